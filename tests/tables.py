@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from commodel.files.tables import Schema, list_columns, read_table, select_fields, write_table
-from commodel.predictions.prediction_intervals import IntervalBasis
+from commodel.predictions.interval_basis import IntervalBasis
 from commodel.predictions.validity import Validity, ValidityKind
 
 

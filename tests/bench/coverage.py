@@ -12,20 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from commodel.cli._output import format_table
-from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
+from commodel.compare.comparison_intervals import collect_residuals
 from commodel.files.tables import COMPARISON, read_table
-from commodel.predictions.prediction_intervals import (
-    PointSeries,
-    apply_residuals,
-    find_residual_interval,
-    fit_residual_intervals,
-)
-from commodel.predictions.predictions import PredictedTimes
-from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
+from commodel.predictions.predictions import PredictedTimes, apply_corrections
+from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
 from commodel.predictions.validity import have_weight
 from tests.bench.heldout import find_narrowest_width
 
-Part = Callable[[Residuals], Iterator[np.ndarray]]
+Part = Callable[[MeasuredResiduals], Iterator[np.ndarray]]
 
 
 class Figures(NamedTuple):
@@ -39,81 +33,78 @@ class Figures(NamedTuple):
     no_interval: int = 0
 
 
-def hold_out_each_value(labels: Callable[[Residuals], np.ndarray]) -> Part:
+def hold_out_each_value(labels: Callable[[MeasuredResiduals], np.ndarray]) -> Part:
     """Hold out every value of a label in turn. A value that would hold out a whole operation, such as the 0 bytes of a
     barrier, is omitted."""
 
-    def parts(residuals: Residuals) -> Iterator[np.ndarray]:
+    def parts(residuals: MeasuredResiduals) -> Iterator[np.ndarray]:
         for value in np.unique(labels(residuals)):
             held_out = labels(residuals) == value
-            if labels(residuals) is residuals.operation or set(residuals.operation[held_out]) <= set(
-                residuals.operation[~held_out]
+            if labels(residuals) is residuals.places.operation or set(residuals.places.operation[held_out]) <= set(
+                residuals.places.operation[~held_out]
             ):
                 yield held_out
 
     return parts
 
 
-def hold_out_inner_sizes(residuals: Residuals) -> Iterator[np.ndarray]:
+def hold_out_inner_sizes(residuals: MeasuredResiduals) -> Iterator[np.ndarray]:
     """Hold out every size in turn, except the smallest and the largest."""
-    sizes = residuals.axes[BYTES]
+    sizes = residuals.places.size
     for size in np.unique(sizes[sizes > 0])[1:-1]:
         yield sizes == size
 
 
-def hold_out_largest(axis: str) -> Part:
-    """Hold out the largest value of an axis."""
+def hold_out_largest(values: Callable[[MeasuredResiduals], np.ndarray]) -> Part:
+    """Hold out the largest of some values."""
 
-    def parts(residuals: Residuals) -> Iterator[np.ndarray]:
-        yield residuals.axes[axis] == residuals.axes[axis].max()
+    def parts(residuals: MeasuredResiduals) -> Iterator[np.ndarray]:
+        yield values(residuals) == values(residuals).max()
 
     return parts
 
 
-def hold_out_smallest_size(residuals: Residuals) -> Iterator[np.ndarray]:
+def hold_out_smallest_size(residuals: MeasuredResiduals) -> Iterator[np.ndarray]:
     """Hold out the smallest size that is not 0."""
-    sizes = residuals.axes[BYTES]
+    sizes = residuals.places.size
     if (sizes > 0).any():
         yield sizes == sizes[sizes > 0].min()
 
 
-def hold_out_each_level(residuals: Residuals) -> Iterator[np.ndarray]:
+def hold_out_each_level(residuals: MeasuredResiduals) -> Iterator[np.ndarray]:
     """Hold out every level of the network in turn."""
-    yield from (
-        ()
-        if residuals.levels_crossed is None
-        else (residuals.levels_crossed == name for name in np.unique(residuals.levels_crossed))
-    )
+    levels_crossed = residuals.places.levels_crossed
+    if (levels_crossed != "").all():
+        yield from (levels_crossed == name for name in np.unique(levels_crossed))
 
 
 PARTS: dict[str, Part] = {
-    "a workload": hold_out_each_value(lambda residuals: residuals.group),
-    "a size": hold_out_each_value(lambda residuals: residuals.axes["bytes"]),
+    "a workload": hold_out_each_value(lambda residuals: residuals.places.workload),
+    "a size": hold_out_each_value(lambda residuals: residuals.places.size),
     "a size between others": hold_out_inner_sizes,
-    "a number of ranks": hold_out_each_value(lambda residuals: residuals.axes["ranks"]),
-    "an operation": hold_out_each_value(lambda residuals: residuals.operation),
+    "a number of ranks": hold_out_each_value(lambda residuals: residuals.places.ranks),
+    "an operation": hold_out_each_value(lambda residuals: residuals.places.operation),
     "a level": hold_out_each_level,
     "the smallest size": hold_out_smallest_size,
-    "the largest size": hold_out_largest("bytes"),
-    "the most ranks": hold_out_largest("ranks"),
+    "the largest size": hold_out_largest(lambda residuals: residuals.places.size),
+    "the most ranks": hold_out_largest(lambda residuals: residuals.places.ranks),
 }
 
 
-def check_coverage(residuals: Residuals, held_out: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def check_coverage(
+    residuals: MeasuredResiduals, held_out: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return whether the interval of each held-out point covers it, and the interval's width as a logarithm; NaN for a
-    parameter interval. `ends`: low and high end of the parameter intervals, over the scaled predictions."""
-    intervals = fit_residual_intervals(residuals.only(~held_out))
-    covered, width = [], []
-    for index in np.flatnonzero(held_out):
-        ranks, size, nodes = (float(residuals.axes[name][index]) for name in (RANKS, BYTES, NODES))
-        levels_crossed = "" if residuals.levels_crossed is None else str(residuals.levels_crossed[index])
-        workload = PointSeries(str(residuals.operation[index]), ranks, np.array([size]), nodes, levels_crossed)
-        predictions = PredictedTimes(np.ones(1), ends[:1, index], ends[1:, index], np.ones(1), [], np.zeros(1))
-        interval = apply_residuals(predictions, find_residual_interval(intervals, workload))
-        (low,), (high,), (basis,) = interval.low, interval.high, interval.bases
-        covered.append(np.log(low) - 1e-9 <= residuals.logs[index] <= np.log(high) + 1e-9)
-        width.append(np.log(high / low) if basis.of_residuals else np.nan)
-    return np.array(covered), np.array(width)
+    parameter interval. `ends`: low and high end of the parameter intervals, over the predictions."""
+    model = ResidualModel.fit(residuals.only(~held_out))
+    count, places = int(held_out.sum()), residuals.places.only(held_out)
+    if model is None:
+        return np.zeros(count, dtype=bool), np.full(count, np.nan)
+    times = PredictedTimes(np.ones(count), *ends[:, held_out], np.ones(count), [], np.zeros(count))
+    interval = apply_corrections(times, *model.predict_singly(places), model.find_bases(places))
+    logs, of_residuals = residuals.logs[held_out], [basis.of_residuals for basis in interval.bases]
+    covered = (np.log(interval.low) - 1e-9 <= logs) & (logs <= np.log(interval.high) + 1e-9)
+    return covered, np.where(of_residuals, np.log(interval.high / interval.low), np.nan)
 
 
 def evaluate_campaign(folder: Path) -> Iterator[dict]:
@@ -127,7 +118,7 @@ def evaluate_campaign(folder: Path) -> Iterator[dict]:
         models = [
             (
                 collect_residuals(part),
-                (part[list(ends)].to_numpy(float) / scale_predictions(part).to_numpy()[:, None]).T,
+                (part[list(ends)].to_numpy(float) / part["predicted"].to_numpy()[:, None]).T,
             )
             for part in families
         ]
@@ -138,7 +129,7 @@ def evaluate_campaign(folder: Path) -> Iterator[dict]:
                 yield labels | _make_row(figures, covered_by_parameters[rows_of_platform.index].mean())
 
 
-def _compute_figures(residuals: Residuals, ends: np.ndarray, parts: Part) -> Figures | None:
+def _compute_figures(residuals: MeasuredResiduals, ends: np.ndarray, parts: Part) -> Figures | None:
     counted = [
         (held_out, *check_coverage(residuals, held_out, ends))
         for held_out in parts(residuals)

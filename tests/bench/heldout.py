@@ -51,7 +51,7 @@ from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, describe_statistics, parse_statistic, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
 from commodel.fits.table_fits import list_fitted_by_collectives
-from commodel.predictions.prediction_intervals import COVERAGE
+from commodel.predictions.residual_model import COVERAGE
 from commodel.predictions.validity import ValidityKind
 from commodel.records import LIBRARY, Statistic
 

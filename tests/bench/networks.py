@@ -26,7 +26,6 @@ from commodel.api.fits import read_data_sheet
 from commodel.api.surveys import find_network
 from commodel.cli._output import format_table
 from commodel.compare.comparison import add_errors
-from commodel.compare.comparison_intervals import scale_predictions
 from commodel.compare.recommended import evaluate_recommended
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
@@ -37,9 +36,9 @@ from commodel.plan.planning import make_plan
 from commodel.plan.surveys import is_survey, write_network
 from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT
-from commodel.predictions.prediction_intervals import cross_validate
+from commodel.predictions.places import Places
 from commodel.predictions.predictions import predict
-from commodel.predictions.residuals import AXES, Residuals, find_operation_class
+from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
 from commodel.records import Plan
 from commodel.results.collection import collect_samples
 from tests.bench.heldout import prepare_scores, score_models
@@ -93,16 +92,12 @@ def add_intervals(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _add_intervals(rows: pd.DataFrame) -> pd.DataFrame:
-    residuals = Residuals(
-        np.log(rows["measured"] / scale_predictions(rows)).to_numpy(),
-        rows["operation"].map(find_operation_class).to_numpy(str),
-        rows["workload"].to_numpy(str),
-        np.full(len(rows), ""),
-        {name: rows[name].to_numpy(float) for name in AXES},
-    )
-    interval = cross_validate(residuals)
-    ends = {"predicted_low": interval.low, "predicted_high": interval.high}
-    return rows.assign(**{name: scale_predictions(rows) * np.exp(logs) for name, logs in ends.items()})
+    places = Places.of_rows(rows.assign(leaves=0, waves=1))
+    model = ResidualModel.fit(MeasuredResiduals.of(places, np.log(rows["measured"] / rows["predicted"]).to_numpy()))
+    assert model is not None
+    logs, half_width, _ = model.predict_left_out()
+    low, high = (rows["predicted"] * np.exp(end) for end in (logs - half_width, logs + half_width))
+    return rows.assign(predicted_low=low, predicted_high=high)
 
 
 def plan_platform(project: Path, raw: Path, platform: str) -> Plan:

@@ -19,13 +19,10 @@ from commodel.errors import UserError
 from commodel.files.tables import COMPARISON, list_columns, read_table, write_table
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule, find_fan_ins
-from commodel.predictions.prediction_intervals import (
-    PARAMETERS_ONLY_TEXT,
-    IntervalBasis,
-    PointSeries,
-    find_residual_interval,
-)
+from commodel.predictions.interval_basis import PARAMETERS_ONLY_TEXT, IntervalBasis
+from commodel.predictions.places import Places
 from commodel.predictions.predictions import predict
+from commodel.predictions.residual_model import ResidualModel
 from commodel.records import Batch, Point
 from tests.patterns.catalogue import catalogue
 from tests.planning import planned
@@ -92,7 +89,7 @@ def test_errors(comparison):
     assert first["measured"] == pytest.approx(10.0)
     assert first["relative_error"] == pytest.approx(-0.5)
     assert first["mu"] == pytest.approx(2.0)
-    assert not first["covered"]
+    assert first["covered"] == (first["predicted_low"] <= 10.0 <= first["predicted_high"])
     assert first["samples"] == 11
     assert first["invalid"] == 1
     assert rows.loc[POINTS[2].id, "mu"] == pytest.approx(2.0)
@@ -347,7 +344,12 @@ SERIES = [
 ]
 LAST = Point("p", "bcast", "chain", "", "block:1", 8, 512)
 SERIES_TIMES = {point.id: point.ranks * (1 + point.bytes / 100) for point in SERIES}
-LAST_WORKLOAD = PointSeries.of(LAST, [8])
+
+
+def load_residuals(table):
+    return ResidualModel.load(read_residuals(table, "p", "f"))
+
+
 RATIOS = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in SERIES}
 
 
@@ -388,8 +390,8 @@ def test_allocations_of_a_simulator_do_not_differ():
     """A simulated comparison counts settings, but no allocations."""
 
     def find_basis(**columns):
-        intervals = read_residuals(compare_series().assign(simulated=True, **columns), "p", "f")
-        (basis,) = find_residual_interval(intervals, LAST_WORKLOAD).bases
+        model = load_residuals(compare_series().assign(simulated=True, **columns))
+        (basis,) = model.find_bases(Places.of_points([LAST]))
         assert IntervalBasis.parse(basis.text) == basis
         return basis
 
@@ -398,48 +400,21 @@ def test_allocations_of_a_simulator_do_not_differ():
     assert find_basis(setting="rails=2").text == "at least: 1 allocation, 12 workloads of bcast"
 
 
-def test_the_measured_time_of_a_point_does_not_change_the_interval_of_the_point():
+def test_the_measured_time_of_a_point_does_not_help_its_own_interval():
+    """It changes the scales of the residuals, but corrects nothing at its point."""
     point = SERIES[3]
-    changed = (
-        compare_series(times=SERIES_TIMES | {point.id: 50 * SERIES_TIMES[point.id]}).set_index("point").loc[point.id]
-    )
-    before = compare_series().set_index("point").loc[point.id]
-    assert tuple(changed[["predicted_low", "predicted_high"]]) == tuple(before[["predicted_low", "predicted_high"]])
-    assert not changed["covered"]
+    table = compare_series(times=SERIES_TIMES | {point.id: 50 * SERIES_TIMES[point.id]}).set_index("point")
+    assert table.at[point.id, "predicted_high"] < 20 * table.at[point.id, "predicted"]
+    assert not table.at[point.id, "covered"]
 
 
 def test_a_point_without_measurement_has_the_interval_from_all_residuals():
     table = compare_series()
     row = table.set_index("point").loc[LAST.id]
-    interval = read_residuals(table, "p", "f")["bcast"]
     assert row["interval_basis"].endswith("12 workloads of bcast")
-    assert interval.low > 0  # all residuals are above 0, so the interval is extended to the prediction
-    assert row["predicted_low"] == 40
-    assert row["predicted_high"] == pytest.approx(40 * np.exp(interval.high))
-
-
-def test_single_message_ratios_are_no_residuals_but_shift_the_interval(tmp_path):
-    """Predictions whose errors equal the single-message ratios have the intervals of exact predictions, extended to the
-    predictions themselves."""
-    single = {point.id: 1.0 + np.log2(point.bytes) for point in (*SERIES, LAST)}
-    wrong = {key: ratio * single[key] for key, ratio in RATIOS.items()}
-    write_table(tmp_path / "c.csv", compare_series(wrong, single_message_ratio=single))
-    right, without_ratios, with_ratios = (
-        compare_series(),
-        compare_series(wrong),
-        read_table(tmp_path / "c.csv", COMPARISON),
-    )
-    intervals = [read_residuals(table, "p", "f")["bcast"] for table in (right, with_ratios, without_ratios)]
-    assert (intervals[1].low, intervals[1].high) == pytest.approx((intervals[0].low, intervals[0].high))
-    assert intervals[2].high - intervals[2].low > 2 * (intervals[0].high - intervals[0].low)
-    ends = ["predicted_low", "predicted_high"]
-    factor = np.where(with_ratios["point"] == LAST.id, single[LAST.id], 1.0)[
-        :, None
-    ]  # whose prediction is the same in both
-    shifted = right[ends].to_numpy() * factor
-    shifted[:, 0] = np.minimum(shifted[:, 0], with_ratios["predicted"])
-    shifted[:, 1] = np.maximum(shifted[:, 1], with_ratios["predicted"])
-    np.testing.assert_allclose(with_ratios[ends], shifted)
+    (log,), (half_width,) = load_residuals(table).predict_singly(Places.of_points([LAST]))
+    assert row["predicted_low"] == pytest.approx(min(40, 40 * np.exp(log - half_width)))
+    assert row["predicted_high"] == pytest.approx(40 * np.exp(log + half_width))
 
 
 def test_residuals_of_predictions_that_ignore_size_do_not_count_at_other_sizes():
@@ -453,13 +428,12 @@ def test_residuals_of_predictions_that_ignore_size_do_not_count_at_other_sizes()
     )
     assert (table.loc[short, "predicted_high"] < 3 * table.loc[short, "predicted"]).all()
     assert (table.loc[list(long), "predicted_high"] > 300 * table.loc[list(long), "predicted"]).all()
-    (high,) = {errors.high for errors in read_residuals(table.reset_index(), "p", "f").values()}
-    assert high < 1
+    assert max(read_residuals(table.reset_index(), "p", "f").log) < 1
     given = replace(make_given_set("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
-    with_errors = replace(given, errors=read_residuals(table.reset_index(), "p", "f"))
+    with_residuals = replace(given, residuals=read_residuals(table.reset_index(), "p", "f"))
     intervals = [
         prediction.interval
-        for prediction in predict(with_errors, [replace(SERIES[0], bytes=size) for size in (8, 4096)])
+        for prediction in predict(with_residuals, [replace(SERIES[0], bytes=size) for size in (8, 4096)])
     ]
     assert IntervalBasis.parse(intervals[0]).of_residuals
     assert intervals[1] == PARAMETERS_ONLY_TEXT
@@ -472,7 +446,7 @@ def test_a_point_over_more_levels_than_measured_has_a_parameter_interval_only(tm
     row = table.set_index("point").loc[LAST.id]
     assert row["interval_basis"] == f"{PARAMETERS_ONLY_TEXT}: nothing measured beyond one leaf"
     assert (row["predicted_low"], row["predicted_high"]) == (row["parameters_low"], row["parameters_high"])
-    assert read_residuals(table, "p", "f")["bcast"].levels_crossed == ("node/leaf",)
+    assert set(read_residuals(table, "p", "f").levels_crossed) == {"node/leaf"}
     assert (table["interval_basis"].str.endswith("11 workloads of bcast")).sum() == len(SERIES)
     near = compare_series(levels_crossed=("node/leaf/beyond", "node/leaf")).set_index("point").loc[LAST.id]
     assert near["interval_basis"].endswith("12 workloads of bcast")
@@ -482,7 +456,7 @@ def test_points_in_the_fit_have_no_residuals():
     table = compare_series(held_out=False)
     assert set(table["interval_basis"]) == {PARAMETERS_ONLY_TEXT}
     assert (table["predicted_low"] == table["parameters_low"]).all()
-    assert read_residuals(table, "p", "f") == {}
+    assert read_residuals(table, "p", "f") is None
 
 
 def test_a_written_table_is_read_unchanged_and_one_without_a_column_is_refused(tmp_path):

@@ -21,7 +21,6 @@ from commodel.compare.recalibration import (
 )
 from commodel.hierarchy import Hierarchy
 from commodel.models.parameter_sets import make_given_set
-from commodel.parameters import Errors
 from commodel.patterns.points import PlatformResources
 from commodel.predictions.predictions import predict
 from commodel.records import Batch, Point
@@ -30,6 +29,7 @@ from commodel.results.recalibrations import Calibration, RecordedFactor, Recorde
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 from tests.planning import planned
+from tests.predictions.residuals import make_stored
 
 LOGGP = make_given_set("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
 HOCKNEY = make_given_set("hockney", ["alpha=8us", "beta=1.2ns"])
@@ -138,18 +138,11 @@ def test_without_a_campaign_the_error_of_the_model_widens_the_interval():
         summarize_samples(entry, [{"seconds": time, "valid": True}])
         for entry, time in zip(messages, times, strict=True)
     ]
-    interval = Errors(
-        -0.3,
-        0.3,
-        9,
-        1,
-        ("bcast",),
-        {"ranks": (2.0,), "bytes": (8.0, float(1 << 20))},
-        dict.fromkeys(("ranks", "bytes", "operation"), 0.0),
-        dict.fromkeys(("ranks", "bytes"), 0.0),
+    residuals = make_stored(
+        np.tile([-0.3, 0.3], 9), ranks=2.0, nodes=2.0, size=np.repeat([8, 1024, 1 << 20], 6), alternative="linear"
     )
-    for errors, holds in (({}, False), ({"loggp": {"bcast": interval}}, True)):
-        ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", errors)
+    for elsewhere, holds in (({}, False), ({"loggp": residuals}, True)):
+        ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", elsewhere)
         assert done.factors.latency.value == pytest.approx(1.2)
         assert (done.factors.latency.low < 1) is holds
         assert done.checked == 0

@@ -19,9 +19,9 @@ from commodel.compare.recommended import (
     recommend_rows,
     summarize_recommended,
 )
-from commodel.compare.residual_model import Places
 from commodel.files.tables import COMPARISON, read_table
 from commodel.patterns.points import PlatformResources, make_point
+from commodel.predictions.places import Places
 from commodel.predictions.validity import have_weight
 from commodel.stats import NORMAL_QUANTILE
 from tests.bench.networks import add_intervals
@@ -79,7 +79,7 @@ def test_a_workload_that_the_heaviest_model_does_not_predict_has_no_recommended_
 def test_errors_at_random_are_hardly_corrected():
     table = rows({"one": lambda *at: 0.1 * at[3]})
     recommender = Recommender.fit(table)
-    places = Places.of_rows(table.drop_duplicates("point"))
+    places = Places.of_rows(add_default_columns(table, COMPARISON).drop_duplicates("point"))
     logs = recommender.residuals.predict(places).logs
     assert np.abs(logs).max() < 0.5 * np.abs(recommender.residuals.residuals.logs).max()
 

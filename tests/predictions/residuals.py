@@ -1,36 +1,38 @@
-"""Residuals and workloads for tests of intervals."""
+"""Residuals and places for tests of intervals."""
 
 import numpy as np
 
-from commodel.predictions.prediction_intervals import PointSeries, find_residual_interval, fit_residual_intervals
-from commodel.predictions.residuals import Residuals
+from commodel.predictions.places import Places, measure_doublings
+from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
 
 
-def make_residuals(
-    logs,
-    group=None,
+def make_places(
+    count,
+    workload=None,
     operation="bcast",
     ranks=8.0,
     size=8.0,
-    allocation="a",
     nodes=8.0,
-    seconds=None,
-    levels_crossed=None,
+    levels_crossed="",
+    alternative="binomial",
 ):
+    """Return places of points, each value one for all or one for each."""
+    groups = np.arange(count) if workload is None else np.asarray(workload)
+    labels = (np.broadcast_to(label, count).astype(str) for label in (operation, alternative, groups, levels_crossed))
+    amounts = (np.broadcast_to(amount, count).astype(float) for amount in (size, nodes, ranks))
+    return Places(*labels, measure_doublings(*amounts))
+
+
+def make_residuals(logs, workload=None, allocation="a", setting="", **places):
     logs = np.asarray(logs, dtype=float)
-    count = len(logs)
-    values = {"ranks": ranks, "bytes": size, "nodes": nodes}
-    axes = {name: np.broadcast_to(value, count).astype(float) for name, value in values.items()}
-    groups = np.arange(count).astype(str) if group is None else np.asarray(group).astype(str)
-    labels = np.broadcast_to(operation, count), groups, np.broadcast_to(allocation, count)
-    levels_crossed = None if levels_crossed is None else np.broadcast_to(levels_crossed, count).astype(str)
-    return Residuals(logs, *labels, axes, seconds=seconds, levels_crossed=levels_crossed)
+    return MeasuredResiduals.of(make_places(len(logs), workload, **places), logs, 0.0, allocation, setting)
 
 
-def make_workload(operation="bcast", ranks=8.0, size=8.0, nodes=8.0, levels_crossed=""):
-    return PointSeries(operation, ranks, np.array([float(size)]), nodes, levels_crossed)
+def make_stored(logs, workload=None, **columns):
+    """Return residuals as a parameter set stores them."""
+    return ResidualModel.fit(make_residuals(logs, workload, **columns)).store()
 
 
-def find_ends(residuals, *args, **named):
-    interval = find_residual_interval(fit_residual_intervals(residuals), make_workload(*args, **named))
-    return interval.low[0], interval.high[0], interval.bases[0].text
+def find_basis(residuals, **place):
+    """Return the text of the basis of an interval at a place."""
+    return ResidualModel.fit(residuals).find_bases(make_places(1, **place))[0].text

@@ -12,7 +12,7 @@ from commodel.files.atomic import write_json
 from commodel.files.parameter_sets import write_parameters
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns, write_table
 from commodel.parameters import Curve, Estimate, ParameterSet
-from commodel.predictions.prediction_intervals import PARAMETERS_ONLY_TEXT
+from commodel.predictions.interval_basis import PARAMETERS_ONLY_TEXT
 from commodel.records import Batch, Point
 from commodel.results.latency_distributions import tabulate_distributions
 from commodel.results.raw_samples import tabulate_unmeasured

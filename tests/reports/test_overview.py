@@ -17,7 +17,7 @@ from openpyxl.utils import range_boundaries
 
 from commodel.compare.recommended import evaluate_recommended
 from commodel.parameters import Estimate, ParameterSet
-from commodel.predictions.prediction_intervals import UNMEASURED_PREFIX
+from commodel.predictions.interval_basis import UNMEASURED_PREFIX
 from commodel.reports import build_report, write_pictures, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import Answer, Axis, Cell, Chart, Grid, Series, format_error, format_percent

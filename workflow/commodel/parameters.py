@@ -2,7 +2,7 @@
 points, and its provenance."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from commodel.errors import make_printable
@@ -44,29 +44,38 @@ class Curve:
     left_out: float = float("nan")  # root mean square relative error at samples left out of the fit
 
 
-SIZE_SIDES = {"smaller": -1, "larger": 1}  # sides on which sizes were not measured
+ALL_OPERATIONS = "all"  # in place of an operation's name, where nothing or too little of it was measured
 
 
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """Errors of predictions of a class of operations at held-out points.
+@dataclass(frozen=True)
+class StoredResiduals:
+    """Residuals ln(measured/predicted) of a model at measured points, a column for each property of the points, with
+    what the residual model found in them (`predictions/residual_model.py`)."""
 
-    The interval from `low` to `high` covers 95 % of the residuals ln(measured/predicted), where the prediction is
-    scaled by the single-message ratio. `widening` is added at each end for a number of ranks, a size or an operation
-    that was not measured, `growth` for each doubling beyond the measured ones. Sizes below and above the measured ones
-    may have an interval of their own (`beyond`)."""
+    operation: tuple[str, ...]
+    alternative: tuple[str, ...]
+    levels_crossed: tuple[str, ...]  # as in `Point.reach`
+    allocation: tuple[str, ...]  # empty: allocations do not differ
+    setting: tuple[str, ...]
+    workload: tuple[Count, ...]  # numbers; equal for alternatives of the same workload
+    ranks: tuple[Finite, ...]  # leaves of a tree
+    nodes: tuple[Finite, ...]
+    bytes: tuple[Finite, ...]
+    log: tuple[Finite, ...]
+    variance: tuple[Finite, ...]  # by the scatter of the samples
+    scales: Mapping[str, tuple[Finite, ...]]  # by operation, and ALL_OPERATIONS
+    deviations: Mapping[str, Finite]  # that cover 95 % of the points of a left-out workload, operation, …
 
-    low: Finite
-    high: Finite
-    workloads: Count
-    allocations: Count
-    operations: tuple[str, ...]
-    measured: Mapping[str, tuple[Finite, ...]]  # values of ranks, bytes and nodes
-    widening: Mapping[str, Finite]
-    growth: Mapping[str, Finite]
-    beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # low, high, growth
-    half_size: Finite = 0.0  # bytes; for distances between sizes (`predictions/residuals.py`); 0: doublings only
-    levels_crossed: tuple[str, ...] = ()  # of the measured points, as in `Point.reach`
+    # By identity: sets of parameters keep what is derived from it.
+    __hash__ = object.__hash__
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The columns of the points."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in NO_COLUMNS}
+
+
+NO_COLUMNS = ("scales", "deviations")
 
 
 def make_file_key(field_name: str) -> str:
@@ -95,7 +104,7 @@ class ParameterSet:
     left_out: Mapping[str, Finite] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
     bytes_range: tuple[Finite, Finite] | None = None  # of the probes; outside it a prediction is an extrapolation
     vectors: Mapping[str, Count] = field(default_factory=dict)  # bytes of the longest that probes reduced, and copied
-    errors: Mapping[str, Errors] = field(default_factory=dict)  # by class of operations; none: nothing was measured
+    residuals: StoredResiduals | None = None  # None: nothing was measured
     curves: tuple[Curve, ...] = ()
     draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws of each value
     provenance: Mapping[str, Any] = field(default_factory=dict)

@@ -56,8 +56,8 @@ from commodel.patterns.operations import has_size
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.barrier_bounds import describe_barrier_bound
+from commodel.predictions.interval_basis import PARAMETERS_ONLY
 from commodel.predictions.model import Model
-from commodel.predictions.prediction_intervals import PARAMETERS_ONLY
 from commodel.records import ROOTED_OPERATIONS, Point, Statistic
 from commodel.units import format_bytes, format_extent, format_seconds
 

@@ -24,8 +24,8 @@ from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.patterns.trees.topologies import make_tree
 from commodel.predictions.barrier_bounds import list_radices
+from commodel.predictions.interval_basis import IntervalBasis
 from commodel.predictions.model import Model
-from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.predictions import (
     INFINITE_WAVES,
     MIN_DRAWS,

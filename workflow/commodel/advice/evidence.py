@@ -26,8 +26,8 @@ from commodel.patterns.operations import find_base_name
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources
 from commodel.patterns.schedule import Schedule, encode_integers
-from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.predictions.residuals import MIN_OF_AXIS, NODES, PLACEMENT_NAMES
+from commodel.predictions.interval_basis import IntervalBasis
+from commodel.predictions.places import ONE_NODE, SEVERAL_NODES, name_placement
 from commodel.records import Point
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
@@ -111,15 +111,15 @@ class Evidence:
 
 def find_placement(point: Point) -> str:
     """Return whether a point runs within a node or between nodes."""
-    return PLACEMENT_NAMES[point.nodes > MIN_OF_AXIS[NODES]]
+    return name_placement(point.nodes)
 
 
 def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFrame:
     """Return the held-out rows measured at the given placements: within a node, between nodes, or both; all rows if the
     number of nodes is unknown."""
-    if rows[NODES].isna().any():
+    if rows["nodes"].isna().any():
         return rows
-    return rows[(rows[NODES] > MIN_OF_AXIS[NODES]).map(PLACEMENT_NAMES).isin(set(placements))]
+    return rows[rows["nodes"].map(name_placement).isin(set(placements))]
 
 
 def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
@@ -175,7 +175,7 @@ def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
     missing = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
         f"NO PREDICTION INTERVAL for {number} of {len(intervals)} alternatives: no measurement {where}; "
-        f"{'weights are equal' if where in PLACEMENT_NAMES.values() else 'weights come from nearer ranks'}, "
+        f"{'weights are equal' if where in (ONE_NODE, SEVERAL_NODES) else 'weights come from nearer ranks'}, "
         "low and high, where given, are the ends of the parameter interval"
         for where, number in missing.items()
     ]

@@ -15,10 +15,10 @@ from commodel.advice.evidence import Evidence, find_placement, select_placement
 from commodel.compare.combined_prediction import weigh_models, weigh_probed_models
 from commodel.compare.model_ranking import rank_models
 from commodel.compare.recommended import Recommender, assess_recommended
-from commodel.compare.residual_model import Places
 from commodel.models import Array
 from commodel.patterns.build import build_schedule, list_parts
-from commodel.predictions.prediction_intervals import IntervalBasis, PointSeries
+from commodel.predictions.interval_basis import IntervalBasis
+from commodel.predictions.places import Places
 from commodel.predictions.predictions import Prediction, predict
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import RECOMMENDED, Point
@@ -47,10 +47,11 @@ def recommend(
     weight have none, and the covariance of the errors of their logarithms."""
     weighted = [of_models[name] for name in recommender.weights]
     stacked = recommender.stack({name: of_models[name].seconds for name in recommender.weights})
-    corrections = recommender.residuals.predict(Places.of_points(points))
+    places = Places.of_points(points)
+    corrections = recommender.residuals.predict(places)
     bounds = np.array([np.where(times.message_seconds > 0, times.message_seconds, np.inf) for times in weighted])
     bounds = np.nan_to_num(bounds.min(axis=0), posinf=0.0)
-    bases = recommender.find_bases([PointSeries.of(point) for point in points])
+    bases = recommender.residuals.find_bases(places)
     heaviest = of_models[max(recommender.weights, key=recommender.weights.__getitem__)]
     times, factors = stacked * np.exp(corrections.logs), np.exp(corrections.half_width)
     columns = (points, times.tolist(), factors.tolist(), bounds.tolist(), bases, heaviest.validity)

@@ -35,7 +35,7 @@ from scipy.linalg import cho_factor, cho_solve
 from commodel.errors import UserError
 from commodel.patterns.algorithms import find_algorithm
 from commodel.patterns.arguments import Kind
-from commodel.predictions.residuals import compute_matern
+from commodel.predictions.residual_model import compute_matern
 from commodel.records import LIBRARY, PlacedWorkload
 from commodel.stats import MIN_NOISE
 
@@ -105,8 +105,8 @@ class Arms:
         """The covariances of the errors that arms of a workload or an operation share; and, up to a scale, of those of
         an algorithm."""
         same = {name: column[:, None] == column for name, column in self._labels.items()}
-        sizes = compute_matern(self._bytes[:, None] - self._bytes, BYTES_CORRELATION_DOUBLINGS)
-        similar = sizes * compute_matern(self._ranks[:, None] - self._ranks, RANKS_CORRELATION_DOUBLINGS)
+        sizes = compute_matern((self._bytes[:, None] - self._bytes) / BYTES_CORRELATION_DOUBLINGS)
+        similar = sizes * compute_matern((self._ranks[:, None] - self._ranks) / RANKS_CORRELATION_DOUBLINGS)
         predicted = self._predicted[:, None] & self._predicted
         operation_variance = np.where(predicted, OPERATION_DEVIATION, UNPREDICTED_DEVIATION) ** 2 * np.where(
             predicted, 1, sizes
@@ -122,7 +122,7 @@ class Arms:
             & same["workload"]
         )
         of_default = np.where(np.eye(len(self.arms), dtype=bool), 1.0, DEFAULTS_CORRELATION) * library
-        segments = compute_matern(self._segment[:, None] - self._segment, BYTES_CORRELATION_DOUBLINGS)
+        segments = compute_matern((self._segment[:, None] - self._segment) / BYTES_CORRELATION_DOUBLINGS)
         of_algorithm = similar * segments * (same["name"] + same["algorithm"]) / 2
         return shared + DEFAULT_DEVIATION**2 * of_default, of_algorithm
 

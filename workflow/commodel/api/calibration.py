@@ -29,7 +29,7 @@ from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.tables import COMPARISON, read_table
 from commodel.hierarchy import Hierarchy
 from commodel.measure.batch import find_setting, measure_now
-from commodel.parameters import Errors, ParameterSet
+from commodel.parameters import ParameterSet, StoredResiduals
 from commodel.patterns.points import PlatformResources
 from commodel.plan.config import load_named_platform
 from commodel.plan.planning import load_plan, load_resources, make_resources
@@ -58,7 +58,7 @@ class RecalibrationSource:
     results: Results | None = None
     plan: Plan | None = None
     comparison: pd.DataFrame = field(default_factory=pd.DataFrame)
-    errors: Mapping[str, Mapping[str, Errors]] = field(default_factory=dict)
+    residuals: Mapping[str, StoredResiduals | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,10 @@ def read_source(
     evidence, _ = find_platform_evidence(load_resources(source_platform), results, campaign.folder.name)
     comparison = read_table(campaign.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == source_platform]
-    errors = {entry.family: read_residuals(comparison, source_platform, entry.family) for entry in evidence.sets}
-    return RecalibrationSource(evidence.sets, source_platform, campaign, load_plan(campaign.plan), comparison, errors)
+    residuals = {entry.family: read_residuals(comparison, source_platform, entry.family) for entry in evidence.sets}
+    return RecalibrationSource(
+        evidence.sets, source_platform, campaign, load_plan(campaign.plan), comparison, residuals
+    )
 
 
 def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, out: Path | None) -> AnyPath:

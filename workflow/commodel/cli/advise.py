@@ -300,7 +300,7 @@ def _describe_advice(advice: Advice, evidence: Evidence, verbose: bool) -> list[
     """Return the answer, then notes: ties, the best alternative for streams, intervals, weights, and those of the
     advice."""
     from commodel.advice.decision_tables import describe_weights, list_tied
-    from commodel.predictions.prediction_intervals import IntervalBasis
+    from commodel.predictions.interval_basis import IntervalBasis
 
     rows, best = advice.rows, advice.rows.iloc[0]
     first_to_measure = [_name_informative_points(advice, evidence)] if advice.informative_points else []

@@ -81,7 +81,7 @@ def calibrate(platform, experiment, params, setting, count, held_out_count, node
     request = RecalibrationRequest.of(source, platform, setting, count, held_out_count, nodes)
     folder = choose_folder(source, request, out)
     fit_times, held_out_times = measure_calibration_points(source, request, make_progress_printer(quiet))
-    calibrations, reasons = recalibrate(source.sets, fit_times, held_out_times, request.setting, source.errors)
+    calibrations, reasons = recalibrate(source.sets, fit_times, held_out_times, request.setting, source.residuals)
     for reason in reasons.values():
         click.echo(f"commodel: left out: {reason}", err=True)
     if not calibrations:

@@ -221,7 +221,7 @@ def _predict_patterns(
 def _make_table_row(row: dict, numbers: dict[str, int]) -> dict:
     """Return a row of the table: without an interval if values have none, and with the number of the validity's note.
     Its validity is "no information" if the interval is too wide."""
-    from commodel.predictions.prediction_intervals import NO_INFORMATION, is_informative
+    from commodel.predictions.interval_basis import NO_INFORMATION, is_informative
 
     names = [name for name in row if not name.startswith("parameters_") and name not in ("interval_basis", "validity")]
     cells = {{"seconds": "time", "family": "model"}.get(name, name): row[name] for name in names}
@@ -237,7 +237,7 @@ def _make_table_row(row: dict, numbers: dict[str, int]) -> dict:
 
 def _describe_intervals(rows: list[dict]) -> list[str]:
     """Return a sentence for each basis of intervals on the meaning of low and high."""
-    from commodel.predictions.prediction_intervals import IntervalBasis
+    from commodel.predictions.interval_basis import IntervalBasis
 
     with_interval = [row for row in rows if row["low"] < row["high"]]
     if not with_interval:

@@ -203,5 +203,5 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         for platform in plan.platforms if sets else ():
             for path in results.sets(platform):
                 fitted = read_parameters(path)
-                errors = read_residuals(compared, platform, fitted.family)
-                write_parameters(results.validated(platform, fitted.family), replace(fitted, errors=errors))
+                residuals = read_residuals(compared, platform, fitted.family)
+                write_parameters(results.validated(platform, fitted.family), replace(fitted, residuals=residuals))

@@ -29,8 +29,8 @@ from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import list_settings, select_points, select_setting
 from commodel.fits.table_fits import fit_regression
 from commodel.models import Array
+from commodel.predictions.places import number_labels
 from commodel.predictions.predictions import predict
-from commodel.predictions.residuals import number_labels
 from commodel.predictions.validity import have_weight
 from commodel.records import Point
 

@@ -19,7 +19,7 @@ from commodel.errors import is_program_error
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns
 from commodel.patterns.build import find_fan_ins
 from commodel.patterns.layouts import place_ranks
-from commodel.predictions.residuals import STREAM
+from commodel.predictions.places import STREAM
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collection import LATENCY_COLUMNS, iterate_cases, summarize_case

@@ -1,25 +1,17 @@
 """Prediction intervals of a comparison: `add_intervals` derives them from the residuals of each model at the other
 points of the platform."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from commodel.files.tables import COMPARISON, add_default_columns
-from commodel.parameters import Errors
-from commodel.predictions.prediction_intervals import (
-    PARAMETERS_ONLY_TEXT,
-    PointSeries,
-    apply_residuals,
-    contain_prediction,
-    cross_validate,
-    find_residual_interval,
-    fit_residual_intervals,
-)
-from commodel.predictions.predictions import PredictedTimes
-from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, find_operation_class
+from commodel.parameters import StoredResiduals
+from commodel.predictions.interval_basis import PARAMETERS_ONLY_TEXT, IntervalBasis
+from commodel.predictions.places import Places
+from commodel.predictions.predictions import PredictedTimes, apply_corrections
+from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
 from commodel.predictions.validity import Validity, have_weight
+from commodel.stats import find_noise_of_interval
 
 
 def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
@@ -34,35 +26,29 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     rows = frame[frame["family"] != ""]
     for _, rows_of_model in rows.groupby(["platform", "family", have_weight(rows["validity"])], sort=False):
         has_residual = _has_residual(rows_of_model)
-        measured, unmeasured = (
-            rows_of_model[has_residual],
-            rows_of_model[~has_residual & rows_of_model["predicted"].gt(0) & rows_of_model["held_out"]],
-        )
-        if measured.empty:
+        measured = rows_of_model[has_residual]
+        model = ResidualModel.fit(collect_residuals(measured))
+        if model is None:
             continue
-        residuals, scaled = collect_residuals(measured), scale_predictions(measured)
-        interval = cross_validate(residuals)
-        lacks_residuals = np.array([not basis.of_residuals for basis in interval.bases])
-        low, high = (scaled * np.exp(end) for end in (interval.low, interval.high))
-        names = ("predicted_low", "predicted_high")
-        for name, end in zip(names, contain_prediction(low, high, measured["predicted"]), strict=True):
-            frame.loc[measured.index, name] = measured[name].where(lacks_residuals, end)
-        frame.loc[measured.index, "interval_basis"] = [basis.text for basis in interval.bases]
-        residual_intervals = fit_residual_intervals(residuals) if len(unmeasured) else {}
-        for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
-            times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
-            seconds, low, high, ratio = np.array(times)[:, None]
-            prediction = PredictedTimes(seconds, low, high, ratio, [Validity.parse(row.validity)], np.zeros(1))
-            interval = apply_residuals(prediction, find_residual_interval(residual_intervals, _make_series(row)))
-            cells = interval.low[0], interval.high[0], interval.bases[0].text
-            frame.loc[row.Index, ["predicted_low", "predicted_high", "interval_basis"]] = cells
+        _put_intervals(frame, measured.assign(validity=""), *model.predict_left_out())
+        unmeasured = rows_of_model[~has_residual & rows_of_model["predicted"].gt(0) & rows_of_model["held_out"]]
+        if len(unmeasured):
+            places = Places.of_rows(unmeasured)
+            _put_intervals(frame, unmeasured, *model.predict_singly(places), model.find_bases(places))
     return frame
 
 
-def _make_series(row: Any) -> PointSeries:
-    nodes = row.nodes if row.nodes == row.nodes else None  # NaN: unknown
-    operation, sizes = find_operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
-    return PointSeries(operation, float(row.leaves or row.ranks), sizes, nodes, row.levels_crossed)
+def _put_intervals(
+    frame: pd.DataFrame, rows: pd.DataFrame, logs: np.ndarray, half_width: np.ndarray, bases: list[IntervalBasis]
+) -> None:
+    """Put the intervals of some rows into the comparison."""
+    seconds, low, high = (rows[name].to_numpy(float) for name in ("predicted", "parameters_low", "parameters_high"))
+    validity = [Validity.parse(text) for text in rows["validity"]]
+    times = PredictedTimes(seconds, low, high, np.ones(len(rows)), validity, np.zeros(len(rows)))
+    interval = apply_corrections(times, logs, half_width, bases)
+    frame.loc[rows.index, "predicted_low"] = interval.low
+    frame.loc[rows.index, "predicted_high"] = interval.high
+    frame.loc[rows.index, "interval_basis"] = [basis.text for basis in interval.bases]
 
 
 def _has_residual(rows: pd.DataFrame) -> pd.Series:
@@ -71,30 +57,21 @@ def _has_residual(rows: pd.DataFrame) -> pd.Series:
     return finite & (rows["predicted"] > 0) & (rows["measured"] > 0) & rows["held_out"]
 
 
-def scale_predictions(rows: pd.DataFrame) -> pd.Series:
-    """Return predictions scaled by the single-message ratio, if the table has it."""
-    return rows["predicted"] * rows["single_message_ratio"].fillna(1.0)
-
-
-def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
+def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> MeasuredResiduals:
     """Return the residuals of one model's rows. `logs` replaces them, such as by those of a combined prediction. A
     batch is measured in one allocation and setting. Allocations of a simulator do not differ: only settings count."""
-    axes = {RANKS: rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]), BYTES: rows["bytes"], NODES: rows["nodes"]}
-    return Residuals(
-        np.log(rows["measured"] / scale_predictions(rows)).to_numpy(float) if logs is None else logs,
-        np.array([find_operation_class(*fields) for fields in zip(rows["operation"], rows["waves"], strict=True)]),
-        rows["workload"].to_numpy(str),
-        rows["setting"].where(rows["simulated"].astype(bool), rows["batch"] + " " + rows["setting"]).to_numpy(str),
-        {name: column.to_numpy(float) for name, column in axes.items() if column.notna().all()},
-        setting=rows["setting"].to_numpy(str),
-        seconds=rows["measured"].to_numpy(float),
-        levels_crossed=rows["levels_crossed"].to_numpy(str),
-    )
+    if logs is None:
+        logs = np.log(rows["measured"] / rows["predicted"]).to_numpy(float)
+    noise = find_noise_of_interval(rows["measured_low"].to_numpy(float), rows["measured_high"].to_numpy(float))
+    allocation = rows["setting"].where(rows["simulated"].astype(bool), rows["batch"] + " " + rows["setting"])
+    setting = rows["setting"].to_numpy(str)
+    return MeasuredResiduals.of(Places.of_rows(rows), logs, noise**2, allocation.to_numpy(str), setting)
 
 
-def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:
-    """Return the residual intervals of a model on a platform, as its validated set stores them."""
+def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> StoredResiduals | None:
+    """Return the residuals of a model on a platform, as its validated set stores them."""
     rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
     rows = rows[_has_residual(rows) & have_weight(rows["validity"])]
-    return fit_residual_intervals(collect_residuals(rows)) if len(rows) else {}
+    model = ResidualModel.fit(collect_residuals(rows))
+    return model.store() if model else None

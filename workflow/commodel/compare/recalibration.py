@@ -26,12 +26,13 @@ from commodel.errors import UserError
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.fits.settings import Effect, estimate_factors
 from commodel.hierarchy import Hierarchy
-from commodel.parameters import Errors, ParameterSet
+from commodel.parameters import ParameterSet, StoredResiduals
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.points import PlatformResources, make_point
-from commodel.predictions.prediction_intervals import PointSeries, find_residual_interval
+from commodel.predictions.places import Places
 from commodel.predictions.predictions import Prediction, predict
 from commodel.predictions.recalibration import RecalibrationFactors, has_latency_and_bandwidth, scale_set
+from commodel.predictions.residual_model import ResidualModel
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, RecordedFactors
@@ -196,10 +197,10 @@ def recalibrate_set(
     used: Sequence[CalibrationTime],
     held_out_times: Sequence[CalibrationTime],
     setting: str,
-    errors: Mapping[str, Errors],
+    residuals: StoredResiduals | None,
 ) -> RecalibratedSet:
     """Return a set scaled to the new setting by the points `used`, with its error at the points of `held_out_times`.
-    `errors` are the residuals of its predictions elsewhere."""
+    `residuals` are those of its predictions elsewhere."""
     predicted = _pair_with_predictions(parameters, used)
     logs = [
         np.log(entry.seconds / (entry.calibration_point.seconds if entry.calibration_point.known else row.seconds))
@@ -209,7 +210,9 @@ def recalibrate_set(
     separate_factors = len(predicted) > MIN_POINTS_OF_FACTORS and all(
         entry.calibration_point.known for entry, _ in predicted
     )
-    model_error = 0.0 if separate_factors else _compute_model_error(errors, [prediction for _, prediction in predicted])
+    model_error = (
+        0.0 if separate_factors else _compute_model_error(residuals, [prediction for _, prediction in predicted])
+    )
     factors = estimate_factors(
         parameters,
         [entry.calibration_point.point for entry, _ in predicted],
@@ -217,7 +220,9 @@ def recalibrate_set(
         np.array(noise),
         model_error,
     )
-    scaled = scale_set(replace(parameters, errors=errors), factors, setting, f"{setting} by {len(predicted)} points")
+    scaled = scale_set(
+        replace(parameters, residuals=residuals), factors, setting, f"{setting} by {len(predicted)} points"
+    )
     before, after = (
         [
             max(row.seconds / entry.seconds, entry.seconds / row.seconds)
@@ -238,15 +243,16 @@ def _pair_with_predictions(
     return [(entry, row) for entry, row in times_with_predictions if row.seconds > 0 and row.validity.has_weight]
 
 
-def _compute_model_error(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
+def _compute_model_error(residuals: StoredResiduals | None, predictions: Sequence[Prediction]) -> float:
     """Return the standard deviation of the residuals of these predictions. A smaller difference between settings is not
     significant."""
-    half_widths = []
-    for prediction in predictions:
-        interval = find_residual_interval(errors, PointSeries.of(prediction.point))
-        deviations = np.log(prediction.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
-        half_widths += [float(np.abs(deviations).max())] if interval.bases[0].of_residuals else []
-    return float(np.median(half_widths)) / NORMAL_QUANTILE if half_widths else 0.0
+    if residuals is None or not predictions:
+        return 0.0
+    model, places = ResidualModel.load(residuals), Places.of_points([row.point for row in predictions])
+    logs, half_width = model.predict_singly(places)
+    largest = np.maximum(np.abs(logs - half_width), np.abs(logs + half_width))
+    has_interval = [basis.of_residuals for basis in model.find_bases(places)]
+    return float(np.median(largest[has_interval])) / NORMAL_QUANTILE if any(has_interval) else 0.0
 
 
 def recalibrate_sets(
@@ -254,7 +260,7 @@ def recalibrate_sets(
     used: Sequence[CalibrationTime],
     held_out_times: Sequence[CalibrationTime],
     setting: str,
-    errors: Mapping[str, Mapping[str, Errors]],
+    residuals: Mapping[str, StoredResiduals | None],
 ) -> tuple[list[RecalibratedSet], dict[str, str]]:
     """Return every set that can be scaled, the one with the smallest error afterwards first; and the reason for each
     model that cannot be scaled."""
@@ -265,7 +271,7 @@ def recalibrate_sets(
                 raise UserError(f"family {parameters.family} has no values")
             calibrated.append(
                 recalibrate_set(
-                    parameters, used, held_out_times, setting, errors.get(parameters.family, parameters.errors)
+                    parameters, used, held_out_times, setting, residuals.get(parameters.family, parameters.residuals)
                 )
             )
         except UserError as error:

@@ -5,14 +5,14 @@
 - Stack: the weighted geometric mean of the models' predictions. Weights ≥ 0 sum up to 1 and are least squares (stacked
   regression, Breiman 1996): of the errors of points left out, to predict, and of their differences within a workload,
   to rank. Left out are, in turn: a workload, an operation, an algorithm, a size and a place.
-- The residual model (`compare/residual_model.py`) corrects the stack, and has the prediction interval.
+- The residual model (`predictions/residual_model.py`) corrects the stack, and has the prediction interval.
 
 `evaluate_recommended` returns the recommended prediction of every held-out point, from fits without the point's
 workload."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,26 +21,13 @@ import pandas as pd
 from commodel.compare.comparison import add_choices, add_errors, is_library_default
 from commodel.compare.comparison_intervals import collect_residuals
 from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
-from commodel.compare.residual_model import MAX_FITTED_POINTS, MeasuredResiduals, Places, ResidualModel
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
-from commodel.parameters import Errors
-from commodel.patterns.operations import find_base_name
-from commodel.predictions.prediction_intervals import (
-    IntervalBasis,
-    PointSeries,
-    find_residual_interval,
-    outline_residual_intervals,
-)
-from commodel.predictions.residuals import (
-    MIN_OF_AXIS,
-    NODES,
-    PLACEMENT_NAMES,
-    number_labels,
-)
+from commodel.predictions.interval_basis import IntervalBasis
+from commodel.predictions.places import Places, name_placement, number_labels
+from commodel.predictions.residual_model import MAX_FITTED_POINTS, ResidualModel
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import RECOMMENDED
-from commodel.stats import find_noise_of_interval
 
 MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with this share or less give no combined prediction
 MIN_WORKLOADS = 3  # measured workloads; with fewer, none can be left out
@@ -64,7 +51,6 @@ class Recommender:
 
     weights: Mapping[str, float]
     residuals: ResidualModel
-    measured_classes: Mapping[str, Errors]  # measured points of each class, without widths
 
     @classmethod
     def fit(cls, rows: pd.DataFrame, families: Collection[str] | None = None) -> Recommender | None:
@@ -84,25 +70,20 @@ class Recommender:
         weights = _fit_weights(logs[is_fitted], places.only(is_fitted))
         residuals = _combine_logs(logs.to_numpy(), weights)
         has_stack = np.isfinite(residuals)
-        noise = find_noise_of_interval(points["measured_low"].to_numpy(), points["measured_high"].to_numpy())
-        measured = MeasuredResiduals(places, residuals, noise**2).only(has_stack)
+        measured = collect_residuals(points, residuals).only(has_stack)
         if len(np.unique(measured.places.workload)) < MIN_WORKLOADS:
             return None
-        measured_classes = outline_residual_intervals(collect_residuals(points[has_stack], measured.logs))
         weight_of_model = {
             name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0
         }
-        return cls(weight_of_model, ResidualModel.fit(measured), measured_classes)
+        model = ResidualModel.fit(measured)
+        return cls(weight_of_model, model) if model else None
 
     def stack(self, predictions: Mapping[str, Array]) -> Array:
         """Return the weighted geometric mean of predictions. Where a model has none (NaN), the others share its
         weight; NaN where models with most of the weight have none."""
         logs = np.stack([np.log(predictions[name]) for name in self.weights], axis=-1)
         return np.exp(_combine_logs(logs, np.array(list(self.weights.values()))))
-
-    def find_bases(self, workloads: Sequence[PointSeries]) -> list[IntervalBasis]:
-        """Return which measured points the interval of each workload rests on."""
-        return [find_residual_interval(self.measured_classes, workload).bases[0] for workload in workloads]
 
 
 def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
@@ -243,8 +224,7 @@ def summarize_points(rows: pd.DataFrame) -> dict[str, float]:
 
 def _find_placements(rows: pd.DataFrame) -> pd.Series:
     """Return the placement of each row; empty if the number of nodes is unknown."""
-    placements = (rows[NODES] > MIN_OF_AXIS[NODES]).map(PLACEMENT_NAMES)
-    return placements.where(rows[NODES].notna(), "")
+    return rows["nodes"].map(name_placement).where(rows["nodes"].notna(), "")
 
 
 def _evaluate_folds(rows: pd.DataFrame) -> pd.DataFrame:
@@ -273,19 +253,10 @@ def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     points, predicted = _pivot_by_model(rows, rows["predicted"])
     predicted = predicted.reindex(columns=list(recommender.weights))
     stacked = recommender.stack({name: predicted[name].to_numpy(float) for name in predicted})
-    logs, half_width = recommender.residuals.predict_singly(Places.of_rows(points))
+    places = Places.of_rows(points)
+    logs, half_width = recommender.residuals.predict_singly(places)
     seconds, factor = stacked * np.exp(logs), np.exp(half_width)
-    nodes = points[NODES].where(points[NODES].notna(), None)
-    bases = recommender.find_bases(
-        [
-            PointSeries(
-                row.operation, float(row.leaves or row.ranks), np.array([float(row.bytes)]), n, row.levels_crossed
-            )
-            for row, n in zip(
-                points.assign(operation=points["operation"].map(find_base_name)).itertuples(), nodes, strict=True
-            )
-        ]
-    )
+    bases = recommender.residuals.find_bases(places)
     has_interval = [basis.of_residuals for basis in bases]
     validity = rows.assign(share=rows["family"].map(recommender.weights)).sort_values("share", ascending=False)
     heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)

@@ -15,7 +15,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB
 from commodel.files.typed_records import parse_record
 from commodel.files.yaml import Document, format_yaml, read_yaml
-from commodel.parameters import SIZE_SIDES, Curve, Errors, Estimate, ParameterSet
+from commodel.parameters import ALL_OPERATIONS, Curve, Estimate, ParameterSet, StoredResiduals
 from commodel.torus import MAX_DIMENSIONS, MAX_LENGTH
 from commodel.units import MAX_COUNT, parse_count, show_value
 
@@ -23,6 +23,7 @@ MAX_FILE_BYTES = 8 * MIB  # enough for the draws of a table for each pair of sev
 PARAMETER_SET = TypeAdapter(ParameterSet)
 Positive = Annotated[float, Field(gt=0)]
 MAX_LINKS = 4096
+SCALES = 7  # numbers that the residual model fits to an operation
 MAX_NODE_PAIRS = 1 << 20
 
 
@@ -103,7 +104,7 @@ def format_parameters(parameters: ParameterSet) -> str:
         "missing": dict(parameters.missing),
         "left_out": dict(parameters.left_out),
         "provenance": dict(parameters.provenance),
-        "errors": {name: _collect_error_fields(errors) for name, errors in parameters.errors.items()},
+        "residuals": _collect_residuals(parameters.residuals) if parameters.residuals else None,
         "curves": [_collect_curve_fields(curve) for curve in parameters.curves],
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
     }
@@ -118,10 +119,10 @@ def _collect_estimate_fields(estimate: Estimate) -> dict[str, Any]:
     return fields | ({"note": estimate.note} if estimate.note else {})
 
 
-def _collect_error_fields(errors: Errors) -> dict[str, Any]:
-    present = {name: value for name, value in asdict(errors).items() if value is not None}
-    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in present.items()}
-    return fields | {"measured": {name: list(values) for name, values in errors.measured.items()}}
+def _collect_residuals(residuals: StoredResiduals) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: list(column) for name, column in residuals.columns.items()}
+    scales = {name: list(values) for name, values in residuals.scales.items()}
+    return {**columns, "scales": scales, "deviations": dict(residuals.deviations)}
 
 
 def _collect_curve_fields(curve: Curve) -> dict[str, Any]:
@@ -174,6 +175,24 @@ def _complete_estimate(document: Document, name: str, entry: object) -> dict[str
     return {"unit": "", "low": entry.get("value"), "high": entry.get("value"), **entry}
 
 
+def _find_wrong_residuals(residuals: StoredResiduals) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the key and a message for each inconsistency of stored residuals."""
+    count = len(residuals.log)
+    for name, column in residuals.columns.items():
+        if len(column) != count or not count:
+            yield ("residuals", name), f"found {len(column)} values, wanted one for each of the {count} points"
+    for name, least in (("ranks", 1), ("nodes", 1), ("bytes", 0), ("variance", 0)):
+        if min(residuals.columns[name], default=least) < least:
+            yield ("residuals", name), f"found a number below {least}"
+    if ALL_OPERATIONS not in residuals.scales:
+        yield ("residuals", "scales"), f"wanted those of '{ALL_OPERATIONS}' operations"
+    for name, values in residuals.scales.items():
+        if len(values) != SCALES or min(values, default=0.0) <= 0:
+            yield ("residuals", "scales", name), f"wanted {SCALES} numbers above 0"
+    if "workload" not in residuals.deviations or min(residuals.deviations.values(), default=0.0) <= 0:
+        yield ("residuals", "deviations"), "wanted numbers above 0, among them that of a workload"
+
+
 def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the key and a message for each inconsistency that the types of the fields do not exclude."""
     if not parameters.values and not parameters.missing:
@@ -191,22 +210,8 @@ def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str |
         yield ("draws",), f"found draws of '{make_printable(min(unknown), 60)}', which has no value"
     if len({len(draws) for draws in parameters.draws.values()}) > 1 or not all(parameters.draws.values()):
         yield ("draws",), "found more of one value than of another, wanted equally many"
-    for name, errors in parameters.errors.items():
-        if errors.low > errors.high:
-            yield ("errors", name), "found low above high"
-        axes = {"ranks", "bytes"} | ({*errors.measured} & {"nodes"})  # nodes may be unknown
-        if {*errors.measured} != axes or not all(errors.measured.values()):
-            yield ("errors", name, "measured"), "wanted the ranks, bytes and nodes that were measured"
-        if {*errors.widening} != {*axes, "operation"} or {*errors.growth} != axes:
-            yield ("errors", name), "wanted widening and growth for all keys of measured, and widening for operation"
-        elif min(*errors.widening.values(), *errors.growth.values()) < 0:
-            yield ("errors", name), "found a number below 0 in widening or growth"
-        if {*errors.beyond} - {*SIZE_SIDES} or any(
-            low > high or growth < 0 for low, high, growth in errors.beyond.values()
-        ):
-            yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(SIZE_SIDES)}"
-        if errors.half_size < 0:
-            yield ("errors", name, "half_size"), "wanted bytes"
+    if parameters.residuals is not None:
+        yield from _find_wrong_residuals(parameters.residuals)
     for number, curve in enumerate(parameters.curves):
         if not 0 < len(curve.x) == len(curve.measured) == len(curve.fitted):
             yield ("curves", number), "found x, measured and fitted of different lengths"

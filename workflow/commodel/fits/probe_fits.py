@@ -361,7 +361,7 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
         settings=fitted.settings,
         missing=fitted.missing,
         bytes_range=(float(fitted.bytes_range[0]), float(fitted.bytes_range[1])),
-        errors=fitted.errors,
+        residuals=fitted.residuals,
         curves=fitted.curves,
         draws={
             key: tuple(float(draw) for draw in draws[1:])

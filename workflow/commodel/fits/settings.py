@@ -37,10 +37,10 @@ from commodel.fits.table_fits import fit_measured, predict_seconds
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family
-from commodel.parameters import Errors, ParameterSet
+from commodel.parameters import ParameterSet, StoredResiduals
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
-from commodel.predictions.prediction_intervals import PointSeries, measure_widening
+from commodel.predictions.places import Places
 from commodel.predictions.recalibration import (
     Factor,
     RecalibrationFactors,
@@ -49,7 +49,7 @@ from commodel.predictions.recalibration import (
     parse_factors,
     scale_values,
 )
-from commodel.predictions.residuals import ALL, find_kind, find_operation_class, name_placed_class
+from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
 from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
@@ -245,7 +245,7 @@ def fit_in_settings(measured: Measured, name: str, table: str, wanted: str | Non
     return replace(
         parameters,
         source=f"{parameters.source}, of {name_setting(reference)}",
-        errors=_widen_residual_intervals(parameters, measured, other_settings),
+        residuals=_add_residuals_of_settings(parameters, measured, reference),
         provenance={**parameters.provenance, SETTING_KEY: reference, FACTORS_KEY: factors_of_others},
     )
 
@@ -274,36 +274,15 @@ def _estimate_against_reference(parameters: ParameterSet, other: Measured, refer
     return estimate_factors(parameters, points, np.log(np.array(other.seconds)[predicted] / reference_times[predicted]))
 
 
-def _list_class_names(point: Point) -> set[str]:
-    """Return the names of the classes of residuals to which a point belongs."""
-    operation = find_operation_class(point.operation)
-    names = {operation, find_kind(operation), ALL}
-    return names | {name_placed_class(name, PointSeries.of(point).placement) for name in names}
-
-
-def _widen_residual_intervals(
-    parameters: ParameterSet, measured: Measured, other_settings: list[str]
-) -> dict[str, Errors]:
-    """Return the residual intervals, widened at both ends until they cover 95 % of the points of other settings, each
-    setting with equal weight."""
-    other_points = select_points(measured, [setting in other_settings for setting in list_settings(measured)])
-    logs = np.log(np.array(other_points.seconds) / predict_seconds(parameters, other_points.points))
-    classes = [_list_class_names(point) for point in other_points.points]
-    setting, intervals = np.array(list_settings(other_points)), {}
-    for name, interval in parameters.errors.items():
-        of_kind = np.array([name in names for names in classes]) & np.isfinite(logs)
-        widening = (
-            measure_widening(logs[of_kind], setting[of_kind], interval.low, interval.high) if of_kind.any() else 0.0
-        )
-        allocations = interval.allocations + len(np.unique(setting[of_kind]))
-        widened = {
-            end: (low - widening, high + widening, growth) for end, (low, high, growth) in interval.beyond.items()
-        }
-        intervals[name] = replace(
-            interval,
-            low=interval.low - widening,
-            high=interval.high + widening,
-            allocations=allocations,
-            beyond=widened,
-        )
-    return intervals
+def _add_residuals_of_settings(parameters: ParameterSet, measured: Measured, reference: str) -> StoredResiduals | None:
+    """Return the residuals of a set, with those of its predictions in the other settings."""
+    other = select_points(measured, [setting != reference for setting in list_settings(measured)])
+    logs = np.log(np.array(other.seconds) / predict_seconds(parameters, other.points))
+    setting = np.array(list_settings(other), dtype=object)
+    of_others = MeasuredResiduals.of(Places.of_points(other.points), logs, 0.0, setting, setting)
+    of_others = of_others.only(np.isfinite(logs))
+    if parameters.residuals is not None:
+        of_reference = ResidualModel.load(parameters.residuals).residuals
+        of_others = of_reference.join(of_others)
+    model = ResidualModel.fit(of_others)
+    return model.store() if model else parameters.residuals

@@ -72,15 +72,15 @@ from commodel.models.fitting.numerics import MIN_DIVISOR, draw_normals, exp, log
 from commodel.models.fitting.observed import DEFAULT_DRAWS, Fitted
 from commodel.models.fitting.regression import make_curve
 from commodel.models.keys import make_key, parse_key
-from commodel.parameters import Errors, Estimate, ParameterSet
+from commodel.parameters import Estimate, ParameterSet, StoredResiduals
 from commodel.patterns.build import build_schedule, group_by_shape
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.operations import find_base_name, list_operations
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
-from commodel.predictions.prediction_intervals import fit_residual_intervals
+from commodel.predictions.places import Places, number_labels
 from commodel.predictions.predictions import explain_missing_statistic, predict
-from commodel.predictions.residuals import AXES, Residuals, find_operation_class
+from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
 from commodel.predictions.validity import MIN_COUNTED_BYTES
 from commodel.progress import report_step
 from commodel.records import Point
@@ -176,40 +176,28 @@ def find_unidentified(intervals: Mapping[str, tuple[float, float]]) -> dict[str,
     }
 
 
-FOLDS = 6  # parts of sizes, ranks or operations that are left out in turn, if there are more
+FOLDS = 6  # parts of workloads, sizes, places or operations that are left out in turn, if there are more
+LEFT_OUT = ("workload", "size", "place", "operation")
+ONE_ALLOCATION = "table"  # a table names no allocations
 Refit = Callable[[np.ndarray], Array]  # returns ln(measured/predicted) of all points, after a fit to each row of flags
 
 
-def cross_validate_points(points: Sequence[Point], seconds: Array, refit: Refit) -> dict[str, Errors]:
-    """Return the residual intervals at held-out points, as the set stores them. All rows count as one allocation, since
-    a table names none."""
-    labels = {
-        "bytes": np.array([float(point.bytes) for point in points]),
-        "ranks": np.array([float(point.leaves or point.ranks) for point in points]),
-        "nodes": np.array([float(point.nodes) for point in points]),
-        "operation": np.array([find_operation_class(point.operation) for point in points]),
-    }
-    folds = {name: np.unique(values, return_inverse=True)[1] % FOLDS for name, values in labels.items()}
-    masks = {name: [fold == number for number in range(fold.max() + 1)] for name, fold in folds.items() if fold.any()}
-    if not masks:
-        return {}
-    same_folds = np.array_equal(folds["nodes"], folds["ranks"])  # as with one rank per node
-    distinct = {name: left_out_flags for name, left_out_flags in masks.items() if not (same_folds and name == "nodes")}
-    refitted = iter(refit(~np.array([flags for left_out_flags in distinct.values() for flags in left_out_flags])))
-    left_out_logs = {
-        name: np.sum([np.where(flags, next(refitted), 0.0) for flags in left_out_flags], axis=0)
-        for name, left_out_flags in distinct.items()
-    }
-    left_out_logs |= {"nodes": left_out_logs["ranks"]} if same_folds and "ranks" in left_out_logs else {}
-    first = next(iter(left_out_logs.values()))
-    groups = np.array([point.workload for point in points])
-    axes = {name: labels[name] for name in AXES}
-    residuals = Residuals(
-        first, labels["operation"], groups, np.full(len(points), "table"), axes, left_out_logs, seconds=seconds
-    )
-    return fit_residual_intervals(
-        residuals.only(np.all([np.isfinite(logs) for logs in left_out_logs.values()], axis=0))
-    )
+def cross_validate_points(points: Sequence[Point], refit: Refit) -> StoredResiduals | None:
+    """Return the residuals at the points of a table, as the set stores them. Their scatter is that of fits without a
+    workload, a size, a place or an operation."""
+    places = Places.of_points(points)
+    folds = {kind: number_labels(label) % FOLDS for kind, label in places.labels().items() if kind in LEFT_OUT}
+    is_left_out = [fold == number for fold in folds.values() for number in range(fold.max() + 1) if fold.any()]
+    refitted = iter(refit(~np.array([np.zeros(len(points), dtype=bool), *is_left_out])))
+    fitted_logs, left_out = next(refitted), {}
+    for kind, fold in folds.items():
+        if fold.any():
+            logs_of_folds = [np.where(fold == number, next(refitted), 0.0) for number in range(fold.max() + 1)]
+            left_out[kind] = np.sum(logs_of_folds, axis=0)
+    residuals = replace(MeasuredResiduals.of(places, fitted_logs, allocation=ONE_ALLOCATION), left_out=left_out)
+    is_known = np.isfinite(np.array([fitted_logs, *left_out.values()])).all(axis=0)
+    model = ResidualModel.fit(residuals.only(np.asarray(is_known)))
+    return model.store() if model else None
 
 
 def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Refit:
@@ -291,8 +279,8 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     order, points, sorted_seconds = _sort_points(table_points, table_seconds)
     if entry.fit_points is not None:  # this fit does not depend on the last bit, so times are not rounded
         schedules, exact_seconds = [build_schedule(point) for point in points], table_seconds[order]
-        errors = cross_validate_points(points, exact_seconds, make_refit(entry, schedules, exact_seconds))
-        return replace(entry.fit_points(schedules, exact_seconds), errors=errors)
+        residuals = cross_validate_points(points, make_refit(entry, schedules, exact_seconds))
+        return replace(entry.fit_points(schedules, exact_seconds), residuals=residuals)
     if entry.priors is not None:
         return _fit_by_priors(entry, points, sorted_seconds, rng)
     stacks = list(stack_parts(points))
@@ -321,7 +309,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     logs = _draw_samples(task, best, rng)
     intervals = compute_intervals(task, logs, equally_good)
     report_step("its error at sizes, ranks and operations left out")
-    left_out_errors = cross_validate_points(points, sorted_seconds, lambda masks: task.refit_without(masks, best))
+    residuals = cross_validate_points(points, lambda masks: task.refit_without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
     values |= {name: np.full(len(logs), edge) for name, edge in task.fixed.items()}
     table_order = np.argsort(order)
@@ -343,7 +331,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         missing={"gamma": "not measured: " + (ONE_SIZE_NOTE if has_local_work else "no point reduces")}
         if lacks_gamma
         else {},
-        errors=left_out_errors,
+        residuals=residuals,
     )
 
 
@@ -398,7 +386,7 @@ def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: 
         intervals=fit.intervals,
         curves=(curve,),
         missing=fit.missing,
-        errors=cross_validate_points(sample, sample_seconds, fit.refit_without),
+        residuals=cross_validate_points(sample, fit.refit_without),
     )
 
 

@@ -30,15 +30,10 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.build import ScheduleSum, Shape, build_schedule, stack_points, stack_sizes
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import NonblockingSteps, Schedule, Work, check_rows
+from commodel.predictions.interval_basis import PARAMETERS_ONLY, IntervalBasis
 from commodel.predictions.model import Model
-from commodel.predictions.prediction_intervals import (
-    PARAMETERS_ONLY,
-    Interval,
-    IntervalBasis,
-    PointSeries,
-    apply_residuals,
-    find_residual_interval,
-)
+from commodel.predictions.places import Places
+from commodel.predictions.residual_model import ResidualModel
 from commodel.predictions.validity import (
     VALID,
     Validity,
@@ -353,6 +348,15 @@ def predict_shapes(
             }
 
 
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """An interval at each size, in seconds, and its basis."""
+
+    low: Array
+    high: Array
+    bases: list[IntervalBasis]
+
+
 def find_prediction_interval(
     parameters: ParameterSet,
     predictions: PredictedTimes,
@@ -360,9 +364,40 @@ def find_prediction_interval(
     sizes: Iterable[float],
     waves: float | None = None,
 ) -> Interval:
-    """Return the prediction interval of a shape, from the residuals of the parameter set."""
-    workload = PointSeries.of(point, sizes, waves, parameters.settings.get("levels"))
-    return apply_residuals(predictions, find_residual_interval(parameters.errors, workload))
+    """Return the prediction interval of a point at several sizes, from the residuals of the parameter set."""
+    if parameters.residuals is None:
+        low, high = contain_prediction(predictions.low, predictions.high, predictions.seconds)
+        return Interval(low, high, [PARAMETERS_ONLY] * len(low))
+    model = ResidualModel.load(parameters.residuals)
+    places = Places.of_sizes(point, sizes, waves, parameters.settings.get("levels"))
+    return apply_corrections(predictions, *model.predict_singly(places), model.find_bases(places))
+
+
+def apply_corrections(
+    predictions: PredictedTimes, logs: Array, half_width: Array, bases: list[IntervalBasis]
+) -> Interval:
+    """Return the interval of predictions, from corrections of their logarithms and half widths. It always contains the
+    prediction, and never begins below the time of the shortest message. Beyond the measured range it is never narrower
+    than the parameter interval; within, residuals include that uncertainty. A model that ignores message size has no
+    residuals."""
+    if predictions.validity:
+        pairs = zip(bases, predictions.validity, strict=True)
+        bases = [basis if validity.has_weight else PARAMETERS_ONLY for basis, validity in pairs]
+    has_residuals = np.array([basis.of_residuals for basis in bases], dtype=bool)
+    is_extrapolated = np.array([basis.is_extrapolated for basis in bases], dtype=bool)
+    low, high = (predictions.seconds * np.exp(end) for end in (logs - half_width, logs + half_width))
+    low = np.where(is_extrapolated, np.fmin(low, predictions.low), low)
+    high = np.where(is_extrapolated, np.fmax(high, predictions.high), high)
+    low, high = np.where(has_residuals, [low, high], [predictions.low, predictions.high])
+    low, high = contain_prediction(low, high, predictions.seconds)
+    # The draws of a parameter interval contain the uncertainty of a message's latency.
+    bound = np.where(has_residuals, np.fmin(predictions.message_seconds, predictions.seconds), 0.0)
+    return Interval(np.maximum(low, bound), high, bases)
+
+
+def contain_prediction(low: Array, high: Array, seconds: Array) -> tuple[Array, Array]:
+    """Return the ends of intervals, moved as far outward as the prediction lies outside."""
+    return np.minimum(low, seconds), np.maximum(high, seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from commodel.compare.snapshots import (
 from commodel.errors import UserError, make_printable
 from commodel.files import tables
 from commodel.files.tables import find_field
-from commodel.predictions.prediction_intervals import IntervalBasis
+from commodel.predictions.interval_basis import IntervalBasis
 from commodel.reports.charts import assign_colours, name_without_argument
 from commodel.reports.elements import (
     MICRO,

@@ -13,7 +13,7 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.evaluation.values import TABLE, Values
 from commodel.models.keys import parse_key
-from commodel.parameters import Curve, Errors, Estimate
+from commodel.parameters import Curve, Estimate, StoredResiduals
 from commodel.stats import resample_statistic
 
 DEFAULT_DRAWS = 200
@@ -131,7 +131,7 @@ class Fitted:
     curves: tuple[Curve, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
-    errors: Mapping[str, Errors] = field(default_factory=dict)  # at held-out points
+    residuals: StoredResiduals | None = None  # at held-out points
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # that replace those of the draws
 
 

@@ -28,7 +28,7 @@ from commodel.compare.model_ranking import (
 from commodel.compare.network import Network, tabulate_distance_classes
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
-from commodel.predictions.prediction_intervals import COVERAGE
+from commodel.predictions.residual_model import COVERAGE
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import DEFAULT_LABEL, RECOMMENDED
 from commodel.reports.charts import assign_colours, name_without_argument

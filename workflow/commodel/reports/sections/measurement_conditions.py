@@ -25,7 +25,7 @@ from commodel.compare.comparison import (
 from commodel.compare.model_ranking import rank_models
 from commodel.compare.recalibration import BASIS_SAME_POINTS, differs_from_one
 from commodel.files.tables import COMPARISON, add_default_columns
-from commodel.predictions.prediction_intervals import IntervalBasis
+from commodel.predictions.interval_basis import IntervalBasis
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.reports.elements import (
     Remark,

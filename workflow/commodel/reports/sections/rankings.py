@@ -30,7 +30,7 @@ from commodel.compare.model_ranking import (
     find_tied_models,
     sort_by_error,
 )
-from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
+from commodel.predictions.interval_basis import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
 from commodel.records import RECOMMENDED
 from commodel.reports.comparison_frame import list_models, scale_to_shown_units
 from commodel.reports.elements import (

@@ -21,7 +21,7 @@ from commodel.compare.model_ranking import (
     group_by_operation,
     rank_by_class,
 )
-from commodel.predictions.prediction_intervals import IntervalBasis
+from commodel.predictions.interval_basis import IntervalBasis
 from commodel.records import RECOMMENDED
 from commodel.reports.charts import make_simulation_mark
 from commodel.reports.elements import (

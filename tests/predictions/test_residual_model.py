@@ -1,16 +1,15 @@
 """The residual model: its derivatives, its closed forms, what it says near the data and far away, and its coverage."""
 
-from dataclasses import astuple
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.compare import residual_model
-from commodel.compare.residual_model import PRIOR, Likeness, MeasuredResiduals, Places, Posterior, ResidualModel, Scales
 from commodel.patterns.points import PlatformResources, make_point
+from commodel.predictions import residual_model
+from commodel.predictions.places import Places
+from commodel.predictions.residual_model import PRIOR, Likeness, MeasuredResiduals, Posterior, ResidualModel, Scales
 
 SIZES = [8, 512, 32768, 2097152]
 ALGORITHMS = ["ring", "recursive-doubling", "chain:2", "chain:4"]
@@ -19,7 +18,7 @@ ALGORITHMS = ["ring", "recursive-doubling", "chain:2", "chain:4"]
 def make_places(nodes=(2, 4, 8), sizes=SIZES, algorithms=ALGORITHMS, operations=("allreduce", "bcast"), per_node=8):
     table = [
         {"operation": operation, "alternative": algorithm, "workload": f"{operation} {count} {size}"}
-        | {"bytes": size, "nodes": count, "ranks": count * per_node, "leaves": 0}
+        | {"bytes": size, "nodes": count, "ranks": count * per_node, "leaves": 0, "waves": 1, "levels_crossed": ""}
         for operation in operations
         for count in nodes
         for size in sizes
@@ -35,7 +34,11 @@ def draw(places, scales=PRIOR, seed=0):
 
 
 def fit(places, residuals):
-    return ResidualModel.fit(MeasuredResiduals(places, residuals, np.zeros(len(residuals))))
+    return ResidualModel.fit(MeasuredResiduals.of(places, residuals))
+
+
+def make_posterior(residuals, operation="allreduce", scales=PRIOR):
+    return Posterior.of(residuals, operation, scales)
 
 
 def test_points_and_rows_of_a_comparison_have_the_same_places():
@@ -45,11 +48,14 @@ def test_points_and_rows_of_a_comparison_have_the_same_places():
         {"operation": "barrier", "algorithm": "dissemination", "ranks": 3, "layout": "block:1", "bytes": 0},
     ]
     points = [make_point(resources, entry) for entry in entries]
-    names = ("operation", "alternative", "workload", "ranks", "leaves", "bytes", "nodes")
-    rows = pd.DataFrame([{name: getattr(point, name) for name in names} for point in points])
+    names = ("operation", "alternative", "workload", "ranks", "leaves", "bytes", "nodes", "waves")
+    rows = pd.DataFrame([{name: getattr(point, name) for name in names} for point in points]).assign(levels_crossed="")
     of_points, of_rows = Places.of_points(points), Places.of_rows(rows)
     assert of_points.doublings.tolist() == of_rows.doublings.tolist() == [[12, 2, 2], [0, np.log2(3), 0]]
     assert of_points.algorithm.tolist() == of_rows.algorithm.tolist()
+    of_sizes = Places.of_sizes(points[0], [16, 4096])
+    assert of_sizes.doublings.tolist() == [[4, 2, 2], [12, 2, 2]]
+    assert of_sizes.algorithm.tolist() == [of_points.algorithm[0]] * 2
 
 
 def test_the_slopes_of_the_covariance_are_its_differences():
@@ -64,24 +70,68 @@ def test_the_slopes_of_the_covariance_are_its_differences():
 
 
 def test_leaving_out_in_closed_form_equals_a_fit_without_the_points():
-    places = make_places()
+    places = make_places(operations=("allreduce",))
     variances = np.random.default_rng(2).uniform(0, 0.01, len(places))
-    residuals = MeasuredResiduals(places, draw(places), variances)
-    posterior = Posterior.of(residuals, PRIOR)
-    for label in places.labels().values():
+    residuals = MeasuredResiduals.of(places, draw(places), variances)
+    posterior = make_posterior(residuals)
+    for kind, label in places.labels().items():
+        if kind == "operation":
+            continue
         left_out = label == label[3]
-        without = Posterior.of(residuals.only(~left_out), PRIOR)
+        without = make_posterior(residuals.only(~left_out))
         logs, covariance = without.correct(places.only(left_out))
-        scatter = np.diag(covariance) + variances[left_out]
-        expected = (residuals.logs[left_out] - logs) / np.sqrt(scatter)
-        np.testing.assert_allclose(posterior.leave_out(label)[left_out], expected, rtol=1e-6, atol=1e-9)
+        errors, deviations = posterior.leave_out(label)
+        np.testing.assert_allclose(errors[left_out], residuals.logs[left_out] - logs, rtol=1e-6, atol=1e-9)
+        expected = np.sqrt(np.diag(covariance) + variances[left_out])
+        np.testing.assert_allclose(deviations[left_out], expected, rtol=1e-6)
+
+
+def test_a_workload_left_out_is_corrected_by_the_others():
+    """With the scales of all points; the number of deviations is that of a workload, or of an unknown place."""
+    places = make_places()
+    model = fit(places, draw(places))
+    logs, half_width, bases = model.predict_left_out()
+    left_out = places.workload == "bcast 4 512"
+    scales, others = model.scales["bcast"], model.residuals.only(~left_out)
+    expected, covariance = make_posterior(others, "bcast", scales).correct(places.only(left_out))
+    np.testing.assert_allclose(logs[left_out], expected, atol=1e-9)
+    counts = half_width[left_out] / np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(counts, model.deviations["workload"], rtol=1e-6)
+    assert {basis.workloads for basis in np.array(bases)[left_out]} == {11}
+    assert np.mean(np.abs(model.residuals.logs - logs) <= half_width) >= 0.95
+
+
+def test_a_stored_model_predicts_the_same():
+    places = make_places()
+    model = fit(places, draw(places).round(6))
+    loaded = ResidualModel.load(model.store())
+    others = make_places(nodes=(1, 3, 64), operations=("allreduce", "gather"))
+    for found, expected in zip(loaded.predict_singly(others), model.predict_singly(others), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    assert [basis.text for basis in loaded.find_bases(others)] == [basis.text for basis in model.find_bases(others)]
+
+
+def test_a_new_setting_is_covered_where_settings_differ():
+    """Each setting shifts all times; a prediction is for a setting that was not measured."""
+    places = make_places(operations=("bcast",))
+    settings = np.array([f"s{number % 6}" for number in range(len(places))])
+    shift = {name: 0.4 * number for number, name in enumerate(sorted(set(settings)))}
+    residuals = np.array([shift[name] for name in settings]) - 1.0
+    alike, differing = (
+        ResidualModel.fit(MeasuredResiduals.of(places, residuals, setting=names)) for names in ("", settings)
+    )
+    assert "setting" not in alike.deviations
+    widths = [model.predict_singly(places)[1] for model in (alike, differing)]
+    assert (widths[1] >= widths[0]).all()
+    logs, half_width = differing.predict_singly(places)
+    assert (half_width + np.abs(logs) >= 1.0).mean() > 0.9
 
 
 def test_the_scales_of_drawn_residuals_are_found():
     """Of many points: a few draws of a part that all points share do not tell its scale."""
     true = Scales(0.1, 0.3, 0.2, 0.3, 0.2, 0.02, 4.0)
     places = make_places(nodes=(2, 4, 8, 16), algorithms=[f"a{number}" for number in range(12)])
-    residuals = MeasuredResiduals(places, draw(places, true), np.zeros(len(places)))
+    residuals = MeasuredResiduals.of(places, draw(places, true))
     found = residual_model.fit_scales(residuals, PRIOR, residual_model.PRIOR_DEVIATIONS)
     assert found.point == pytest.approx(true.point, rel=0.4)
     assert np.hypot(found.size, found.near) == pytest.approx(np.hypot(true.size, true.near), rel=0.4)
@@ -146,8 +196,7 @@ def test_an_uncertain_time_corrects_less_than_a_certain_one():
     places = make_places()
     residuals = draw(places, Scales(0.1, 0.1, 0.2, 0.2, 0.1, 0.05, 6.0))
     corrections = [
-        Posterior.of(MeasuredResiduals(places, residuals, np.full(len(places), variance)), PRIOR).correct(places)[0]
-        for variance in (0.0, 1.0)
+        make_posterior(MeasuredResiduals.of(places, residuals, variance)).correct(places)[0] for variance in (0.0, 1.0)
     ]
     assert np.abs(corrections[1]).mean() < 0.6 * np.abs(corrections[0]).mean()
 
@@ -166,4 +215,4 @@ def test_scales_do_not_depend_on_the_last_bit():
     residuals = draw(places)
     changed = residuals * (1 + 1e-13 * np.random.default_rng(1).standard_normal(len(residuals)))
     fits = [fit(places, logs) for logs in (residuals, changed)]
-    assert astuple(fits[0].scales) == astuple(fits[1].scales)
+    assert fits[0].scales == fits[1].scales

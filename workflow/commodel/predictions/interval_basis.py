@@ -1,0 +1,166 @@
+"""The basis of a prediction interval: on which measured points it rests (`IntervalBasis`).
+
+Messages within a node and between nodes take different paths. If only one of these was measured, the other has no
+interval from measured errors, only the parameter interval. The same is true beyond the farthest measured level of the
+network. Nearer levels keep their interval."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from commodel.hierarchy import covers_levels
+from commodel.models import Array
+from commodel.parameters import ALL_OPERATIONS
+from commodel.predictions.places import ONE_NODE, Places
+
+MIN_ALLOCATIONS = 5  # allocations from which on an interval is assumed to cover their differences
+NEGLIGIBLE_DOUBLINGS = 0.05  # doublings of sizes and ranks up to which a workload does not count as extrapolated
+PARAMETERS_ONLY_TEXT, UNMEASURED_PREFIX = "parameters only", "parameters only: nothing measured "
+NO_INFORMATION = "no information"
+MAX_INFORMATIVE_WIDTH = 100.0  # high over low of an interval; a wider one is shown as "no information"
+
+
+def is_informative(low: float, high: float) -> bool:
+    """Return whether an interval is narrower than MAX_INFORMATIVE_WIDTH. An unknown one (NaN) counts as informative."""
+    return not high > MAX_INFORMATIVE_WIDTH * low
+
+
+BASIS_PATTERN = re.compile(
+    r"(?:(?:at least: )?([0-9]+) allocations?, )?([0-9]+) workloads of (.*?)"
+    r"(?:, ([0-9.]+) doublings beyond)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalBasis:
+    """The basis of a prediction interval: errors at the measured points of an operation, or only the parameters."""
+
+    pooled: str = ""  # the operation, or `all` if it was not measured itself
+    workloads: int = 0
+    allocations: int = 0  # 0: they do not differ, as on a simulator
+    doublings: float = 0.0  # of extrapolation beyond the measured sizes and ranks
+    unmeasured: str = ""  # the distance without measurements, if others have some
+
+    @property
+    def of_residuals(self) -> bool:
+        """Whether the interval rests on measured errors."""
+        return self.workloads > 0
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether the errors come from so few allocations that the true interval may be wider."""
+        return self.of_residuals and 0 < self.allocations < MIN_ALLOCATIONS
+
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether the workload lies beyond the measured sizes or ranks."""
+        return self.doublings > NEGLIGIBLE_DOUBLINGS
+
+    @property
+    def text(self) -> str:
+        """The text in tables."""
+        if not self.of_residuals:
+            return f"{UNMEASURED_PREFIX}{self.unmeasured}" if self.unmeasured else PARAMETERS_ONLY_TEXT
+        allocations = (
+            f"{self.allocations} allocation{'' if self.allocations == 1 else 's'}, " if self.allocations else ""
+        )
+        least = "at least: " if self.is_lower_bound else ""
+        text = f"{least}{allocations}{self.workloads} workloads of {self.pooled}"
+        return f"{text}, {self.doublings:.1f} doublings beyond" if self.is_extrapolated else text
+
+    @property
+    def sentence(self) -> str:
+        """The description of the interval, as the end of a sentence."""
+        if self.of_residuals:
+            pooled = "all operations" if self.pooled == ALL_OPERATIONS else self.pooled
+            plural = "" if self.allocations == 1 else "s"
+            text = f"95 % prediction interval from residuals at {self.workloads} workloads of {pooled}"
+            text += f" in {self.allocations} allocation{plural}" if self.allocations else ""
+            text += f", extrapolated by {self.doublings:.1f} doublings" if self.is_extrapolated else ""
+            return text + (
+                "; with fewer than five allocations the interval may be too narrow" if self.is_lower_bound else ""
+            )
+        where = self.unmeasured or "here"
+        return f"the parameter interval; no error of the model was measured {where}"
+
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def parse(cls, text: str) -> IntervalBasis:
+        """Return the basis with this text of a table. Any other text counts as parameters only."""
+        if match := BASIS_PATTERN.fullmatch(text):
+            return cls(match[3], int(match[2]), int(match[1] or 0), float(match[4] or 0))
+        return (
+            cls(unmeasured=text.removeprefix(UNMEASURED_PREFIX))
+            if text.startswith(UNMEASURED_PREFIX)
+            else PARAMETERS_ONLY
+        )
+
+
+PARAMETERS_ONLY = IntervalBasis()
+
+
+def find_bases(measured: Places, allocation: np.ndarray, wanted: Places) -> list[IntervalBasis]:
+    """Return the basis of the interval of each wanted place. `allocation` is that of each measured point, empty if
+    allocations do not differ."""
+    doublings = measure_size_beyond(measured, wanted) + _measure_ranks_beyond(measured, wanted)
+    bases: list[IntervalBasis] = []
+    pools = {name: _describe_pool(measured, allocation, name) for name in np.unique(wanted.operation).tolist()}
+    is_near = {place: _is_distance_measured(measured, *place) for place in set(_list_distances(wanted))}
+    for number, distance in enumerate(_list_distances(wanted)):
+        if is_near[distance]:
+            bases.append(IntervalBasis(*pools[str(wanted.operation[number])], float(doublings[number])))
+        else:
+            bases.append(IntervalBasis(unmeasured=wanted.describe_distance(number) if len(measured) else ""))
+    return bases
+
+
+def _list_distances(places: Places) -> list[tuple[str, bool]]:
+    """Return the levels that the messages of each place cross, and whether they stay within a node."""
+    is_within = [places.describe_distance(number) == ONE_NODE for number in range(len(places))]
+    return list(zip(places.levels_crossed.tolist(), is_within, strict=True))
+
+
+def _is_distance_measured(measured: Places, levels_crossed: str, on_one_node: bool) -> bool:
+    """Return whether messages over this distance were measured, or over a farther one."""
+    known = [name for name in np.unique(measured.levels_crossed).tolist() if name]
+    if levels_crossed and known:
+        return levels_crossed in known if on_one_node else any(covers_levels(name, levels_crossed) for name in known)
+    return bool((measured.on_one_node == on_one_node).any())
+
+
+def _describe_pool(measured: Places, allocation: np.ndarray, operation: str) -> tuple[str, int, int]:
+    """Return the operation, or `all` if it was not measured, with its numbers of workloads and of allocations."""
+    of_operation = measured.operation == operation
+    rows = of_operation if of_operation.any() else np.ones(len(measured), dtype=bool)
+    allocations = set(allocation[rows].tolist()) - {""}
+    pooled = operation if of_operation.any() else ALL_OPERATIONS
+    return pooled, len(np.unique(measured.workload[rows])), len(allocations)
+
+
+def measure_size_beyond(measured: Places, wanted: Places) -> Array:
+    """Return the doublings from each wanted size to the measured ones of the operation, or of all if it has none; 0
+    between them. A message without payload is not extrapolated."""
+    has_payload = measured.size > 0
+    beyond = _measure_beyond(measured.only(has_payload), measured.size[has_payload], wanted, wanted.size)
+    return np.where(wanted.size > 0, beyond, 0.0)
+
+
+def _measure_ranks_beyond(measured: Places, wanted: Places) -> Array:
+    return _measure_beyond(measured, measured.ranks, wanted, wanted.ranks)
+
+
+def _measure_beyond(measured: Places, values: Array, wanted: Places, wanted_values: Array) -> Array:
+    """Return how far each wanted value lies outside the range of those of its operation, or of all if it has none."""
+    beyond = np.zeros(len(wanted))
+    for name in np.unique(wanted.operation):
+        of_operation = measured.operation == name
+        known = values[of_operation] if of_operation.any() else values
+        if len(known):
+            rows = wanted.operation == name
+            outside = np.maximum(known.min() - wanted_values[rows], wanted_values[rows] - known.max())
+            beyond[rows] = np.maximum(outside, 0.0)
+    return beyond

@@ -1,0 +1,474 @@
+"""The residual model: how wrong a prediction will be at a point, from what was measured at others.
+
+A residual is ln(measured/base), `base` being the prediction of a model, or of several. `ResidualModel.fit` takes the
+residuals at measured points, and `predict` returns the corrections of any points, with the covariance of their errors.
+
+- It is a Gaussian process. Its covariance has a part that all points share, one of the operation, one of the
+  algorithm, and one of the point alone. Those of operation and algorithm become less alike with the doublings of size,
+  nodes and ranks a node between two points. There is no trend: beyond the measured points, the correction of the
+  algorithm at this size persists, and the interval widens.
+- Its scales have the largest posterior density (Rasmussen and Williams 2006, chapter 5), with weak priors. An operation
+  with enough points has scales of its own, close to those of all points.
+- Measured errors have heavier tails than a normal distribution. The interval is therefore a number of standard
+  deviations that covers 95 % of the measured workloads, each left out. At a size, a place, an algorithm or an operation
+  without measurement, it also covers 95 % of the points of left-out ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+
+from commodel.models import Array
+from commodel.parameters import ALL_OPERATIONS, StoredResiduals
+from commodel.predictions.interval_basis import PARAMETERS_ONLY, IntervalBasis, find_bases, measure_size_beyond
+from commodel.predictions.places import WORKLOAD, Places, measure_doublings, number_labels
+from commodel.stats import NORMAL_QUANTILE
+
+COVERAGE = 0.95
+# Points to which scales are fitted: those of all points, and those of an operation. Of more points, only evenly spread
+# workloads are used.
+MAX_FITTED_POINTS, MAX_FITTED_POINTS_OF_OPERATION = 400, 200
+MIN_POINTS_OF_SCALES = 20  # points of an operation from which on it has scales of its own
+MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1000, 200  # measured points of an operation, and of others, in a correction
+MAX_STORED_POINTS = 1000  # measured points that a parameter set keeps
+MAX_JOINT_POINTS = 500  # points that are corrected together, where their covariance is not wanted
+# Doublings over which residuals stay alike, and the distance, in these units, of points on one node and on several.
+NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 2.0
+# Standard deviation of a logarithm for each doubling beyond the measured sizes: no measured point tells whether
+# latency, bandwidth or another protocol dominates there. Fits of published models differ by 5 to 10 % between these.
+DEVIATION_BEYOND_SIZES = 0.05
+SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from those of all points
+MIN_WORKLOADS, MIN_FREEDOM = 2, 3  # least number of workloads, and of degrees of freedom
+LOG_DIGITS, VARIANCE_DIGITS = 9, 12  # decimals of stored numbers
+ROUNDING = 1e-9  # tolerance of a sum of weights
+SETTING = "setting"
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """Standard deviations of the parts of a residual, all logarithms, and the doublings of the size over which
+    residuals stay alike."""
+
+    everywhere: float  # shared by all points
+    operation: float  # shared by points of an operation with similar sizes, nodes and ranks a node
+    algorithm: float  # shared by all points of an algorithm
+    size: float  # shared by points of an algorithm with similar sizes
+    near: float  # shared by points of an algorithm with similar sizes, nodes and ranks a node
+    point: float
+    doublings: float
+
+    @classmethod
+    def of_logs(cls, logs: Array) -> Scales:
+        return cls(*np.exp(logs).tolist())
+
+    @property
+    def logs(self) -> Array:
+        return np.log(astuple(self))
+
+
+# Published models that fit a machine are wrong by 5 to 20 %; a size informs its neighbours, not the other protocol.
+PRIOR = Scales(everywhere=0.1, operation=0.1, algorithm=0.2, size=0.2, near=0.1, point=0.05, doublings=6.0)
+# Of their logarithms: a standard deviation may be 20 times as large or as small, the doublings four times.
+PRIOR_DEVIATIONS = np.array([1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.7])
+SEARCH = {"maxiter": 60, "ftol": 1e-7}
+MIN_SCALE, MAX_SCALE = 1e-4, 1e2  # bounds of the search
+PLACE_OF_POINT = 5  # number of the field `point` of Scales
+POINT_VARIANCE = 1e-8  # added to that of a point: keeps matrices invertible where residuals are exact
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """How alike the points of two lists are, as arrays with a row for each point of the first."""
+
+    operation: Array  # 1: the same
+    algorithm: Array  # 1: the same, 1/2: the same but for its arguments
+    size: Array  # squared doublings between sizes
+    place: Array  # squared distance in nodes and ranks of a node
+
+    @classmethod
+    def of(cls, first: Places, second: Places) -> Likeness:
+        same_algorithm = (_equal(first.algorithm, second.algorithm) + _equal(first.stem, second.stem)) / 2
+        size, nodes, per_node = ((first.doublings[:, None] - second.doublings) ** 2).transpose(2, 0, 1)
+        differs = first.on_one_node[:, None] != second.on_one_node
+        of_place = nodes / NODES_DOUBLINGS**2 + per_node / PER_NODE_DOUBLINGS**2 + DISTANCE_OF_ONE_NODE**2 * differs
+        return cls(_equal(first.operation, second.operation), same_algorithm, size, of_place)
+
+    def covariance(self, scales: Scales) -> Array:
+        """Return the prior covariance of the residuals, without the part of each point alone."""
+        size = _correlate(self.size / scales.doublings**2)
+        near = _correlate(self.size / scales.doublings**2 + self.place)
+        of_algorithm = scales.algorithm**2 + scales.size**2 * size + scales.near**2 * near
+        return scales.everywhere**2 + scales.operation**2 * self.operation * near + self.algorithm * of_algorithm
+
+    def gradient(self, scales: Scales) -> Iterator[Array]:
+        """Yield the derivative of the covariance by the logarithm of each scale; that of `point` is not included."""
+        squared = self.size / scales.doublings**2
+        size, near = _correlate(squared), _correlate(squared + self.place)
+        yield np.full(near.shape, 2 * scales.everywhere**2)
+        yield 2 * scales.operation**2 * self.operation * near
+        yield 2 * scales.algorithm**2 * self.algorithm
+        yield 2 * scales.size**2 * self.algorithm * size
+        yield 2 * scales.near**2 * self.algorithm * near
+        amplitude = scales.operation**2 * self.operation + scales.near**2 * self.algorithm
+        yield (
+            3 * squared * (amplitude * _decay(squared + self.place) + scales.size**2 * self.algorithm * _decay(squared))
+        )
+
+
+def compute_matern(distances: Array) -> Array:
+    """Return Matérn's correlation of order 3/2: a smoother one would underestimate the variance between two
+    measurements."""
+    scaled = np.sqrt(3) * np.abs(distances)
+    return (1 + scaled) * np.exp(-scaled)
+
+
+def _correlate(squared_distances: Array) -> Array:
+    return compute_matern(np.sqrt(squared_distances))
+
+
+def _decay(squared_distances: Array) -> Array:
+    """Return the exponential factor of the correlation, which its derivative has."""
+    return np.exp(-np.sqrt(3 * squared_distances))
+
+
+def _equal(first: np.ndarray, second: np.ndarray) -> Array:
+    labels = number_labels(np.concatenate([first, second]))
+    return (labels[: len(first), None] == labels[len(first) :]).astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredResiduals:
+    """Residuals at measured points, and the variance of each by the scatter of its samples. The allocation is empty if
+    allocations do not differ."""
+
+    places: Places
+    logs: Array
+    variances: Array
+    allocation: np.ndarray
+    setting: np.ndarray
+    # Residuals of fits without the operation, size or place of each point, where these can be had.
+    left_out: Mapping[str, Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        places: Places,
+        logs: Array,
+        variances: Array | float = 0.0,
+        allocation: np.ndarray | str = "",
+        setting: np.ndarray | str = "",
+    ) -> MeasuredResiduals:
+        """Return residuals; a single value is that of all points."""
+        variance, allocations, settings = (
+            np.broadcast_to(column, len(logs)) for column in (variances, allocation, setting)
+        )
+        return cls(places, logs, variance, allocations, settings)
+
+    def __len__(self) -> int:
+        return len(self.logs)
+
+    def labels(self) -> dict[str, np.ndarray]:
+        """Return the labels by which points are left out in turn."""
+        has_settings = len(np.unique(self.setting)) > 1
+        return self.places.labels() | ({SETTING: self.setting} if has_settings else {})
+
+    def only(self, flags: np.ndarray) -> MeasuredResiduals:
+        """Return those of some of the points."""
+        return MeasuredResiduals(
+            self.places.only(flags),
+            self.logs[flags],
+            self.variances[flags],
+            self.allocation[flags],
+            self.setting[flags],
+            {name: column[flags] for name, column in self.left_out.items()},
+        )
+
+    def thin_out(self, max_points: int) -> MeasuredResiduals:
+        """Return those of evenly spread workloads, about `max_points`; all if there are fewer."""
+        return self.only(self.places.select_evenly(max_points))
+
+    def join(self, other: MeasuredResiduals) -> MeasuredResiduals:
+        """Return both, as the residuals of one fit."""
+        logs, variances, allocation, setting = (
+            np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("logs", "variances", "allocation", "setting")
+        )
+        return MeasuredResiduals(self.places.join(other.places), logs, variances, allocation, setting)
+
+
+def fit_scales(residuals: MeasuredResiduals, prior: Scales, deviations: Array) -> Scales:
+    """Return the scales with the largest posterior density. `deviations` are those of the logarithms of the prior."""
+    # Here, because they are slow to load.
+    from scipy.linalg.lapack import dpotrf, dpotri
+    from scipy.optimize import minimize
+
+    likeness = Likeness.of(residuals.places, residuals.places)
+
+    def penalize(logs: Array) -> tuple[float, Array]:
+        """Return the negative logarithm of the density, and its gradient."""
+        scales = Scales.of_logs(logs)
+        covariance = _add_points(likeness.covariance(scales), scales, residuals.variances)
+        factor = dpotrf(covariance, lower=1)[0]
+        half_inverse = np.tril(dpotri(factor, lower=1)[0])
+        inverse = half_inverse + np.tril(half_inverse, -1).T
+        scaled = inverse @ residuals.logs
+        length = 0.5 * residuals.logs @ scaled + np.log(np.diag(factor)).sum()
+        slope = inverse - np.outer(scaled, scaled)
+        slopes = [0.5 * float(np.vdot(slope, derivative)) for derivative in likeness.gradient(scales)]
+        slopes.insert(PLACE_OF_POINT, float(np.trace(slope)) * scales.point**2)
+        distance = (logs - prior.logs) / deviations
+        return float(length + 0.5 * distance @ distance), np.array(slopes) + distance / deviations
+
+    bounds = [(np.log(MIN_SCALE), np.log(MAX_SCALE))] * len(deviations)
+    found = minimize(penalize, prior.logs, jac=True, method="L-BFGS-B", bounds=bounds, options=SEARCH)
+    # Rounded, so that the last bit of a processor does not matter.
+    return Scales(*(float(f"{value:.3g}") for value in np.exp(found.x)))
+
+
+def _add_points(covariance: Array, scales: Scales, variances: Array | float = 0.0) -> Array:
+    """Return a covariance with the part of each point alone, and these variances of its measurement."""
+    return covariance + np.diag(np.broadcast_to(scales.point**2 + POINT_VARIANCE + variances, len(covariance)))
+
+
+@dataclass(frozen=True, eq=False)
+class Corrections:
+    """The corrections of some points: logarithms, with the covariance of their errors, and the half width of their
+    prediction intervals."""
+
+    logs: Array
+    covariance: Array
+    half_width: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """The process given measured points, for points of one operation."""
+
+    scales: Scales
+    residuals: MeasuredResiduals
+    own: np.ndarray  # numbers of the operation's points among all measured ones
+    others: np.ndarray  # those of other operations; `residuals` has first the own, then these
+    inverse: np.ndarray  # of the covariance of the measured points
+
+    @classmethod
+    def of(cls, residuals: MeasuredResiduals, operation: str, scales: Scales) -> Posterior:
+        """Return the process for points of an operation, given its own measured points and some of the others."""
+        of_operation = residuals.places.operation == operation
+        own, others = (
+            numbers[residuals.places.only(numbers).select_evenly(max_points)]
+            for numbers, max_points in (
+                (np.flatnonzero(of_operation), MAX_OPERATION_POINTS),
+                (np.flatnonzero(~of_operation), MAX_OTHER_POINTS),
+            )
+        )
+        used = residuals.only(np.concatenate([own, others]))
+        covariance = Likeness.of(used.places, used.places).covariance(scales)
+        return cls(scales, used, own, others, np.linalg.inv(_add_points(covariance, scales, used.variances)))
+
+    def correct(self, places: Places) -> tuple[Array, Array]:
+        """Return the corrections of points, and the covariance of their errors."""
+        shared = Likeness.of(places, self.residuals.places).covariance(self.scales)
+        prior = Likeness.of(places, places).covariance(self.scales)
+        covariance = prior - shared @ self.inverse @ shared.T
+        # Where many points are at one place, rounding may leave less than nothing.
+        np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
+        covariance = _add_points(covariance, self.scales)
+        return shared @ (self.inverse @ self.residuals.logs), (covariance + covariance.T) / 2
+
+    def leave_out(self, label: np.ndarray) -> tuple[Array, Array]:
+        """Return the error of the correction of each own point, and its standard deviation, if all points of its label
+        are left out; in closed form."""
+        scaled, errors, deviations = self.inverse @ self.residuals.logs, *np.zeros((2, len(label)))
+        for value in np.unique(label[: len(self.own)]):
+            rows = np.flatnonzero(label == value)
+            covariance = np.linalg.inv(self.inverse[np.ix_(rows, rows)])
+            errors[rows] = covariance @ scaled[rows]
+            deviations[rows] = np.sqrt(np.diag(covariance))
+        return errors[: len(self.own)], deviations[: len(self.own)]
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualModel:
+    """Residuals at measured points, and what they say about others."""
+
+    residuals: MeasuredResiduals
+    scales: Mapping[str, Scales]  # by operation
+    deviations: Mapping[str, float]  # that cover 95 % of the points of a left-out workload, operation, …
+    _posteriors: dict[str, Posterior] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def fit(cls, residuals: MeasuredResiduals) -> ResidualModel | None:
+        """Return the model of residuals at measured points; None if there are too few workloads."""
+        if len(np.unique(residuals.places.workload)) < MIN_WORKLOADS:
+            return None
+        pooled = fit_scales(residuals.thin_out(MAX_FITTED_POINTS), PRIOR, PRIOR_DEVIATIONS)
+        scales = {ALL_OPERATIONS: pooled}
+        for name in np.unique(residuals.places.operation).tolist():
+            own = residuals.only(residuals.places.operation == name)
+            if len(own) >= MIN_POINTS_OF_SCALES:
+                deviations = np.minimum(SCALES_DEVIATION, PRIOR_DEVIATIONS)
+                scales[name] = fit_scales(own.thin_out(MAX_FITTED_POINTS_OF_OPERATION), pooled, deviations)
+        uncalibrated = cls(residuals, scales, {})
+        return replace(uncalibrated, deviations=uncalibrated.calibrate())
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def load(cls, stored: StoredResiduals) -> ResidualModel:
+        """Return the model that a parameter set stores."""
+        size, nodes, ranks = (np.array(column, dtype=float) for column in (stored.bytes, stored.nodes, stored.ranks))
+        places = Places(
+            operation=np.array(stored.operation, dtype=str),
+            alternative=np.array(stored.alternative, dtype=str),
+            workload=np.array(stored.workload).astype(str),
+            levels_crossed=np.array(stored.levels_crossed, dtype=str),
+            doublings=measure_doublings(size, nodes, ranks),
+        )
+        residuals = MeasuredResiduals(
+            places,
+            np.array(stored.log, dtype=float),
+            np.array(stored.variance, dtype=float),
+            np.array(stored.allocation, dtype=str),
+            np.array(stored.setting, dtype=str),
+        )
+        scales = {name: Scales(*values) for name, values in stored.scales.items()}
+        return cls(residuals, scales, stored.deviations)
+
+    def store(self) -> StoredResiduals:
+        """Return the model as a parameter set stores it."""
+        kept = self.residuals.thin_out(MAX_STORED_POINTS)
+        places = kept.places
+        size, nodes, per_node = np.exp2(places.doublings).round(6).T
+        return StoredResiduals(
+            operation=tuple(places.operation.tolist()),
+            alternative=tuple(places.alternative.tolist()),
+            levels_crossed=tuple(places.levels_crossed.tolist()),
+            allocation=tuple(kept.allocation.tolist()),
+            setting=tuple(kept.setting.tolist()),
+            workload=tuple(number_labels(places.workload).tolist()),
+            ranks=tuple((nodes * per_node).tolist()),
+            nodes=tuple(nodes.tolist()),
+            bytes=tuple(np.where(size > 1, size, 0.0).tolist()),
+            log=tuple(kept.logs.round(LOG_DIGITS).tolist()),
+            variance=tuple(kept.variances.round(VARIANCE_DIGITS).tolist()),
+            scales={name: astuple(scales) for name, scales in self.scales.items()},
+            deviations=self.deviations,
+        )
+
+    def predict(self, places: Places) -> Corrections:
+        """Return the corrections of points. Errors at points of different operations count as independent."""
+        logs, covariance = np.zeros(len(places)), np.zeros((len(places), len(places)))
+        for name in np.unique(places.operation).tolist():
+            rows = np.flatnonzero(places.operation == name)
+            logs[rows], covariance[np.ix_(rows, rows)] = self._find_posterior(name).correct(places.only(rows))
+        counts = self._count_deviations(places)
+        half_width = _widen_beyond(counts * np.sqrt(np.diag(covariance)), self.residuals.places, places)
+        return Corrections(logs, covariance * np.outer(counts, counts) / NORMAL_QUANTILE**2, half_width)
+
+    def predict_singly(self, places: Places) -> tuple[Array, Array]:
+        """Return the correction of each point, and the half width of its prediction interval."""
+        logs, half_width = np.zeros(len(places)), np.zeros(len(places))
+        for first in range(0, len(places), MAX_JOINT_POINTS):
+            rows = np.arange(first, min(first + MAX_JOINT_POINTS, len(places)))
+            corrections = self.predict(places.only(rows))
+            logs[rows], half_width[rows] = corrections.logs, corrections.half_width
+        return logs, half_width
+
+    def predict_left_out(self) -> tuple[Array, Array, list[IntervalBasis]]:
+        """Return for each measured point, with its workload left out: the correction, the half width of its interval,
+        and the basis of it. The scales are those of all points."""
+        places, allocation = self.residuals.places, self.residuals.allocation
+        logs, half_width = self.predict_singly(places)
+        counts = self._count_deviations_left_out()
+        for name in np.unique(places.operation).tolist():
+            posterior = self._find_posterior(name)
+            errors, deviations = posterior.leave_out(posterior.residuals.places.workload)
+            logs[posterior.own] = self.residuals.logs[posterior.own] - errors
+            half_width[posterior.own] = counts[posterior.own] * deviations
+        bases = [PARAMETERS_ONLY] * len(places)
+        for workload in np.unique(places.workload):
+            left_out = places.workload == workload
+            others, wanted = places.only(~left_out), places.only(left_out)
+            half_width[left_out] = _widen_beyond(half_width[left_out], others, wanted)
+            of_workload = find_bases(others, allocation[~left_out], wanted)
+            for number, basis in zip(np.flatnonzero(left_out).tolist(), of_workload, strict=True):
+                bases[number] = basis
+        return logs, half_width, bases
+
+    def find_bases(self, places: Places) -> list[IntervalBasis]:
+        """Return on which measured points the interval of each point rests."""
+        return find_bases(self.residuals.places, self.residuals.allocation, places)
+
+    def calibrate(self) -> dict[str, float]:
+        """Return how many standard deviations cover 95 % of the points, if a workload, an operation, an algorithm, a
+        size, a place or a setting is left out. All workloads have equal weight."""
+        from scipy.special import stdtrit  # here, because it is slow to load
+
+        kinds = self.residuals.labels()
+        ratios: dict[str, list[Array]] = {kind: [] for kind in kinds}
+        workloads: list[np.ndarray] = []
+        for name in np.unique(self.residuals.places.operation).tolist():
+            posterior = self._find_posterior(name)
+            workloads.append(self.residuals.places.workload[posterior.own])
+            used = np.concatenate([posterior.own, posterior.others])
+            for kind, label in kinds.items():
+                errors, deviations = posterior.leave_out(label[used])
+                if kind in self.residuals.left_out:
+                    errors = errors + (self.residuals.left_out[kind] - self.residuals.logs)[posterior.own]
+                ratios[kind].append(np.abs(errors) / deviations)
+        groups = number_labels(np.concatenate(workloads))
+        # The quantile of few workloads is too low, since the scales are fitted to these, too.
+        freedom = max(int(groups.max()) + 1 - len(PRIOR_DEVIATIONS), MIN_FREEDOM)
+        of_few = float(stdtrit(freedom, (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
+        covering = {kind: _cover_groups(np.concatenate(parts), groups) for kind, parts in ratios.items()}
+        return {kind: round(of_few * max(count, NORMAL_QUANTILE), 4) for kind, count in covering.items()}
+
+    def _find_posterior(self, operation: str) -> Posterior:
+        if operation not in self._posteriors:
+            scales = self.scales.get(operation, self.scales[ALL_OPERATIONS])
+            self._posteriors[operation] = Posterior.of(self.residuals, operation, scales)
+        return self._posteriors[operation]
+
+    def _count_deviations(self, places: Places) -> Array:
+        """Return the standard deviations from the middle to the end of the interval of each point."""
+        known = self.residuals.places.labels()
+        return self._count_unknown(
+            {kind: ~np.isin(label, known[kind]) for kind, label in places.labels().items() if kind != WORKLOAD}
+        )
+
+    def _count_deviations_left_out(self) -> Array:
+        """Return the same for each measured point, its workload left out."""
+        workload = number_labels(self.residuals.places.workload)
+        unknown = {}
+        for kind, label in self.residuals.places.labels().items():
+            if kind != WORKLOAD:
+                number = number_labels(label)
+                of_workload = number_labels(number + 1j * workload)
+                unknown[kind] = np.bincount(number)[number] == np.bincount(of_workload)[of_workload]
+        return self._count_unknown(unknown)
+
+    def _count_unknown(self, unknown: Mapping[str, np.ndarray]) -> Array:
+        """Return the standard deviations of points, from flags of those with an unmeasured operation, size, …. Every
+        prediction is for another workload, and for another setting if there are several."""
+        least = max(self.deviations[WORKLOAD], self.deviations.get(SETTING, 0.0))
+        counts = np.full(len(unknown["size"]), least)
+        for kind, flags in unknown.items():
+            counts = np.maximum(counts, np.where(flags, self.deviations.get(kind, 0.0), 0.0))
+        return counts
+
+
+def _widen_beyond(half_width: Array, measured: Places, wanted: Places) -> Array:
+    """Return half widths, wider for sizes beyond the measured ones."""
+    beyond = NORMAL_QUANTILE * DEVIATION_BEYOND_SIZES * measure_size_beyond(measured, wanted)
+    return np.hypot(half_width, beyond)
+
+
+def _cover_groups(values: Array, groups: np.ndarray) -> float:
+    """Return the 95 % quantile of the values, with equal weight for each group."""
+    counts = np.bincount(groups)
+    weight = 1 / (np.count_nonzero(counts) * counts[groups])
+    order = np.argsort(values, kind="stable")
+    position = int(np.searchsorted(np.cumsum(weight[order]), COVERAGE - ROUNDING))
+    return float(values[order[min(position, len(values) - 1)]])
