@@ -19,7 +19,7 @@ from commodel.compare.recommended import (
     recommend_rows,
     summarize_recommended,
 )
-from commodel.files.tables import COMPARISON, read_table
+from commodel.files.tables import COMPARISON, add_default_columns, read_table
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.places import Places
 from commodel.predictions.validity import have_weight

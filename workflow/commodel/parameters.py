@@ -64,6 +64,7 @@ class StoredResiduals:
     log: tuple[Finite, ...]
     variance: tuple[Finite, ...]  # by the scatter of the samples
     scales: Mapping[str, tuple[Finite, ...]]  # by operation, and ALL_OPERATIONS
+    error: Finite  # root mean square of the errors at left-out workloads, as logarithms
     deviations: Mapping[str, Finite]  # that cover 95 % of the points of a left-out workload, operation, …
 
     # By identity: sets of parameters keep what is derived from it.
@@ -75,7 +76,7 @@ class StoredResiduals:
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in NO_COLUMNS}
 
 
-NO_COLUMNS = ("scales", "deviations")
+NO_COLUMNS = ("scales", "error", "deviations")
 
 
 def make_file_key(field_name: str) -> str:

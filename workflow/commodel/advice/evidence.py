@@ -63,8 +63,13 @@ class Evidence:
         there."""
         key = (*sorted(families), placement)
         if key not in self._recommenders:
-            rows = select_placement(self.predicted_points(), [placement])
-            self._recommenders[key] = Recommender.fit(rows, families)
+            if self.held_out.empty:
+                sets = (parameters for parameters in self.sets if parameters.family in families)
+                recommender = Recommender.of_sets(sets, placement)
+            else:
+                rows = select_placement(self.predicted_points(), [placement])
+                recommender = Recommender.fit(rows, families)
+            self._recommenders[key] = recommender
         return self._recommenders[key]
 
     def find_measured(self, points: Iterable[Point]) -> dict[Point, float]:
@@ -146,10 +151,11 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
     """Return notes on the evidence: weights without measurements, and extrapolation."""
     notes = []
     if deciding.empty:
-        unweighted = "no measurement here shows the errors of these models"
-        notes.append(
-            f"{unweighted}: all weights are equal, and intervals contain no model error unless the sets have residuals"
-        )
+        if any(parameters.residuals for parameters in evidence.sets):
+            notes.append("weights and intervals come from the residuals that the sets store")
+        else:
+            unweighted = "no measurement here shows the errors of these models"
+            notes.append(f"{unweighted}: all weights are equal, and intervals contain no model error")
     elif other_operations := sorted(set(deciding["operation"].map(find_base_name)) - {find_base_name(operation)}):
         notes.append(
             f"too little of {operation} was measured here: the weights come from {', '.join(other_operations)}"

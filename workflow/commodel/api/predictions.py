@@ -74,7 +74,8 @@ def predict(
     of the operation that needs no argument is predicted. `platform` is where ranks are placed. Times are in seconds;
     `low` and `high` are the 95 % prediction interval, NaN without one. `statistic` says which ranks' times are
     predicted, such as `"rank mean"` for what OSU prints; the default is the time until completion. A `Run` without a
-    model also has the rows `recommended`, with the times that `advise` ranks.
+    model also has the rows `recommended`, with the times that `advise` ranks; so have sets with residuals, such as fits
+    to a table.
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """
@@ -98,6 +99,8 @@ def predict(
 
         evidence = gather_evidence(sources[0], platform)
         resources = evidence.resources
+    elif not is_special:
+        evidence = find_stored_evidence(sets, resources)
     points = list_points(
         operation,
         _make_list(algorithm),
@@ -109,7 +112,7 @@ def predict(
         join_amounts(waves),
         statistic=stated,
     )
-    predictions = _recommend(evidence, points) if evidence else []
+    predictions = predict_recommended(evidence, points) if evidence else []
     predictions = predictions or predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=waves is not None)
 
@@ -118,14 +121,30 @@ def predict(
     return pd.DataFrame(rows)
 
 
-def _recommend(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
+def predict_recommended(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
     """Return the recommended predictions and those of all models; nothing if too little was measured."""
-    from commodel.advice.recommended_times import recommend_times  # slow to load
+    from commodel.advice.evidence import find_placement  # slow to load
+    from commodel.advice.recommended_times import recommend_times
 
+    sets = evidence.by_family()
+    has_campaign = not evidence.held_out.empty
+    placements = {find_placement(point) for point in points}
+    if not has_campaign and not all(evidence.find_recommender(list(sets), placement) for placement in placements):
+        return []
     try:
-        return recommend_times(evidence, points, list(evidence.by_family()))
+        return recommend_times(evidence, points, list(sets))
     except UserError:
         return []
+
+
+def find_stored_evidence(sets: Sequence[ParameterSet], resources: PlatformResources | None) -> Evidence | None:
+    """Return parameter sets as evidence, if one stores its residuals; None otherwise, or with two sets of a model."""
+    families = {parameters.family for parameters in sets}
+    if len(families) < len(sets) or not any(parameters.residuals for parameters in sets):
+        return None
+    from commodel.advice.evidence import combine_sets  # slow to load
+
+    return combine_sets(sets, resources)
 
 
 def choose_sets(

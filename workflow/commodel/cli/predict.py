@@ -138,7 +138,15 @@ def _predict_patterns(
     verbose: bool,
     **options,
 ) -> None:
-    from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
+    from commodel.api.predictions import (
+        choose_sets,
+        find_only_size,
+        find_stored_evidence,
+        list_points,
+        predict_recommended,
+        predict_sets,
+        tabulate_predictions,
+    )
     from commodel.parameters import describe_origins
     from commodel.patterns.algorithms import find_algorithms
     from commodel.patterns.pattern_files import is_pattern_file
@@ -188,7 +196,10 @@ def _predict_patterns(
 
             predictions = recommend_times(evidence, points)
         else:
-            predictions = predict_sets(sets, points, pipelined)
+            is_plain = is_completion and not (settings or family or waves or pipelined)
+            stored = find_stored_evidence(sets, resources) if is_plain else None
+            predictions = predict_recommended(stored, points) if stored else []
+            predictions = predictions or predict_sets(sets, points, pipelined)
     measured = evidence.find_measured(points) if recommended and is_completion else {}
     rows = tabulate_predictions(predictions, sets, waves=bool(waves), measured=measured)
     sources = omitted + describe_origins(sets, resources.name if resources else "")

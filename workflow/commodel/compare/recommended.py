@@ -12,7 +12,7 @@ workload."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from commodel.compare.comparison_intervals import collect_residuals
 from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
+from commodel.parameters import ParameterSet
 from commodel.predictions.interval_basis import IntervalBasis
 from commodel.predictions.places import Places, name_placement, number_labels
 from commodel.predictions.residual_model import MAX_FITTED_POINTS, ResidualModel
@@ -78,6 +79,21 @@ class Recommender:
         }
         model = ResidualModel.fit(measured)
         return cls(weight_of_model, model) if model else None
+
+    @classmethod
+    def of_sets(cls, sets: Iterable[ParameterSet], placement: str) -> Recommender | None:
+        """Return the recommender of parameter sets that store their residuals: the one with the smallest error at
+        left-out workloads, corrected; None if none was measured at this placement."""
+        candidates: list[tuple[float, str, ResidualModel]] = []
+        for parameters in sets:
+            if parameters.residuals is not None:
+                model = ResidualModel.load(parameters.residuals)
+                if model.measures(placement, MIN_WORKLOADS):
+                    candidates.append((model.error, parameters.family, model))
+        if not candidates:
+            return None
+        _, family, model = min(candidates, key=lambda entry: entry[:2])
+        return cls({family: 1.0}, model)
 
     def stack(self, predictions: Mapping[str, Array]) -> Array:
         """Return the weighted geometric mean of predictions. Where a model has none (NaN), the others share its

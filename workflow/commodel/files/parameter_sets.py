@@ -122,7 +122,8 @@ def _collect_estimate_fields(estimate: Estimate) -> dict[str, Any]:
 def _collect_residuals(residuals: StoredResiduals) -> dict[str, Any]:
     columns: dict[str, Any] = {name: list(column) for name, column in residuals.columns.items()}
     scales = {name: list(values) for name, values in residuals.scales.items()}
-    return {**columns, "scales": scales, "deviations": dict(residuals.deviations)}
+    others = {"scales": scales, "error": residuals.error, "deviations": dict(residuals.deviations)}
+    return columns | others
 
 
 def _collect_curve_fields(curve: Curve) -> dict[str, Any]:
@@ -189,6 +190,8 @@ def _find_wrong_residuals(residuals: StoredResiduals) -> Iterator[tuple[tuple[st
     for name, values in residuals.scales.items():
         if len(values) != SCALES or min(values, default=0.0) <= 0:
             yield ("residuals", "scales", name), f"wanted {SCALES} numbers above 0"
+    if residuals.error < 0:
+        yield ("residuals", "error"), "found a number below 0"
     if "workload" not in residuals.deviations or min(residuals.deviations.values(), default=0.0) <= 0:
         yield ("residuals", "deviations"), "wanted numbers above 0, among them that of a workload"
 

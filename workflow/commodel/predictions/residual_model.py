@@ -24,7 +24,7 @@ import numpy as np
 from commodel.models import Array
 from commodel.parameters import ALL_OPERATIONS, StoredResiduals
 from commodel.predictions.interval_basis import PARAMETERS_ONLY, IntervalBasis, find_bases, measure_size_beyond
-from commodel.predictions.places import WORKLOAD, Places, measure_doublings, number_labels
+from commodel.predictions.places import ONE_NODE, WORKLOAD, Places, measure_doublings, number_labels
 from commodel.stats import NORMAL_QUANTILE
 
 COVERAGE = 0.95
@@ -296,6 +296,7 @@ class ResidualModel:
 
     residuals: MeasuredResiduals
     scales: Mapping[str, Scales]  # by operation
+    error: float  # root mean square of the errors at left-out workloads
     deviations: Mapping[str, float]  # that cover 95 % of the points of a left-out workload, operation, …
     _posteriors: dict[str, Posterior] = field(default_factory=dict, repr=False)
 
@@ -311,8 +312,7 @@ class ResidualModel:
             if len(own) >= MIN_POINTS_OF_SCALES:
                 deviations = np.minimum(SCALES_DEVIATION, PRIOR_DEVIATIONS)
                 scales[name] = fit_scales(own.thin_out(MAX_FITTED_POINTS_OF_OPERATION), pooled, deviations)
-        uncalibrated = cls(residuals, scales, {})
-        return replace(uncalibrated, deviations=uncalibrated.calibrate())
+        return cls(residuals, scales, 0.0, {}).calibrate()
 
     @classmethod
     @lru_cache(maxsize=64)
@@ -334,7 +334,7 @@ class ResidualModel:
             np.array(stored.setting, dtype=str),
         )
         scales = {name: Scales(*values) for name, values in stored.scales.items()}
-        return cls(residuals, scales, stored.deviations)
+        return cls(residuals, scales, stored.error, stored.deviations)
 
     def store(self) -> StoredResiduals:
         """Return the model as a parameter set stores it."""
@@ -354,6 +354,7 @@ class ResidualModel:
             log=tuple(kept.logs.round(LOG_DIGITS).tolist()),
             variance=tuple(kept.variances.round(VARIANCE_DIGITS).tolist()),
             scales={name: astuple(scales) for name, scales in self.scales.items()},
+            error=self.error,
             deviations=self.deviations,
         )
 
@@ -397,17 +398,25 @@ class ResidualModel:
                 bases[number] = basis
         return logs, half_width, bases
 
+    def measures(self, placement: str, workloads: int) -> bool:
+        """Return whether at least so many workloads were measured at a placement."""
+        places = self.residuals.places
+        at_placement = places.on_one_node == (placement == ONE_NODE)
+        return len(np.unique(places.workload[at_placement])) >= workloads
+
     def find_bases(self, places: Places) -> list[IntervalBasis]:
         """Return on which measured points the interval of each point rests."""
         return find_bases(self.residuals.places, self.residuals.allocation, places)
 
-    def calibrate(self) -> dict[str, float]:
-        """Return how many standard deviations cover 95 % of the points, if a workload, an operation, an algorithm, a
-        size, a place or a setting is left out. All workloads have equal weight."""
+    def calibrate(self) -> ResidualModel:
+        """Return the model with its error, and with the numbers of standard deviations that cover 95 % of the points if
+        a workload, an operation, an algorithm, a size, a place or a setting is left out. All workloads have equal
+        weight."""
         from scipy.special import stdtrit  # here, because it is slow to load
 
         kinds = self.residuals.labels()
         ratios: dict[str, list[Array]] = {kind: [] for kind in kinds}
+        errors_of_workloads: list[Array] = []
         workloads: list[np.ndarray] = []
         for name in np.unique(self.residuals.places.operation).tolist():
             posterior = self._find_posterior(name)
@@ -418,12 +427,15 @@ class ResidualModel:
                 if kind in self.residuals.left_out:
                     errors = errors + (self.residuals.left_out[kind] - self.residuals.logs)[posterior.own]
                 ratios[kind].append(np.abs(errors) / deviations)
+                errors_of_workloads += [errors] if kind == WORKLOAD else []
         groups = number_labels(np.concatenate(workloads))
         # The quantile of few workloads is too low, since the scales are fitted to these, too.
         freedom = max(int(groups.max()) + 1 - len(PRIOR_DEVIATIONS), MIN_FREEDOM)
         of_few = float(stdtrit(freedom, (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
         covering = {kind: _cover_groups(np.concatenate(parts), groups) for kind, parts in ratios.items()}
-        return {kind: round(of_few * max(count, NORMAL_QUANTILE), 4) for kind, count in covering.items()}
+        deviations_of_kinds = {kind: round(of_few * max(count, NORMAL_QUANTILE), 4) for kind, count in covering.items()}
+        error = float(np.sqrt(np.mean(np.concatenate(errors_of_workloads) ** 2)))
+        return replace(self, error=round(error, 6), deviations=deviations_of_kinds)
 
     def _find_posterior(self, operation: str) -> Posterior:
         if operation not in self._posteriors:
