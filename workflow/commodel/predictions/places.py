@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from commodel.hierarchy import Hierarchy, describe_levels_crossed
 from commodel.models import Array
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.operations import find_base_name
 from commodel.records import Point
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STREAM = "stream of "
 ONE_NODE, SEVERAL_NODES = "within one node", "between nodes"
@@ -134,7 +137,7 @@ class Places:
         """Return flags of the points of evenly spread workloads, about `max_points`; of all if there are fewer."""
         if len(self) <= max_points:
             return np.ones(len(self), dtype=bool)
-        workloads = pd.unique(self.workload)
+        workloads = np.array(list(dict.fromkeys(self.workload.tolist())))
         numbers = np.linspace(0, len(workloads) - 1, max(len(workloads) * max_points // len(self), 1)).astype(int)
         return np.isin(self.workload, workloads[numbers])
 
