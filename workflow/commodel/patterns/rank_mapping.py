@@ -5,14 +5,17 @@ Each bisection starts from the order of the ranks, and from that of the second e
 Both are improved by swaps of two ranks, and the cut with fewer bytes is chosen.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import laplacian
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from commodel.patterns.schedule import Schedule
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MESSAGE_WEIGHT = 1024  # bytes that represent the latency of a message, added to its size
 MAX_DENSE_RANKS = 64  # ranks, up to which all eigenvectors are computed
@@ -23,6 +26,8 @@ MAX_CANDIDATES = 64  # ranks of each side whose swaps are tried
 def make_traffic_graph(schedule: Schedule) -> csr_array:
     """Return the bytes that every two ranks exchange, in both directions together, plus MESSAGE_WEIGHT for each
     message."""
+    from scipy.sparse import coo_array  # here, because it is slow to load
+
     between = schedule.src != schedule.dst
     weight = (np.broadcast_to(schedule.bytes, schedule.src.shape) + MESSAGE_WEIGHT)[between].astype(float)
     ranks = (schedule.src[between], schedule.dst[between])
@@ -75,6 +80,9 @@ def count_cut_bytes(weights: csr_array, part: np.ndarray) -> float:
 
 def _order_by_eigenvector(weights: csr_array) -> np.ndarray:
     """Return the ranks in the order of the second eigenvector of the Laplacian."""
+    from scipy.sparse.csgraph import laplacian  # here, because they are slow to load
+    from scipy.sparse.linalg import ArpackError, eigsh
+
     count = weights.shape[0]
     matrix = laplacian(weights)
     if count <= MAX_DENSE_RANKS:
