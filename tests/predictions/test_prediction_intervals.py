@@ -213,7 +213,7 @@ def test_another_operation_is_named_as_measured_and_distances_are_those_of_the_o
 
 
 def test_intervals_widen_with_each_doubling_beyond_the_measured_sizes():
-    """The measured sizes show no error; nothing tells whether this holds at other sizes."""
+    """The measured sizes show no error; nothing shows whether this holds at other sizes."""
     model = ResidualModel.fit(make_residuals(np.zeros(40), size=2.0 ** (10 + np.arange(40) % 4)))
     sizes = 2.0 ** np.arange(3, 20)
     half_width = model.predict_singly(make_places(len(sizes), size=sizes))[1]

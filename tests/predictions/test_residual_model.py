@@ -128,7 +128,7 @@ def test_a_new_setting_is_covered_where_settings_differ():
 
 
 def test_the_scales_of_drawn_residuals_are_found():
-    """Of many points: a few draws of a part that all points share do not tell its scale."""
+    """Of many points: a few draws of a part that all points share do not show its scale."""
     true = Scales(0.1, 0.3, 0.2, 0.3, 0.2, 0.02, 4.0)
     places = make_places(nodes=(2, 4, 8, 16), algorithms=[f"a{number}" for number in range(12)])
     residuals = MeasuredResiduals.of(places, draw(places, true))
@@ -149,7 +149,7 @@ def test_the_usual_ratio_of_an_algorithm_persists_beyond_the_data_and_the_interv
 
 
 def test_with_few_points_nothing_pooled_over_operations_moves_a_good_fit():
-    """A model that is right within 5 % remains so, wherever it is asked."""
+    """A model that is right within 5 % remains so, also far away."""
     places = make_places(nodes=(2, 4), sizes=[1024, 65536], algorithms=["ring"])
     residuals = np.array([0.04, -0.03, 0.02, 0.01, -0.04, 0.03, -0.01, -0.02])
     logs, _ = fit(places, residuals).predict_singly(make_places(nodes=(2, 64, 512)))

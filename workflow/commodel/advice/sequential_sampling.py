@@ -30,7 +30,6 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from commodel.errors import UserError
 from commodel.patterns.algorithms import find_algorithm
@@ -312,6 +311,8 @@ def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
 
 
 def _compute_likelihood(covariance: np.ndarray, residuals: np.ndarray) -> float:
+    from scipy.linalg import cho_factor, cho_solve  # here, because it is slow to load
+
     factor, lower = cho_factor(covariance)
     return -0.5 * residuals @ cho_solve((factor, lower), residuals) - np.log(np.diag(factor)).sum()
 

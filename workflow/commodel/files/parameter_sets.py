@@ -122,8 +122,7 @@ def _collect_estimate_fields(estimate: Estimate) -> dict[str, Any]:
 def _collect_residuals(residuals: StoredResiduals) -> dict[str, Any]:
     columns: dict[str, Any] = {name: list(column) for name, column in residuals.columns.items()}
     scales = {name: list(values) for name, values in residuals.scales.items()}
-    others = {"scales": scales, "error": residuals.error, "deviations": dict(residuals.deviations)}
-    return columns | others
+    return {**columns, "scales": scales, "error": residuals.error, "deviations": dict(residuals.deviations)}
 
 
 def _collect_curve_fields(curve: Curve) -> dict[str, Any]:

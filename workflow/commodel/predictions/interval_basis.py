@@ -109,9 +109,10 @@ def find_bases(measured: Places, allocation: np.ndarray, wanted: Places) -> list
     doublings = measure_size_beyond(measured, wanted) + _measure_ranks_beyond(measured, wanted)
     bases: list[IntervalBasis] = []
     pools = {name: _describe_pool(measured, allocation, name) for name in np.unique(wanted.operation).tolist()}
-    is_near = {place: _is_distance_measured(measured, *place) for place in set(_list_distances(wanted))}
-    for number, distance in enumerate(_list_distances(wanted)):
-        if is_near[distance]:
+    distances = _list_distances(wanted)
+    is_measured = {distance: _is_distance_measured(measured, *distance) for distance in set(distances)}
+    for number, distance in enumerate(distances):
+        if is_measured[distance]:
             bases.append(IntervalBasis(*pools[str(wanted.operation[number])], float(doublings[number])))
         else:
             bases.append(IntervalBasis(unmeasured=wanted.describe_distance(number) if len(measured) else ""))
@@ -126,9 +127,9 @@ def _list_distances(places: Places) -> list[tuple[str, bool]]:
 
 def _is_distance_measured(measured: Places, levels_crossed: str, on_one_node: bool) -> bool:
     """Return whether messages over this distance were measured, or over a farther one."""
-    known = [name for name in np.unique(measured.levels_crossed).tolist() if name]
-    if levels_crossed and known:
-        return levels_crossed in known if on_one_node else any(covers_levels(name, levels_crossed) for name in known)
+    names = [name for name in np.unique(measured.levels_crossed).tolist() if name]
+    if levels_crossed and names:
+        return levels_crossed in names if on_one_node else any(covers_levels(name, levels_crossed) for name in names)
     return bool((measured.on_one_node == on_one_node).any())
 
 
@@ -145,8 +146,8 @@ def measure_size_beyond(measured: Places, wanted: Places) -> Array:
     """Return the doublings from each wanted size to the measured ones of the operation, or of all if it has none; 0
     between them. A message without payload is not extrapolated."""
     has_payload = measured.size > 0
-    beyond = _measure_beyond(measured.only(has_payload), measured.size[has_payload], wanted, wanted.size)
-    return np.where(wanted.size > 0, beyond, 0.0)
+    doublings = _measure_beyond(measured.only(has_payload), measured.size[has_payload], wanted, wanted.size)
+    return np.where(wanted.size > 0, doublings, 0.0)
 
 
 def _measure_ranks_beyond(measured: Places, wanted: Places) -> Array:
@@ -155,12 +156,12 @@ def _measure_ranks_beyond(measured: Places, wanted: Places) -> Array:
 
 def _measure_beyond(measured: Places, values: Array, wanted: Places, wanted_values: Array) -> Array:
     """Return how far each wanted value lies outside the range of those of its operation, or of all if it has none."""
-    beyond = np.zeros(len(wanted))
+    distances = np.zeros(len(wanted))
     for name in np.unique(wanted.operation):
         of_operation = measured.operation == name
-        known = values[of_operation] if of_operation.any() else values
-        if len(known):
+        measured_values = values[of_operation] if of_operation.any() else values
+        if len(measured_values):
             rows = wanted.operation == name
-            outside = np.maximum(known.min() - wanted_values[rows], wanted_values[rows] - known.max())
-            beyond[rows] = np.maximum(outside, 0.0)
-    return beyond
+            low, high = measured_values.min(), measured_values.max()
+            distances[rows] = np.maximum(np.maximum(low - wanted_values[rows], wanted_values[rows] - high), 0.0)
+    return distances

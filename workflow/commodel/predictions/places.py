@@ -120,9 +120,9 @@ class Places:
 
     def labels(self) -> dict[str, np.ndarray]:
         """Return the labels by which points are left out in turn."""
-        place = self.doublings[:, 1].round(6) + 1j * self.doublings[:, 2].round(6)
+        nodes_and_ranks = self.doublings[:, 1].round(6) + 1j * self.doublings[:, 2].round(6)
         names = {WORKLOAD: self.workload, "operation": self.operation, "algorithm": self.algorithm}
-        return names | {"size": self.size, "place": place}
+        return names | {"size": self.size, "place": nodes_and_ranks}
 
     def only(self, flags: np.ndarray) -> Places:
         """Return some of the points."""

@@ -37,7 +37,7 @@ MAX_STORED_POINTS = 1000  # measured points that a parameter set keeps
 MAX_JOINT_POINTS = 500  # points that are corrected together, where their covariance is not wanted
 # Doublings over which residuals stay alike, and the distance, in these units, of points on one node and on several.
 NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 2.0
-# Standard deviation of a logarithm for each doubling beyond the measured sizes: no measured point tells whether
+# Standard deviation of a logarithm for each doubling beyond the measured sizes: no measured point shows whether
 # latency, bandwidth or another protocol dominates there. Fits of published models differ by 5 to 10 % between these.
 DEVIATION_BEYOND_SIZES = 0.05
 SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from those of all points
@@ -257,16 +257,16 @@ class Posterior:
     def of(cls, residuals: MeasuredResiduals, operation: str, scales: Scales) -> Posterior:
         """Return the process for points of an operation, given its own measured points and some of the others."""
         of_operation = residuals.places.operation == operation
-        own, others = (
+        own, other_numbers = (
             numbers[residuals.places.only(numbers).select_evenly(max_points)]
             for numbers, max_points in (
                 (np.flatnonzero(of_operation), MAX_OPERATION_POINTS),
                 (np.flatnonzero(~of_operation), MAX_OTHER_POINTS),
             )
         )
-        used = residuals.only(np.concatenate([own, others]))
+        used = residuals.only(np.concatenate([own, other_numbers]))
         covariance = Likeness.of(used.places, used.places).covariance(scales)
-        return cls(scales, used, own, others, np.linalg.inv(_add_points(covariance, scales, used.variances)))
+        return cls(scales, used, own, other_numbers, np.linalg.inv(_add_points(covariance, scales, used.variances)))
 
     def correct(self, places: Places) -> tuple[Array, Array]:
         """Return the corrections of points, and the covariance of their errors."""
@@ -338,21 +338,21 @@ class ResidualModel:
 
     def store(self) -> StoredResiduals:
         """Return the model as a parameter set stores it."""
-        kept = self.residuals.thin_out(MAX_STORED_POINTS)
-        places = kept.places
+        residuals = self.residuals.thin_out(MAX_STORED_POINTS)
+        places = residuals.places
         size, nodes, per_node = np.exp2(places.doublings).round(6).T
         return StoredResiduals(
             operation=tuple(places.operation.tolist()),
             alternative=tuple(places.alternative.tolist()),
             levels_crossed=tuple(places.levels_crossed.tolist()),
-            allocation=tuple(kept.allocation.tolist()),
-            setting=tuple(kept.setting.tolist()),
+            allocation=tuple(residuals.allocation.tolist()),
+            setting=tuple(residuals.setting.tolist()),
             workload=tuple(number_labels(places.workload).tolist()),
             ranks=tuple((nodes * per_node).tolist()),
             nodes=tuple(nodes.tolist()),
             bytes=tuple(np.where(size > 1, size, 0.0).tolist()),
-            log=tuple(kept.logs.round(LOG_DIGITS).tolist()),
-            variance=tuple(kept.variances.round(VARIANCE_DIGITS).tolist()),
+            log=tuple(residuals.logs.round(LOG_DIGITS).tolist()),
+            variance=tuple(residuals.variances.round(VARIANCE_DIGITS).tolist()),
             scales={name: astuple(scales) for name, scales in self.scales.items()},
             error=self.error,
             deviations=self.deviations,
@@ -391,9 +391,9 @@ class ResidualModel:
         bases = [PARAMETERS_ONLY] * len(places)
         for workload in np.unique(places.workload):
             left_out = places.workload == workload
-            others, wanted = places.only(~left_out), places.only(left_out)
-            half_width[left_out] = _widen_beyond(half_width[left_out], others, wanted)
-            of_workload = find_bases(others, allocation[~left_out], wanted)
+            measured_places, wanted_places = places.only(~left_out), places.only(left_out)
+            half_width[left_out] = _widen_beyond(half_width[left_out], measured_places, wanted_places)
+            of_workload = find_bases(measured_places, allocation[~left_out], wanted_places)
             for number, basis in zip(np.flatnonzero(left_out).tolist(), of_workload, strict=True):
                 bases[number] = basis
         return logs, half_width, bases
@@ -445,10 +445,9 @@ class ResidualModel:
 
     def _count_deviations(self, places: Places) -> Array:
         """Return the standard deviations from the middle to the end of the interval of each point."""
-        known = self.residuals.places.labels()
-        return self._count_unknown(
-            {kind: ~np.isin(label, known[kind]) for kind, label in places.labels().items() if kind != WORKLOAD}
-        )
+        measured_labels = self.residuals.places.labels()
+        labels = {kind: label for kind, label in places.labels().items() if kind != WORKLOAD}
+        return self._count_unknown({kind: ~np.isin(label, measured_labels[kind]) for kind, label in labels.items()})
 
     def _count_deviations_left_out(self) -> Array:
         """Return the same for each measured point, its workload left out."""
@@ -473,8 +472,8 @@ class ResidualModel:
 
 def _widen_beyond(half_width: Array, measured: Places, wanted: Places) -> Array:
     """Return half widths, wider for sizes beyond the measured ones."""
-    beyond = NORMAL_QUANTILE * DEVIATION_BEYOND_SIZES * measure_size_beyond(measured, wanted)
-    return np.hypot(half_width, beyond)
+    added_width = NORMAL_QUANTILE * DEVIATION_BEYOND_SIZES * measure_size_beyond(measured, wanted)
+    return np.hypot(half_width, added_width)
 
 
 def _cover_groups(values: Array, groups: np.ndarray) -> float:
