@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import xlsxwriter
 
+from commodel.compare.recommended import evaluate_recommended
 from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison, select_held_out
 from commodel.reports.elements import (
@@ -34,19 +35,40 @@ from commodel.reports.xlsx import workbook as xlsx
 from tests.reports.reading import parts, rows_of, written
 
 
-def test_comparison_is_a_filtered_table_with_a_frozen_header(book, comparison):
+def count_compared(report):
+    """Return the number of rows of the comparison, with those of the recommended prediction."""
+    return len(report.section("Comparison").tables[0].rows)
+
+
+def test_comparison_is_a_filtered_table_with_a_frozen_header(book, report):
     sheet = book["Comparison"]
     (table,) = sheet.tables.values()
     first, last = table.ref.split(":")
     assert table.autoFilter.ref == table.ref
     assert sheet.freeze_panes == f"E{sheet[first].row + 1}"
-    assert sheet[last].row - sheet[first].row == len(comparison)
+    assert sheet[last].row - sheet[first].row == count_compared(report)
 
 
-def test_comparison_holds_the_values_of_the_frame(book, comparison):
+def test_comparison_begins_with_the_recommended_predictions(book, comparison):
+    head, rows = rows_of(book["Comparison"], "T_Comparison")
+    rows = [dict(zip(head, row, strict=True)) for row in rows]
+    expected = evaluate_recommended(comparison).set_index("point")
+    for platform in ("ether16", "fattree"):
+        of_platform = [row for row in rows if row["platform"] == platform]
+        recommended = [row for row in of_platform if row["model"] == "recommended"]
+        assert of_platform[: len(recommended)] == recommended
+        assert {row["point"] for row in recommended} == set(expected.index[expected["platform"] == platform])
+        for row in recommended:
+            for title, name in (("predicted", "predicted"), ("predicted low", "predicted_low")):
+                assert row[f"{title} [µs]"] == pytest.approx(1e6 * expected.at[row["point"], name])
+            assert row["interval basis"] == expected.at[row["point"], "interval_basis"]
+            assert row["parameters low [µs]"] == "n/a"
+
+
+def test_comparison_holds_the_values_of_the_frame(book, report, comparison):
     head, rows = rows_of(book["Comparison"], "T_Comparison")
     written = {(row[head.index("point")], row[head.index("model")]): dict(zip(head, row, strict=True)) for row in rows}
-    assert len(written) == len(comparison)
+    assert len(written) == count_compared(report)
     scales = {
         "measured": ("measured [µs]", 1e6),
         "measured_low": ("measured low [µs]", 1e6),
@@ -264,12 +286,12 @@ def test_a_line_of_charts_is_kept_together_with_its_heading(book):
     assert heading - 1 in breaks
 
 
-def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_the_table(book, comparison):
+def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_the_table(book, report):
     simulated = "SIMULATED measurements on fattree"
     assert simulated in book["Comparison"].oddHeader.center.text
     assert simulated in book["Overview fattree"].oddHeader.center.text
     assert not (book["Overview ether16"].oddHeader.center.text or "").strip()
-    assert f"200 of {len(comparison):,} rows" in book["Comparison"].oddFooter.center.text
+    assert f"200 of {count_compared(report):,} rows" in book["Comparison"].oddFooter.center.text
 
 
 def test_wide_content(comparison, tmp_path):
@@ -334,7 +356,7 @@ def test_a_long_table_among_others_on_a_sheet_is_in_a_file(tmp_path, monkeypatch
     assert "all are in samples-of-curves.parquet beside this workbook; here the first 5." in note
 
 
-def test_tables_too_large_for_a_sheet_are_in_a_file(report, comparison, tmp_path, monkeypatch):
+def test_tables_too_large_for_a_sheet_are_in_a_file(report, tmp_path, monkeypatch):
     for module in (xlsx, layout):
         monkeypatch.setattr(module, "MAX_TABLE_ROWS", 700)
     monkeypatch.setattr(layout, "LONG_TABLE_SHOWN_ROWS", 50)
@@ -343,14 +365,14 @@ def test_tables_too_large_for_a_sheet_are_in_a_file(report, comparison, tmp_path
     assert beside == tmp_path / "comparison.parquet"
     sheet = openpyxl.load_workbook(path)["Comparison"]
     assert sheet["A3"].value == (
-        f"{len(comparison):,} rows, more than can be read on a sheet: "
+        f"{count_compared(report):,} rows, more than can be read on a sheet: "
         "all are in comparison.parquet beside this workbook; here the first 50."
     )
     head, rows = rows_of(sheet, "T_Comparison")
     assert len(rows) == 50
     table, frame = report.section("Comparison").tables[0], pd.read_parquet(beside)
     assert list(frame.columns) == head
-    assert len(frame) == len(table.rows) == len(comparison)
+    assert len(frame) == len(table.rows) == count_compared(report)
     for place, column in enumerate(table.columns):
         for value, wanted in zip(frame[head[place]], table.values(place), strict=True):
             if has_rank(wanted):

@@ -97,6 +97,12 @@ class Run:
         return read_table(self._results.table("comparison"), COMPARISON)
 
     @cached_property
+    def recommended(self) -> pd.DataFrame:
+        """The recommended prediction of each held-out point, in the columns of `comparison`. It never uses the point's
+        workload; `predict` and `advise` use all points."""
+        return evaluate_recommended(self.comparison)
+
+    @cached_property
     def observations(self) -> pd.DataFrame:
         """All raw samples, of points and of probes."""
         return read_table(self._results.table("observations"), OBSERVATIONS)
@@ -175,7 +181,7 @@ class Run:
 
     def _tabulate_errors(self) -> pd.DataFrame:
         """Return the mean proportional error of each model on each platform, the lowest first."""
-        rows = pd.concat([evaluate_recommended(self.comparison), self.comparison], ignore_index=True)
+        rows = pd.concat([self.recommended, self.comparison], ignore_index=True)
         errors = summarize_errors(rows, ["platform", "family"]).sort_values(["platform", "mu_mean"])
         names = {"family": "model", "mu_mean": "mean error μ"}
         return errors[["platform", "family", "points", "mu_mean"]].rename(columns=names)

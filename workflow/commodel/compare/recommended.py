@@ -261,7 +261,8 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
 def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point of `recommended`, with all columns."""
     points = _list_points(rows)
-    return points.loc[recommended.index].assign(**recommended, family=RECOMMENDED, held_out=True)
+    of_models = dict.fromkeys(("single_message_ratio", "parameters_low", "parameters_high"), np.nan)
+    return points.loc[recommended.index].assign(**of_models, **recommended, family=RECOMMENDED, held_out=True)
 
 
 def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:

@@ -28,6 +28,7 @@ class EvaluatedCampaign:
 
     frame: pd.DataFrame  # the comparison, from `prepare_comparison`
     held_out: pd.DataFrame  # its predictions at held-out points
+    recommended_rows: pd.DataFrame  # recommended predictions at these points, in the columns of the comparison
     recommended: pd.DataFrame  # errors of the recommended prediction, beside those of the best model
     baselines: pd.DataFrame  # errors of simple rules at the same points
     choices: pd.DataFrame  # alternatives chosen by the recommended prediction
@@ -54,7 +55,7 @@ class EvaluatedCampaign:
 
     def only(self, platform: str) -> EvaluatedCampaign:
         """Return the part of one platform."""
-        frames = ("frame", "held_out", "recommended", "baselines", "choices")
+        frames = ("frame", "held_out", "recommended_rows", "recommended", "baselines", "choices")
         parts = {name: rows[rows["platform"] == platform] for name in frames for rows in [getattr(self, name)]}
         parts |= {
             name: [entry for entry in getattr(self, name) if to_plain_value(entry.platform) == platform]
@@ -76,6 +77,7 @@ def evaluate_campaign(frame: pd.DataFrame, **properties) -> EvaluatedCampaign:
     return EvaluatedCampaign(
         frame,
         held_out,
+        rows,
         recommended.assign(simulated=recommended["platform"].isin(simulated)),
         baselines.assign(simulated=baselines["platform"].isin(simulated)),
         choose_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),

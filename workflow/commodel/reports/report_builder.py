@@ -107,6 +107,7 @@ def build_report(
         latencies = evidence.make_latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         screens = make_first_screens(campaign, trips)
+        recommended_rows = campaign.recommended_rows[list(frame)]
         del campaign
         sections = (
             *paper_sections,
@@ -114,7 +115,8 @@ def build_report(
             *answers,
             *kernels.make_sections(*partitions, frame, speeds, raw, simulated),
             *trees.make_sections(tree_predictions, simulated),
-            evidence.make_prediction_section(frame),  # the last section that needs all rows, and stores them
+            # the last section that needs all rows, and stores them
+            evidence.make_prediction_section(evidence.put_first(recommended_rows, frame)),
             errors,
             *choices,
             *overhead.make_sections(native_pairs, containers, simulated),

@@ -16,7 +16,7 @@ from commodel.files.tables import COMPARISON, SCHEDULE, Condition
 from commodel.models.evaluation.values import FORM_NAMES, format_form
 from commodel.models.keys import describe_piece, parse_key
 from commodel.parameters import Estimate, ParameterSet
-from commodel.records import Plan
+from commodel.records import RECOMMENDED, Plan
 from commodel.reports import charts
 from commodel.reports.comparison_frame import scale_to_shown_units
 from commodel.reports.elements import (
@@ -233,9 +233,17 @@ COLUMN_ORDER = (
 MAX_FIXED_COLUMNS = 4  # columns that stay in sight
 
 
+def put_first(recommended_rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparison with the recommended predictions of each platform before those of the models. Real
+    platforms stay before simulated ones."""
+    rows = pd.concat([recommended_rows, frame], ignore_index=True)
+    return rows.sort_values(["simulated", "platform"], kind="stable", ignore_index=True)
+
+
 def make_prediction_section(frame: pd.DataFrame) -> Section:
-    """Return the section of the comparison. Columns of a single value are the last ones, folded, and the note has that
-    value. The schema defines how each column is shown and when it is blank; n/a marks a missing value with a reason."""
+    """Return the section of the comparison, which begins with the recommended predictions. Columns of a single value
+    are the last ones, folded, and the note has that value. The schema defines how each column is shown and when it is
+    blank; n/a marks a missing value with a reason."""
     present = {
         Condition.ALWAYS: True,
         Condition.WAVES: (frame["waves"] > 1).any(),
@@ -268,6 +276,8 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
     fixed = min(varying, MAX_FIXED_COLUMNS)
     table = make_table("Comparison", "Predicted and measured", shown, columns, blank, fixed=fixed, folded=len(constant))
     note = "One row a point and model: prediction, measurement, error, and the file of the samples."
+    if (frame["family"] == RECOMMENDED).any():
+        note += " The recommended predictions of a platform come first; that of a point never uses its workload."
     values = [
         f"{fields[key].title} {table.column(key)[0]}" for key in constant if key != "leaves" or shown[key].iloc[0]
     ]
