@@ -87,7 +87,7 @@ def test_trees_do_not_determine_the_gap_of_loggp():
 
 
 def test_predictions_stay_narrow_where_values_are_wide(from_bursts):
-    parameters = replace(from_bursts, errors={})  # only the parameter interval
+    parameters = replace(from_bursts, residuals=None)  # only the parameter interval
     for prediction in predict(parameters, points(BURSTS, sizes=(4096,), counts=(12,))):
         assert prediction.high < 1.1 * prediction.low
 
@@ -100,10 +100,9 @@ def test_the_faster_fit_of_large_tables_gives_the_same_values(from_bursts, monke
         assert estimate.value == pytest.approx(of_small_table[key].value, rel=0.02), key
         assert estimate.low <= LOGGP.values[key].value <= estimate.high, key
         assert estimate.known == of_small_table[key].known, key
-    for name, interval in parameters.errors.items():  # at points left out
-        assert interval.low == pytest.approx(from_bursts.errors[name].low, abs=0.02)
-        assert interval.high == pytest.approx(from_bursts.errors[name].high, abs=0.02)
-    for prediction in predict(replace(parameters, errors={}), points(BURSTS, sizes=(4096,), counts=(12,))):
+    assert parameters.residuals.error == pytest.approx(from_bursts.residuals.error, abs=0.02)  # at workloads left out
+    np.testing.assert_allclose(parameters.residuals.log, from_bursts.residuals.log, atol=0.02)
+    for prediction in predict(replace(parameters, residuals=None), points(BURSTS, sizes=(4096,), counts=(12,))):
         assert prediction.high < 1.1 * prediction.low
 
 
