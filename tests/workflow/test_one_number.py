@@ -165,3 +165,14 @@ def test_no_interval_begins_below_the_time_of_a_message(fitted):
     rows = commodel.advise("bcast", 512, 1, evidence=fitted).rows
     assert (rows["high"] > 2 * rows["seconds"]).all()
     assert rows["low"].min() >= message["seconds"] * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("option", [("--set", "G=1ns/B"), ("--statistic", "rank mean")])
+def test_other_values_and_statistics_are_not_corrected_by_any_verb(option, fitted, tmp_path, monkeypatch):
+    """The residuals of a set are those of its values, and of completions."""
+    monkeypatch.chdir(tmp_path)
+    write_parameters(tmp_path / "set.yaml", fitted)
+    workload = "--operation bcast --ranks 16 --bytes 65536 --layout block:1 --params set.yaml"
+    predicted, advised = (read_rows(f"{verb} {workload}", *option) for verb in ("predict", "advise"))
+    compare_verbs((predicted,), (advised,), ("algorithm", "alternative"))
+    assert {row["family"] for row in predicted} == {"loggp"}

@@ -164,7 +164,8 @@ def advise(
 ) -> Advice:
     """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
     if workload.statistic is not Statistic.COMPLETION:
-        evidence = Evidence(evidence.sets, evidence.resources)  # what was measured here are completions
+        # What was measured here are completions.
+        evidence = Evidence(evidence.sets, evidence.resources, of_completions=False)
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
     points, names, omitted = _list_points(workload, evidence, sets, layouts, only)

@@ -56,6 +56,7 @@ class Evidence:
     resources: PlatformResources
     held_out: pd.DataFrame = field(default_factory=make_empty_held_out)
     measured: pd.DataFrame = field(default_factory=make_empty_held_out)
+    of_completions: bool = True  # whether the wanted times are of the statistic whose residuals sets store
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
     def find_recommender(self, families: Sequence[str], placement: str) -> Recommender | None:
@@ -64,13 +65,18 @@ class Evidence:
         key = (*sorted(families), placement)
         if key not in self._recommenders:
             if self.held_out.empty:
-                sets = (parameters for parameters in self.sets if parameters.family in families)
-                recommender = Recommender.of_sets(sets, placement)
+                sets = [entry for entry in self.sets if entry.family in families]
+                recommender = Recommender.of_sets(sets, placement) if self._has_valid_residuals else None
             else:
                 rows = select_placement(self.predicted_points(), [placement])
                 recommender = Recommender.fit(rows, families)
             self._recommenders[key] = recommender
         return self._recommenders[key]
+
+    @property
+    def _has_valid_residuals(self) -> bool:
+        """Whether the residuals that sets store are those of their values, and of the wanted times."""
+        return self.of_completions and not any(describe_changes(parameters) for parameters in self.sets)
 
     def find_measured(self, points: Iterable[Point]) -> dict[Point, float]:
         """Return the measured times of those points that this platform has measured."""
