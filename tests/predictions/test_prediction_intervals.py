@@ -100,6 +100,11 @@ def test_beyond_the_measured_sizes_an_interval_is_no_narrower_than_that_of_the_p
     [
         ("log", "log: [", "log: [.nan, "),
         ("log", "log: [", "log: [many, "),
+        ("log", "log: [0.", "log: [5000."),
+        ("variance", "variance: [0.0", "variance: [1e300"),
+        ("scales", "    all: [0.", "    all: [9000."),
+        ("deviations", "deviations: {workload: ", "deviations: {workload: 1e300"),
+        ("error", "  error: ", "  error: -"),
         ("operation", "operation: [", "operation: [bcast, "),
         ("workload", "workload: [0, ", "workload: [-1, "),
         ("ranks", "ranks: [8.0", "ranks: [0.0"),

@@ -24,6 +24,15 @@ PARAMETER_SET = TypeAdapter(ParameterSet)
 Positive = Annotated[float, Field(gt=0)]
 MAX_LINKS = 4096
 SCALES = 7  # numbers that the residual model fits to an operation
+# Bounds of stored residuals: within them, nothing computed from them is infinite.
+MAX_SCALE, MAX_DEVIATIONS, MAX_LOG, MAX_AMOUNT = 100.0, 1e4, 100.0, 1e18
+RESIDUAL_BOUNDS = {
+    "ranks": (1, MAX_AMOUNT),
+    "nodes": (1, MAX_AMOUNT),
+    "bytes": (0, MAX_AMOUNT),
+    "log": (-MAX_LOG, MAX_LOG),
+    "variance": (0, MAX_LOG),
+}
 MAX_NODE_PAIRS = 1 << 20
 
 
@@ -181,18 +190,22 @@ def _find_wrong_residuals(residuals: StoredResiduals) -> Iterator[tuple[tuple[st
     for name, column in residuals.columns.items():
         if len(column) != count or not count:
             yield ("residuals", name), f"found {len(column)} values, wanted one for each of the {count} points"
-    for name, least in (("ranks", 1), ("nodes", 1), ("bytes", 0), ("variance", 0)):
-        if min(residuals.columns[name], default=least) < least:
-            yield ("residuals", name), f"found a number below {least}"
+    for name, (least, largest) in RESIDUAL_BOUNDS.items():
+        for number in residuals.columns[name]:
+            if not least <= number <= largest:
+                yield ("residuals", name), f"found {number:g}, wanted a number from {least:g} to {largest:g}"
+                break
     if ALL_OPERATIONS not in residuals.scales:
         yield ("residuals", "scales"), f"wanted those of '{ALL_OPERATIONS}' operations"
     for name, values in residuals.scales.items():
-        if len(values) != SCALES or min(values, default=0.0) <= 0:
-            yield ("residuals", "scales", name), f"wanted {SCALES} numbers above 0"
-    if residuals.error < 0:
-        yield ("residuals", "error"), "found a number below 0"
-    if "workload" not in residuals.deviations or min(residuals.deviations.values(), default=0.0) <= 0:
-        yield ("residuals", "deviations"), "wanted numbers above 0, among them that of a workload"
+        if len(values) != SCALES or not all(0 < value <= MAX_SCALE for value in values):
+            yield ("residuals", "scales", name), f"wanted {SCALES} numbers above 0 and at most {MAX_SCALE:g}"
+    if not 0 <= residuals.error <= MAX_SCALE:
+        yield ("residuals", "error"), f"found {residuals.error:g}, wanted a number from 0 to {MAX_SCALE:g}"
+    in_bounds = all(0 < count <= MAX_DEVIATIONS for count in residuals.deviations.values())
+    if "workload" not in residuals.deviations or not in_bounds:
+        wanted = f"numbers above 0 and at most {MAX_DEVIATIONS:g}, among them that of a workload"
+        yield ("residuals", "deviations"), f"wanted {wanted}"
 
 
 def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
