@@ -117,8 +117,10 @@ INTERVAL_ENDS = ("low", "high")  # begin of the columns of an interval's ends, w
 
 
 def fold_columns(rows: Rows) -> tuple[list[dict], str]:
-    """Return the rows without the columns that have one value, and these as a text."""
+    """Return the rows without the columns that have one value, and these as a text. Of equal rows nothing is folded."""
     same = {name: value for name, value in rows[0].items() if all(row[name] == value for row in rows)}
+    if len(same) == len(rows[0]):
+        return list(map(dict, rows)), ""
     if sum(name.startswith(INTERVAL_ENDS) for name in same) == 1:
         same = {name: value for name, value in same.items() if not name.startswith(INTERVAL_ENDS)}
     caption = ", ".join(f"{name} {_format_cell(value)}" for name, value in same.items() if value not in ("", None, "-"))
