@@ -30,6 +30,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         model = ResidualModel.fit(collect_residuals(measured))
         if model is None:
             continue
+        # All measured rows have an interval, also those at sizes that the model ignores: their group is their own.
         _put_intervals(frame, measured.assign(validity=""), *model.predict_left_out())
         unmeasured = rows_of_model[~has_residual & rows_of_model["predicted"].gt(0) & rows_of_model["held_out"]]
         if len(unmeasured):
