@@ -156,6 +156,22 @@ def test_with_few_points_nothing_pooled_over_operations_moves_a_good_fit():
     assert np.abs(logs).max() < 0.04
 
 
+def test_without_measurements_errors_are_those_of_the_prior():
+    places = make_places()
+    model = ResidualModel.prior()
+    corrections = model.predict(places)
+    parts = ("everywhere", "operation", "algorithm", "size", "near", "point")
+    variance = sum(getattr(PRIOR, name) ** 2 for name in parts)
+    assert not corrections.logs.any()
+    assert np.diag(corrections.covariance) == pytest.approx(variance, rel=1e-6)
+    assert corrections.half_width == pytest.approx(1.96 * variance**0.5, rel=1e-6)
+    assert model.error == pytest.approx(variance**0.5)
+    of_operation = places.only(places.operation == "bcast")
+    expected = Likeness.of(of_operation, of_operation).covariance(PRIOR) + np.diag(np.full(len(of_operation), 0.05**2))
+    assert model.predict(of_operation).covariance == pytest.approx(expected, rel=1e-5)
+    assert not any(basis.of_residuals for basis in model.find_bases(places))
+
+
 def test_alternatives_of_a_workload_share_errors():
     """The difference of two alternatives that were both measured nearby is known better than each of them."""
     places = make_places()

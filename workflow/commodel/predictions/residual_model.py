@@ -68,6 +68,12 @@ class Scales:
     def logs(self) -> Array:
         return np.log(astuple(self))
 
+    @property
+    def variance(self) -> float:
+        """The prior variance of a residual."""
+        *deviations, _ = astuple(self)
+        return float(np.square(deviations).sum())
+
 
 # Published models that fit a machine are wrong by 5 to 20 %; a size informs its neighbours, not the other protocol.
 PRIOR = Scales(everywhere=0.1, operation=0.1, algorithm=0.2, size=0.2, near=0.1, point=0.05, doublings=6.0)
@@ -313,6 +319,13 @@ class ResidualModel:
                 deviations = np.minimum(SCALES_DEVIATION, PRIOR_DEVIATIONS)
                 scales[name] = fit_scales(own.thin_out(MAX_FITTED_POINTS_OF_OPERATION), pooled, deviations)
         return cls(residuals, scales, 0.0, {}).calibrate()
+
+    @classmethod
+    def prior(cls) -> ResidualModel:
+        """Return the model where nothing was measured: it corrects nothing, and its errors are those of the prior."""
+        nothing = MeasuredResiduals.of(Places.of_points([]), np.zeros(0))
+        error = float(np.sqrt(PRIOR.variance))
+        return cls(nothing, {ALL_OPERATIONS: PRIOR}, error, {WORKLOAD: NORMAL_QUANTILE})
 
     @classmethod
     @lru_cache(maxsize=64)
