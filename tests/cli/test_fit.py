@@ -164,7 +164,6 @@ def test_several_families_want_a_folder(table):
     ("arguments", "words"),
     [
         (["--family", "hockney", "--hold-out", "ranks > 4"], "--hold-out needs --points"),
-        (["--family", "hockney", "--family", "logp", "--out", "x"], "more than one --family needs --points"),
     ],
 )
 def test_probes_have_no_such_thing(arguments, words):

@@ -87,9 +87,9 @@ def describe_error(error: Exception) -> str:
     is printed once, and the line names the log of this job."""
     if isinstance(error, UserError):
         return error.message
-    log = os.environ.get(JOB_VARIABLE)
+    log = os.environ.get(JOB_VARIABLE, "")
     where = f"; log: {log}" if log else ""
-    _print_indented("".join(traceback.format_exception(error)))
+    _print_indented("".join(traceback.format_exception(error)), log)
     return make_printable(f"{PROGRAM_ERROR}: {type(error).__name__}: {error}{where}")
 
 
@@ -99,8 +99,9 @@ def is_program_error(reason: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _print_indented(text: str) -> None:
-    """Print a traceback once. `commodel run` shows lines that begin like one, and this error does not end the run."""
+def _print_indented(text: str, log: str) -> None:
+    """Print a traceback, once to each log. `commodel run` shows lines that begin like one, and this error does not end
+    the run."""
     click.echo(textwrap.indent(text.rstrip(), "  "), err=True)
 
 

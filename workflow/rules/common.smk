@@ -1,5 +1,5 @@
 # What all rules know: the campaign, whose folder is held since its plan was made, and how a verb is called, which writes
-# the job's log itself beside what it prints. Commands are put together where a rule is read: in a rule that another
+# the job's first log itself beside what it prints. Commands are put together where a rule is read: in a rule that another
 # workflow takes from here as a module, no name of ours is known.
 import sys
 from shlex import quote
@@ -8,10 +8,12 @@ from commodel.results.campaign import begin_campaign, check_workflow_settings
 from commodel.errors import UserError
 from commodel.plan.planning import require_mpi_types
 from commodel.platforms.slurm import NOTHING_SUBMITTED
+from commodel.results.stage_files import list_fit_code, list_prediction_code
 from commodel.sources import PACKAGE, list_source_files
+from commodel.units import format_count
 from snakemake.exceptions import WorkflowError
 
-COMMODEL = "COMMODEL_JOB={log:q} " + quote(sys.executable) + " -m commodel"
+COMMODEL = "COMMODEL_JOB={log[0]:q} " + quote(sys.executable) + " -m commodel"
 QUIET = "--quiet" if config.get("quiet") else ""
 FINISH = bool(config.get("finish"))
 

@@ -1,24 +1,21 @@
+# One process for all models. Tables of models whose inputs have not changed are kept, and every model has a log.
 rule predict:
     input:
-        sets=[str(RESULTS.fitted(platform, "{family}")) for platform in PLAN.platforms],
+        sets=[str(RESULTS.fitted(platform, family)) for family in PLAN.families for platform in PLAN.platforms],
         plan=CAMPAIGN.find_planned_file(RESULTS.plan),
-        code=lambda wildcards: list_source_files("predictions.predictions", f"models.families.{wildcards.family}"),
-        patterns=[
-            path
-            for kind in ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
-            for path in sorted(PACKAGE.glob(f"{kind}/*.py"))
-        ],
+        code=sorted({path for family in PLAN.families for path in list_prediction_code(family)}),
     output:
-        str(RESULTS.predictions("{family}")),
+        update([str(RESULTS.predictions(family)) for family in PLAN.families]),
     log:
-        str(RESULTS.job_log("predict.{family}")),
+        str(RESULTS.job_log("predictions")),
+        [str(RESULTS.job_log(f"predict.{family}")) for family in PLAN.families],
     localrule: True
     params:
         sets=lambda wildcards, input: [part for path in input.sets for part in ("--params", path)],
     message:
-        "predicting with {wildcards.family}"
+        f"predicting with {format_count(len(PLAN.families), 'model')}"
     shell:
-        f"{COMMODEL} predict --family {{wildcards.family}} {{params.sets:q}}" " --plan {input.plan} --out {output}"
+        f"{COMMODEL} predict {{params.sets:q}}" f" --plan {{input.plan}} --out {RESULTS.folder}/predictions"
 
 
 rule compare:

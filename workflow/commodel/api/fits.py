@@ -7,7 +7,6 @@ the same. `read_data_sheet` derives the values from the data sheet in a platform
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,10 +21,8 @@ from commodel.api.campaigns import load_altair, tabulate_parameters
 from commodel.compare.baselines import predict_baselines, score_choices
 from commodel.compare.held_out import fit_without_held_out, predict_held_out, split_points
 from commodel.errors import UserError
-from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.quantities import parse_statistic
-from commodel.files.safe_reading import read_bytes
 from commodel.fits.data_sheets import SheetTimes, make_set_from_sheets
 from commodel.fits.measured_tables import Measured, describe_assumed_statistic, describe_statistics, read_points
 from commodel.fits.settings import choose_reference, describe_factors, fit_in_settings, select_setting
@@ -35,6 +32,7 @@ from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
 from commodel.progress import report_within
 from commodel.records import Statistic
+from commodel.results.stage_files import digest_files, digest_inputs
 from commodel.units import format_count
 
 if TYPE_CHECKING:
@@ -149,16 +147,9 @@ class FitEvaluation:
 def digest_fit_inputs(tables: Sequence[Path], family: str, *options: str | None) -> str:
     """Return a digest of the tables and of everything else that a fit depends on: options, the model's code, and the
     messages of algorithms."""
-    hashed = hashlib.sha256()
-    for table in tables:
-        hashed.update(read_bytes(table, MAX_FILE_BYTES, "a smaller table"))
-    for option in options:
-        hashed.update(f"\0{option or ''}".encode())
-    source_files = {Path(path) for path in sources.list_source_files("fits.settings", f"models.families.{family}")}
-    source_files.update((sources.PACKAGE / "patterns").rglob("*.py"))  # algorithms are found by folder, not by import
-    for path in sorted(source_files):
-        hashed.update(b"\0%b\0%b" % (path.relative_to(sources.PACKAGE).as_posix().encode(), path.read_bytes()))
-    return hashed.hexdigest()
+    code = {Path(path) for path in sources.list_source_files("fits.settings", f"models.families.{family}")}
+    code.update((sources.PACKAGE / "patterns").rglob("*.py"))  # algorithms are found by folder, not by import
+    return digest_inputs(code, digest_files(tables), *options)
 
 
 def _read_earlier_fit(path: Path, digest: str) -> ParameterSet | None:

@@ -335,8 +335,30 @@ def copy_output_to_log() -> None:
     The folder `logs` may come from an unknown source, as with received results. Links to the log are therefore not
     followed.
     """
-    if not (job := os.environ.get(JOB_VARIABLE)):
-        return
-    log = Path(job)
+    if job := os.environ.get(JOB_VARIABLE):
+        _copy_output(Path(job))
+
+
+def _copy_output(log: Path) -> None:
     copy = (SafePath(log.parent.parent) / "logs" / log.name).open("ab", buffering=0)
-    sys.stdout, sys.stderr = CopiedStream(sys.stdout, copy), CopiedStream(sys.stderr, copy)
+    sys.stdout, sys.stderr = (
+        CopiedStream(stream.stream if isinstance(stream, CopiedStream) else stream, copy)
+        for stream in (sys.stdout, sys.stderr)
+    )
+
+
+@contextmanager
+def copy_output_of_model(name: str) -> Iterator[None]:
+    """In a job of several models, copy the output of the block to the log of one model, `name`.log, instead of that of
+    the job."""
+    if not (job := os.environ.get(JOB_VARIABLE)):
+        yield
+        return
+    streams, log = (sys.stdout, sys.stderr), Path(job).with_name(f"{name}.log")
+    _copy_output(log)
+    os.environ[JOB_VARIABLE] = str(log)
+    try:
+        yield
+    finally:
+        os.environ[JOB_VARIABLE] = job
+        sys.stdout, sys.stderr = streams

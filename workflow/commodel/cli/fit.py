@@ -10,7 +10,7 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, STATISTIC, out_option, style_option
-from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
+from commodel.cli._output import copy_output_of_model, format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @make_option_group(
     "Model and platform",
     click.option(
-        "--family", "families", multiple=True, required=True, help="Model to fit; with --points repeated, or all."
+        "--family", "families", multiple=True, required=True, help="Model to fit; repeated, or all with --points."
     ),
     click.option("--platform", help="Platform of the probes, or of the data sheet."),
 )
@@ -67,12 +67,6 @@ if TYPE_CHECKING:
     style_option,
 )
 def fit(observations, plan_file, families, platform, tables, data_sheet, where, setting, statistic, out, style) -> None:
-    from commodel.files.parameter_sets import write_parameters
-    from commodel.files.safe_paths import SafePath
-    from commodel.files.tables import OBSERVATIONS, read_table
-    from commodel.fits.probe_fits import fit as fit_family
-    from commodel.plan.planning import load_plan
-
     probed = {"--in": observations, "--plan": plan_file, "--platform": platform}
     if data_sheet:
         other_options = {**probed, "--points": tables or None, "--hold-out": where, "--setting": setting}
@@ -87,22 +81,36 @@ def fit(observations, plan_file, families, platform, tables, data_sheet, where, 
             raise UserError(f"found {conflicting} together with --points, wanted one of them")
         _fit_tables(tables, families, where, setting, statistic, out, style)
         return
-    only_with_points = {"--hold-out": where, "--setting": setting, "--statistic": statistic}
-    only_with_points |= {"more than one --family": len(families) > 1 or None}
-    if conflicting := _find_given_option(only_with_points):
+    if conflicting := _find_given_option({"--hold-out": where, "--setting": setting, "--statistic": statistic}):
         raise UserError(f"{conflicting} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     if out is None:
         raise UserError("--out is missing")
-    results = plan_file.parent
-    plan, samples = (SafePath.of_argument(path, results) for path in (plan_file, observations))
-    with show_waiting(f"fitting {families[0]}"):
-        parameters = fit_family(load_plan(plan), read_table(samples, OBSERVATIONS), families[0], platform)
-    write_parameters(SafePath.of_argument(out, results), parameters)
-    if not parameters.values:
-        reason = next(iter(parameters.missing.values()))
-        click.echo(f"commodel: no fit of {families[0]} on platform '{platform}': {reason}", err=True)
+    _fit_probes(plan_file, observations, families, platform, out)
+
+
+def _fit_probes(plan_file: Path, observations: Path, families: tuple[str, ...], platform: str, out: Path) -> None:
+    """Fit one model into a file, or several into a folder, where sets whose inputs have not changed are kept."""
+    from commodel.api.stages import FitStage
+    from commodel.files.parameter_sets import write_parameters
+    from commodel.files.safe_paths import SafePath
+    from commodel.results.stage_files import StageFiles
+
+    plan, samples, target = (SafePath.of_argument(path, plan_file.parent) for path in (plan_file, observations, out))
+    is_file = len(families) == 1 and not out.is_dir()
+    stage = FitStage(plan, samples, platform, StageFiles(target.parent if is_file else target))
+    for family in families:
+        with copy_output_of_model(f"fit.{platform}.{family}"), show_waiting(f"fitting {family}"):
+            parameters = stage.make_set(family) if is_file else stage.fit(family)
+            if is_file and parameters:
+                write_parameters(target, parameters)
+            if parameters is None:
+                click.echo(f"{family}: its inputs have not changed, so the set in {out} is kept", err=True)
+            elif not parameters.values:
+                reason = next(iter(parameters.missing.values()))
+                click.echo(f"commodel: no fit of {family} on platform '{platform}': {reason}", err=True)
+    stage.files.publish()
 
 
 def _fit_tables(

@@ -22,12 +22,19 @@ from commodel.cli._options import (
     statistic_option,
     verbose_option,
 )
-from commodel.cli._output import count_progress, format_table, print_answer, print_rows, show_waiting
+from commodel.cli._output import (
+    copy_output_of_model,
+    count_progress,
+    format_table,
+    print_answer,
+    print_rows,
+    show_waiting,
+)
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
-    from commodel.parameters import ParameterSet
+    from commodel.files.safe_paths import SafePath
 
 TIME_COLUMNS = ("measured", "time", "low", "high")
 MAX_NAMED = 4  # models in the answer
@@ -317,32 +324,50 @@ def _suggest_set(platform: str | None) -> str:
 def _predict_plan(
     plan_file: Path, params: tuple[Path, ...], family: str | None, settings: tuple[str, ...], out: Path, **_options
 ) -> None:
-    """Write the predictions of each platform's points under the sets of that platform."""
-    import pandas as pd
-
+    """Write the predictions of each platform's points under the sets of that platform, into a file or, for each model,
+    into a file of an existing folder."""
     from commodel.api.predictions import choose_sets
-    from commodel.files.cache import use_archived_inputs
+    from commodel.api.stages import predict_plan
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
-    from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
     from commodel.plan.planning import load_plan
-    from commodel.predictions.predictions import predict_all, tabulate
 
-    sets: list[ParameterSet] = choose_sets(
-        [SafePath.of_argument(path, plan_file.parent) for path in params], family, settings
-    )
+    plan, target, *sets = (SafePath.of_argument(path, plan_file.parent) for path in (plan_file, out, *params))
     if settings:
         refuse_campaign(out)
-    plan = load_plan(SafePath.of_argument(plan_file, plan_file.parent))
-    tables = []
-    with use_archived_inputs(Results.of(plan_file.parent), plan.files):
-        for parameters in sets:
-            points = [point for point in plan.points if point.platform == parameters.platform]
-            with show_waiting(f"predicting by {parameters.family}", plain_lines=True):
-                rows = tabulate(predict_all(parameters, points))
-            tables.append(rows.assign(**{BY_HAND_KEY: describe_changes(parameters)}) if settings else rows)
-    write_table(SafePath.of_argument(out, plan_file.parent), pd.concat(tables) if tables else tabulate([]))
+    if out.is_dir():
+        if settings:
+            raise UserError("--set: --out is a folder, wanted a file")
+        _predict_models(plan, sets, family, target)
+        return
+    parameters = choose_sets(sets, family, settings)
+    with show_waiting("predicting", plain_lines=True):
+        table = predict_plan(load_plan(plan), Results.of(plan_file.parent), parameters, by_hand=bool(settings))
+    write_table(target, table)
+
+
+def _predict_models(plan: SafePath, sets: list[SafePath], family: str | None, folder: SafePath) -> None:
+    """Write a table for each model, whose sets have its name. Tables whose inputs have not changed are kept. The error
+    of a model is printed, and the others are predicted."""
+    from commodel.api.stages import PredictionStage
+    from commodel.results.stage_files import StageFiles
+
+    stage = PredictionStage(plan, StageFiles(folder))
+    exit_code = 0
+    for name in [family] if family else dict.fromkeys(path.stem for path in sets):
+        with copy_output_of_model(f"predict.{name}"), show_waiting(f"predicting by {name}", plain_lines=True):
+            try:
+                if not stage.predict(name, [path for path in sets if path.stem == name]):
+                    click.echo(
+                        f"{name}: its inputs have not changed, so its predictions in {folder} are kept", err=True
+                    )
+            except UserError as error:
+                error.show()
+                exit_code = error.exit_code
+    if exit_code:
+        raise SystemExit(exit_code)
+    stage.files.publish()
 
 
 def _predict_matrix(

@@ -67,7 +67,7 @@ def estimate_analysis(plan: Plan) -> float:
     """Return the seconds from the last sample to the report: collect, fit, predict, compare and report."""
     families, platforms = len(plan.families), len(plan.platforms)
     points, cases = len(plan.points), sum(len(batch.cases) for batch in plan.batches)
-    jobs = 1 + families * platforms + families + 2
+    jobs = 1 + platforms + 1 + 2
     per_family = SECONDS_TO_FIT * cases + SECONDS_TO_PREDICT * points
     return SECONDS_PER_WORKFLOW_JOB * jobs + SECONDS_TO_COLLECT * (points + cases) + families * per_family
 

@@ -1,0 +1,110 @@
+"""Stages of the workflow that make a file for each model (`FitStage`, `PredictionStage`).
+
+One process fits, or predicts with, all models of a stage. A model whose inputs and code have not changed since its file
+was made is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from commodel.api.predictions import choose_sets
+from commodel.files.cache import use_archived_inputs
+from commodel.files.parameter_sets import write_parameters
+from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath, SafePath
+from commodel.files.tables import OBSERVATIONS, read_table, write_table
+from commodel.fits.probe_fits import fit
+from commodel.models.families import find_family
+from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
+from commodel.parameters import ParameterSet
+from commodel.plan.planning import load_plan
+from commodel.predictions.predictions import predict_all, tabulate
+from commodel.records import Plan
+from commodel.results.stage_files import (
+    StageFiles,
+    digest_files,
+    digest_inputs,
+    list_fit_code,
+    list_prediction_code,
+)
+
+
+@dataclass(frozen=True)
+class FitStage:
+    """Fits of models to the probes of a platform, each written to FAMILY.yaml in a folder."""
+
+    plan_file: SafePath
+    observations_file: SafePath
+    platform: str
+    files: StageFiles
+
+    @cached_property
+    def plan(self) -> Plan:
+        return load_plan(self.plan_file)
+
+    @cached_property
+    def observations(self) -> pd.DataFrame:
+        return read_table(self.observations_file, OBSERVATIONS)
+
+    @cached_property
+    def _data_digest(self) -> str:
+        return digest_files([self.plan_file, self.observations_file])
+
+    def make_set(self, family: str) -> ParameterSet:
+        """Return the fitted set of a model."""
+        return fit(self.plan, self.observations, family, self.platform)
+
+    def fit(self, family: str) -> ParameterSet | None:
+        """Fit a model and write its set; return None if the set in the folder is kept."""
+        name = find_family(family).name
+        digest = digest_inputs(list_fit_code(name), self._data_digest, self.platform)
+        if self.files.is_current(f"{name}.yaml", digest):
+            return None
+        parameters = self.make_set(name)
+        write_parameters(self.files.prepare(f"{name}.yaml"), parameters)
+        self.files.record(f"{name}.yaml", digest)
+        return parameters
+
+
+@dataclass(frozen=True)
+class PredictionStage:
+    """Predictions of the points of a plan, a table FAMILY.csv for each model in a folder."""
+
+    plan_file: SafePath
+    files: StageFiles
+
+    @cached_property
+    def plan(self) -> Plan:
+        return load_plan(self.plan_file)
+
+    @cached_property
+    def _plan_digest(self) -> str:
+        return digest_files([self.plan_file])
+
+    def predict(self, family: str, sets: Sequence[AnyPath]) -> bool:
+        """Predict with a model's sets, given by their files, and write the table. Return False if the table in the
+        folder is kept."""
+        name = find_family(family).name
+        digest = digest_inputs(list_prediction_code(name), self._plan_digest, digest_files(sets))
+        if self.files.is_current(f"{name}.csv", digest):
+            return False
+        table = predict_plan(self.plan, Results.of(self.plan_file.parent), choose_sets(sets, name, ()))
+        write_table(self.files.prepare(f"{name}.csv"), table)
+        self.files.record(f"{name}.csv", digest)
+        return True
+
+
+def predict_plan(plan: Plan, results: Results, sets: Sequence[ParameterSet], by_hand: bool = False) -> pd.DataFrame:
+    """Return the predictions of each platform's points under the sets of that platform; `by_hand`: with a column that
+    names the values that were set by hand."""
+    tables = []
+    with use_archived_inputs(results, plan.files):
+        for parameters in sets:
+            points = [point for point in plan.points if point.platform == parameters.platform]
+            rows = tabulate(predict_all(parameters, points))
+            tables.append(rows.assign(**{BY_HAND_KEY: describe_changes(parameters)}) if by_hand else rows)
+    return pd.concat(tables) if tables else tabulate([])
