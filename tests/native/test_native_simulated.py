@@ -51,6 +51,20 @@ def test_player_gives_the_published_broadcasts(simulated, tmp_path, write_schedu
     assert result.median("root") == near(4 * O_S)
 
 
+def test_equal_first_samples_are_enough(simulated):
+    """Rank 0 times the samples, of which the last one of a chunk shares the network with the exchange of stamps."""
+    options = ("--min-samples", 8, "--max-samples", 20, "--warmup", 1)
+    cases = "id,bytes\na,8\nb,65536"
+    stopped = simulated(4, "pingpong", cases, *options, "--enough-equal", 2)
+    complete = simulated(4, "pingpong", cases, *options, out="complete")
+    assert (stopped.code, complete.code) == (0, 0), stopped.err + complete.err
+    for case in ("a", "b"):
+        assert len(stopped.rows(case)) == 2
+        assert {row["stop"] for row in stopped.rows(case)} == {"equal samples"}
+        assert len(complete.rows(case)) == 8
+        assert stopped.median(case) == pytest.approx(complete.median(case), abs=1e-9)
+
+
 def test_local_work_and_empty_schedules(simulated, tmp_path, write_schedule):
     write_schedule(
         tmp_path / "work.csv",

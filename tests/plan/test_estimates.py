@@ -16,7 +16,7 @@ from commodel.plan.config import load_experiment
 from commodel.plan.duration import BATCH_START_SECONDS, SIMULATED_START_SECONDS, START_SECONDS, Durations
 from commodel.plan.planning import load_resources
 from commodel.plan.prediction_list import SCHEDULE_COST, STEP_COST, estimate_cost, list_shapes, select_part
-from commodel.records import Case
+from commodel.records import ENOUGH_EQUAL_SAMPLES, Case
 from tests.patterns.catalogue import catalogue, point
 from tests.plan.planning import PLATFORM, SIMULATED
 from tests.planning import MEASURE
@@ -60,7 +60,7 @@ def test_simulation_estimates_grow_with_the_bytes_that_the_player_copies():
     long, short = (Case("mine", "capacity", 16, {**settings, "bytes": size}, "block:1") for size in (1 << 24, 1))
     durations = Durations("simgrid", MEASURE)
     longer = durations.estimate_members([long]) - durations.estimate_members([short])
-    per_byte = 1.7e-9 + 1e-10 * (1 + MEASURE.min_samples + MEASURE.warmup)
+    per_byte = 1.7e-9 + 1e-10 * (2 + ENOUGH_EQUAL_SAMPLES)
     assert longer == pytest.approx(16 * (1 << 24) * per_byte, rel=1e-3)
 
     resources = PlatformResources.unlimited()

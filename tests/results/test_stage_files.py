@@ -28,7 +28,7 @@ def run(here, words, code=0):
     return [line.partition(":")[0] for line in done.stderr.splitlines() if line.endswith("kept")], done.stderr
 
 
-def test_only_models_whose_inputs_or_files_have_changed_are_done_again(here):
+def test_only_models_with_changed_inputs_or_files_are_done_again(here):
     sets, tables = (here.results / "fitted/two-cores", here.results / "predictions")
     assert run(here, FIT)[0] == []
     assert run(here, PREDICT)[0] == []
@@ -48,7 +48,7 @@ def test_only_models_whose_inputs_or_files_have_changed_are_done_again(here):
     assert all(path.read_bytes() != content for path, content in made.items() if path.stem == "hockney")
 
 
-def test_a_model_whose_code_has_changed_is_done_again(here, monkeypatch):
+def test_changed_code_of_a_model_does_it_again(here, monkeypatch):
     run(here, FIT)
     listed = stage_files.list_fit_code
     monkeypatch.setattr("commodel.api.stages.list_fit_code", lambda family: listed(family)[family == "logp" :])

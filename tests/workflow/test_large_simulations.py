@@ -4,7 +4,7 @@ import pandas as pd
 
 from commodel.plan import duration
 from commodel.plan.duration import Durations
-from commodel.records import LIBRARY
+from commodel.records import ENOUGH_EQUAL_SAMPLES, LIBRARY
 from tests.patterns.catalogue import point
 from tests.planning import MEASURE
 from tests.workflow.conftest import samples
@@ -48,7 +48,7 @@ def test_a_large_simulation_has_one_sample_equal_to_the_median_of_many(finished,
     large = summary[summary["id"].isin(defaults)]
     assert set(large["samples"]) == {"1"}
     assert set(large["stop"]) == {"precision"}
-    assert summary.loc[~summary["id"].isin(defaults), "samples"].astype(int).min() >= 6
+    assert summary.loc[~summary["id"].isin(defaults), "samples"].astype(int).min() == ENOUGH_EQUAL_SAMPLES
     for row in large.itertuples():
         assert float(row.median) == float(row.low) == float(row.high)
         assert abs(float(row.median) / float(before[row.id]["median"]) - 1) < 1e-4

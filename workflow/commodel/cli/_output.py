@@ -349,8 +349,7 @@ def _copy_output(log: Path) -> None:
 
 @contextmanager
 def copy_output_of_model(name: str) -> Iterator[None]:
-    """In a job of several models, copy the output of the block to the log of one model, `name`.log, instead of that of
-    the job."""
+    """Copy the output of the block to the log of one model, `name`.log, if this process is a job of several models."""
     if not (job := os.environ.get(JOB_VARIABLE)):
         yield
         return

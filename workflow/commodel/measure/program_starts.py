@@ -46,9 +46,9 @@ from commodel.platforms import container
 from commodel.platforms.build import get_program_folder
 from commodel.platforms.launchers import Job, Launcher, get_toolchain, make_front_end_argv
 from commodel.platforms.platform import Platform
-from commodel.platforms.simulated_networks import write_network_with_traces
+from commodel.platforms.simulated_networks import has_traces, write_network_with_traces
 from commodel.platforms.tools import find_build_root
-from commodel.records import LIBRARY, Batch, Case, Plan, Point, compute_digest
+from commodel.records import ENOUGH_EQUAL_SAMPLES, LIBRARY, Batch, Case, Plan, Point, compute_digest
 
 PARTITION_SUFFIX = ".partition"
 
@@ -340,6 +340,9 @@ def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[s
         "--warmup": 1 if start.single_sample else settings.warmup,
         "--seed": context.plan.seed + number,
     }
+    network = context.platform.simgrid_file
+    if network is not None and not has_traces(network):
+        arguments |= {"--enough-equal": ENOUGH_EQUAL_SAMPLES, "--warmup": 1}
     return tuple(str(part) for pair in arguments.items() for part in pair)
 
 

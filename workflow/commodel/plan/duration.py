@@ -20,7 +20,7 @@ from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.launchers import LAUNCHERS
 from commodel.predictions.model import Model
-from commodel.records import Case, Measure, Plan, Point
+from commodel.records import ENOUGH_EQUAL_SAMPLES, Case, Measure, Plan, Point
 
 BATCH_START_SECONDS = 2.0  # start of the driver
 START_SECONDS = 0.3  # start of a program, in each pass
@@ -156,7 +156,7 @@ class Durations:
     def _simulate_samples(self, cost: np.ndarray, ranks: int, single_sample: bool = False) -> tuple[float, float]:
         """Return the wall seconds to simulate all samples of a case, without and for messages in flight together."""
         _, messages, flows, bytes = cost.tolist()
-        samples = 2 if single_sample else 1 + self.measure.min_samples + self.measure.warmup
+        samples = 2 if single_sample else 2 + ENOUGH_EQUAL_SAMPLES
         sample = SECONDS_PER_SIMULATED_MESSAGE * (messages + ranks) + SECONDS_PER_SIMULATED_BYTE * bytes
         fixed = SIMULATED_CASE_SECONDS + SECONDS_PER_SIMULATED_RANK * ranks + SECONDS_PER_CHECKED_BYTE * bytes
         return sample * samples + fixed, SECONDS_PER_SIMULATED_FLOW * flows * samples

@@ -129,6 +129,11 @@ FILE_ATTRIBUTES = re.compile(r"(?i)(.*_)?file|content|path")
 RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
 
 
+def has_traces(network: Path) -> bool:
+    """Return whether a link of a network changes over time. Without traces, a simulation has no noise."""
+    return b"<trace_connect" in read_network(network).content
+
+
 def write_network_with_traces(network: Path, folder: AnyPath) -> AnyPath | None:
     """Write a copy of a network whose traces are files that its links name. Return its path; None without traces.
 

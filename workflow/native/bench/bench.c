@@ -103,7 +103,7 @@ static void measure(const Operation *operation, const Case *c, Net *net, const O
   bool waves = operation == &reduce || operation == &bcast; /* in others, back-ends may be busy elsewhere */
   double *before = waves ? count_levels(net, &depths) : NULL;
   while (samples->stop == STOP_NONE) {
-    int first = samples->count, n = next_chunk(options, samples, estimate, spent);
+    int first = samples->count, n = next_chunk(options, samples, estimate, spent, false);
     bool counted = operation->needs_network && with & WITH_CPU;
     grow_samples(samples, first + n, with);
     if (operation->needs_network && net->launch && clock_now() - net->synced > resync_seconds) align_net(net);

@@ -69,6 +69,7 @@ typedef struct {
   const char *sync; /* name of a Scheme */
   double precision, max_seconds;
   long long min_samples, max_samples, warmup, seed;
+  long long enough_equal; /* this many equal first samples are enough; 0: never */
 } Options;
 Options read_options(int argc, char **argv); /* ends with user_error */
 void write_options_json(FILE *file, const Options *options);
@@ -187,7 +188,7 @@ int harness_main(int argc, char **argv, const Program *program);
 void finish_case(const Options *options, const Case *c, const double *seconds, int samples);
 
 /* ---- measure.c ---- */
-typedef enum { STOP_NONE, STOP_PRECISION, STOP_SAMPLES, STOP_TIME } Stop;
+typedef enum { STOP_NONE, STOP_EQUAL, STOP_PRECISION, STOP_SAMPLES, STOP_TIME } Stop;
 const char *stop_name(Stop stop);
 typedef struct {
   double *seconds, *skew, *counted; /* skew is NULL without alignment, counted without counts */
@@ -207,10 +208,12 @@ void measure_case(const Program *program, const Case *c, const Options *options,
 enum { WITH_SKEW = 1, WITH_COUNTS = 2, WITH_CPU = 4, WITH_LATENCIES = 8, WITH_COMPUTATION = 16 };
 void grow_samples(Samples *samples, int count, int with); /* memory for `count` samples */
 void free_samples(Samples *samples);
-/* Why to stop after `spent` seconds, or STOP_NONE. Sets the median and the number of valid samples. */
+/* Why to stop after `spent` seconds, or STOP_NONE. Sets the median and the number of valid samples; after equal ones,
+ * only those that were enough are left. */
 Stop choose_stop(const Options *options, Samples *samples, double spent);
-/* Number of samples of the next chunk. estimate: seconds of one sample. */
-int next_chunk(const Options *options, const Samples *samples, double estimate, double spent);
+/* Number of samples of the next chunk. estimate: seconds of one sample. last_differs: the last sample of a chunk may
+ * differ, as it shares the network with the exchange of stamps. */
+int next_chunk(const Options *options, const Samples *samples, double estimate, double spent, bool last_differs);
 
 /* ---- sink.c: one file for each finished case, and the current case ---- */
 char *sample_path(const char *dir, const char *id);

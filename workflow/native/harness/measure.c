@@ -216,7 +216,7 @@ void measure_case(const Program *program, const Case *c, const Options *options,
   struct {
     int n, resync;
     double window, lead;
-  } plan = {next_chunk(options, samples, m.estimate, m.spent), m.clocks && m.clock_jumped, alignment->window, alignment->lead};
+  } plan = {next_chunk(options, samples, m.estimate, m.spent, !m.aligned), m.clocks && m.clock_jumped, alignment->window, alignment->lead};
   for (;;) {
     MPI_TRY(MPI_Bcast(&plan, sizeof plan, MPI_BYTE, 0, MPI_COMM_WORLD));
     if (plan.n == 0) break;
@@ -233,7 +233,7 @@ void measure_case(const Program *program, const Case *c, const Options *options,
     m.estimate = m.spent / samples->count;
     plan.resync = m.clocks && (m.clock_jumped || clock_now() - alignment->synced > resync_seconds);
     samples->stop = choose_stop(options, samples, m.spent);
-    plan.n = samples->stop == STOP_NONE ? next_chunk(options, samples, m.estimate, m.spent) : 0;
+    plan.n = samples->stop == STOP_NONE ? next_chunk(options, samples, m.estimate, m.spent, !m.aligned) : 0;
   }
   program->cleanup(m.state);
   free(m.stamps);

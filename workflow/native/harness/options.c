@@ -26,6 +26,7 @@ static const Option table[] = {
     {"max-seconds", "5", REAL, AT(max_seconds), 0, true},
     {"warmup", "2", INTEGER, AT(warmup), 0, false},
     {"seed", "0", INTEGER, AT(seed), 0, false},
+    {"enough-equal", "0", INTEGER, AT(enough_equal), 0, false},
 };
 enum { OPTIONS = sizeof table / sizeof table[0] };
 static const long long max_sample_option = 100000000; /* as in the error's text */
@@ -65,7 +66,7 @@ Options read_options(int argc, char **argv)
         if (strcmp(argv[i] + 2, table[k].name) == 0) option = &table[k];
     if (!option)
       user_error("unknown option '%s', wanted --cases --out [--meta --placement --cores --sync --precision --min-samples "
-                 "--max-samples --max-seconds --warmup --seed] or --describe alone", argv[i]);
+                 "--max-samples --max-seconds --warmup --seed --enough-equal] or --describe alone", argv[i]);
     if (++i == argc) user_error("--%s: found no value, wanted one", option->name);
     set_option(&options, option, argv[i]);
   }

@@ -316,7 +316,7 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     if simulated and is_library_default(points).any():
         lines.append("The MPI default is SimGrid's own selection of algorithms. A real library may choose differently.")
     lines += [*describe_unmeasured_points(points), *describe_missing_passes(points)]
-    coarse = points[points["measured"].notna() & ~points["stop"].isin(["precision", ""])]
+    coarse = points[points["measured"].notna() & ~points["stop"].isin(["equal samples", "precision", ""])]
     if len(coarse):
         count = count_with_verb(len(coarse), "point", "lacks")
         lines.append(f"{count} the wanted precision (limit: {format_tally(coarse['stop'])}).")
