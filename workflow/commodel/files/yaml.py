@@ -22,6 +22,7 @@ MAX_NODES = 200_000
 MAX_DEPTH = 50
 ZIP = b"PK\x03\x04"
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 Content = yaml.ScalarEvent | yaml.MappingStartEvent | yaml.SequenceStartEvent
 
 # YAML 1.1 reads `no` as false, 6:30 as 390, 010 as 8 and a date as a date. Here all of these are texts.
@@ -217,4 +218,4 @@ class _Reader:
 
 def format_yaml(document: Mapping[str, Any]) -> str:
     """Return data as YAML text: keys in the given order, short lists on one line."""
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    return yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)

@@ -15,6 +15,7 @@ residuals at measured points, and `predict` returns the corrections of any point
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
@@ -102,17 +103,21 @@ class Likeness:
         of_place = nodes / NODES_DOUBLINGS**2 + per_node / PER_NODE_DOUBLINGS**2 + DISTANCE_OF_ONE_NODE**2 * differs
         return cls(_equal(first.operation, second.operation), same_algorithm, size, of_place)
 
-    def covariance(self, scales: Scales) -> Array:
+    def correlate(self, scales: Scales) -> tuple[Array, Array]:
+        """Return the correlations of points by their size, and by their size and place."""
+        squared = self.size / scales.doublings**2
+        return compute_matern(np.sqrt(squared)), compute_matern(np.sqrt(squared + self.place))
+
+    def covariance(self, scales: Scales, correlations: tuple[Array, Array] | None = None) -> Array:
         """Return the prior covariance of the residuals, without the part of each point alone."""
-        size = _correlate(self.size / scales.doublings**2)
-        near = _correlate(self.size / scales.doublings**2 + self.place)
+        size, near = correlations or self.correlate(scales)
         of_algorithm = scales.algorithm**2 + scales.size**2 * size + scales.near**2 * near
         return scales.everywhere**2 + scales.operation**2 * self.operation * near + self.algorithm * of_algorithm
 
-    def gradient(self, scales: Scales) -> Iterator[Array]:
+    def gradient(self, scales: Scales, correlations: tuple[Array, Array]) -> Iterator[Array]:
         """Yield the derivative of the covariance by the logarithm of each scale; that of `point` is not included."""
         squared = self.size / scales.doublings**2
-        size, near = _correlate(squared), _correlate(squared + self.place)
+        size, near = correlations
         yield np.full(near.shape, 2 * scales.everywhere**2)
         yield 2 * scales.operation**2 * self.operation * near
         yield 2 * scales.algorithm**2 * self.algorithm
@@ -129,10 +134,6 @@ def compute_matern(distances: Array) -> Array:
     measurements."""
     scaled = np.sqrt(3) * np.abs(distances)
     return (1 + scaled) * np.exp(-scaled)
-
-
-def _correlate(squared_distances: Array) -> Array:
-    return compute_matern(np.sqrt(squared_distances))
 
 
 def _decay(squared_distances: Array) -> Array:
@@ -176,6 +177,12 @@ class MeasuredResiduals:
     def __len__(self) -> int:
         return len(self.logs)
 
+    def digest(self) -> bytes:
+        """Return a digest of what a search for scales depends on."""
+        names = "\0".join([*self.places.operation.tolist(), *self.places.alternative.tolist()])
+        numbers = np.column_stack([self.places.doublings, self.logs, self.variances])
+        return hashlib.sha256(names.encode() + numbers.tobytes()).digest()
+
     def labels(self) -> dict[str, np.ndarray]:
         """Return the labels by which points are left out in turn."""
         has_settings = len(np.unique(self.setting)) > 1
@@ -205,25 +212,42 @@ class MeasuredResiduals:
         return MeasuredResiduals(self.places.join(other.places), logs, variances, allocation, setting)
 
 
+@dataclass(frozen=True)
+class _ScalesSearch:
+    """A search for scales; equal ones have the same residuals, prior and deviations."""
+
+    digest: bytes  # of the residuals
+    prior: Scales
+    deviations: tuple[float, ...]  # of the logarithms of the prior
+    residuals: MeasuredResiduals = field(compare=False)
+
+
 def fit_scales(residuals: MeasuredResiduals, prior: Scales, deviations: Array) -> Scales:
     """Return the scales with the largest posterior density. `deviations` are those of the logarithms of the prior."""
+    return _find_scales(_ScalesSearch(residuals.digest(), prior, tuple(deviations.tolist()), residuals))
+
+
+@lru_cache(maxsize=512)
+def _find_scales(search: _ScalesSearch) -> Scales:
     # Here, because they are slow to load.
     from scipy.linalg.lapack import dpotrf, dpotri
     from scipy.optimize import minimize
 
+    residuals, prior, deviations = search.residuals, search.prior, np.array(search.deviations)
     likeness = Likeness.of(residuals.places, residuals.places)
 
     def penalize(logs: Array) -> tuple[float, Array]:
         """Return the negative logarithm of the density, and its gradient."""
         scales = Scales.of_logs(logs)
-        covariance = _add_points(likeness.covariance(scales), scales, residuals.variances)
+        correlations = likeness.correlate(scales)
+        covariance = _add_points(likeness.covariance(scales, correlations), scales, residuals.variances)
         factor = dpotrf(covariance, lower=1)[0]
         half_inverse = np.tril(dpotri(factor, lower=1)[0])
         inverse = half_inverse + np.tril(half_inverse, -1).T
         scaled = inverse @ residuals.logs
         length = 0.5 * residuals.logs @ scaled + np.log(np.diag(factor)).sum()
         slope = inverse - np.outer(scaled, scaled)
-        slopes = [0.5 * float(np.vdot(slope, derivative)) for derivative in likeness.gradient(scales)]
+        slopes = [0.5 * float(np.vdot(slope, derivative)) for derivative in likeness.gradient(scales, correlations)]
         slopes.insert(PLACE_OF_POINT, float(np.trace(slope)) * scales.point**2)
         distance = (logs - prior.logs) / deviations
         return float(length + 0.5 * distance @ distance), np.array(slopes) + distance / deviations
