@@ -17,8 +17,9 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.tables import OBSERVATIONS, read_table, write_table
-from commodel.fits.probe_fits import fit
+from commodel.fits.probe_fits import collect_evidence, fit_to_evidence
 from commodel.models.families import find_family
+from commodel.models.fitting.observed import Observed
 from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
 from commodel.parameters import ParameterSet
 from commodel.plan.planning import load_plan
@@ -47,8 +48,8 @@ class FitStage:
         return load_plan(self.plan_file)
 
     @cached_property
-    def observations(self) -> pd.DataFrame:
-        return read_table(self.observations_file, OBSERVATIONS)
+    def evidence(self) -> Observed:
+        return collect_evidence(self.plan, read_table(self.observations_file, OBSERVATIONS), self.platform)
 
     @cached_property
     def _data_digest(self) -> str:
@@ -56,7 +57,7 @@ class FitStage:
 
     def make_set(self, family: str) -> ParameterSet:
         """Return the fitted set of a model."""
-        return fit(self.plan, self.observations, family, self.platform)
+        return fit_to_evidence(self.plan, self.evidence, find_family(family).name, self.platform)
 
     def fit(self, family: str) -> ParameterSet | None:
         """Fit a model and write its set; return None if the set in the folder is kept."""

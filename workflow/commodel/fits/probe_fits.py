@@ -245,13 +245,22 @@ def _read_setting(value: str | float) -> str | int:
 
 
 def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
-    """Fit a model to the probes of a platform. If the fit fails for any reason, return a set without values, with the
-    reason, so that the other models are reported."""
-    entry = find_family(name)
+    """Fit a model to the probes of a platform."""
+    find_family(name)
+    return fit_to_evidence(plan, collect_evidence(plan, observations, platform), name, platform)
+
+
+def collect_evidence(plan: Plan, observations: pd.DataFrame, platform: str) -> Observed:
+    """Return the samples of the probes on a platform of a plan."""
     if platform not in plan.platforms:
         raise UserError(f"no platform '{platform}' in the plan; {suggest_name(platform, plan.platforms)}")
-    planned = plan.platforms[platform]
-    evidence = collect_observed(observations, platform, plan.seed, planned)
+    return collect_observed(observations, platform, plan.seed, plan.platforms[platform])
+
+
+def fit_to_evidence(plan: Plan, evidence: Observed, name: str, platform: str) -> ParameterSet:
+    """Fit a model to the samples of probes. If the fit fails for any reason, return a set without values, with the
+    reason, so that the other models are reported."""
+    entry, planned = find_family(name), plan.platforms[platform]
     try:
         parameters = fit_set(entry, evidence)
         _require_finite(parameters)

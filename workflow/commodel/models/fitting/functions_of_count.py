@@ -21,6 +21,7 @@ level is fitted; if L is known from elsewhere, the rest is o's. All are ≥ 0, s
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -223,6 +224,26 @@ def fit_trees(height: Array, chain: Array, leaves: Array, fan: Array) -> Trees:
 
     The shape has the smallest AICc, of equal ones the first. Shapes with several coefficients need enough cases.
     """
+    return _fit_trees(*(_Column(np.asarray(column, dtype=float)) for column in (height, chain, leaves, fan)))
+
+
+class _Column:
+    """An array that equals another one of the same shape and content, so that results can be kept."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.key = array.shape, array.tobytes()
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Column) and self.key == other.key
+
+
+@lru_cache(maxsize=16)  # many fits with a case left out have the same cases here: another probe's is left out
+def _fit_trees(*columns: _Column) -> Trees:
+    height, chain, leaves, fan = (column.array for column in columns)
     y = np.concatenate([chain, fan], axis=-1)
     weights = 1 / y[0] ** 2
     tree_sizes = len(set(leaves[leaves > 1].tolist()))
@@ -307,6 +328,11 @@ class _ShapeFit:
         return [np.full(len(c), at[0]) for at in self.evaluate_basis(np.array([2.0]), 0.0)]
 
 
+@lru_cache(maxsize=256)  # most subsets of columns do not depend on c
+def _invert(features: _Column) -> Array:
+    return np.asarray(np.linalg.pinv(features.array), dtype=float)
+
+
 def _solve_nonnegative(columns: Array, y: Array, weights: Array) -> Array:
     """Return the least-squares coefficients ≥ 0 of every draw.
 
@@ -324,7 +350,7 @@ def _solve_nonnegative(columns: Array, y: Array, weights: Array) -> Array:
         if not chosen.any():
             continue
         features = scaled[:, chosen]
-        solved = target @ np.linalg.pinv(features).T
+        solved = target @ _invert(_Column(features)).T
         loss = np.sum((target - solved @ features.T) ** 2, axis=-1)
         is_better = (solved >= 0).all(axis=-1) & (loss < smallest_loss * (1 - TIE_TOLERANCE) - rounding)
         smallest_loss = np.where(is_better, loss, smallest_loss)
