@@ -456,7 +456,7 @@ def test_pieces_of_rounds_take_exactly_as_long_as_all_rounds(monkeypatch, operat
     values, levels = make_predicting_model(5, ranks, **numbers)
     schedule = rounds(operation, choice, ranks, layout, 4096, more=3)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", at_once)
-    monkeypatch.setattr(time_order, "EQUAL_PARTS_NEEDED", time_order.KEPT_PARTS)  # none are skipped
+    monkeypatch.setattr(time_order, "WINDOWS_NEEDED", time_order.KEPT_PARTS)  # none are skipped
     reports = []
     with listen_with(reports.append):
         some = link_sharing.predict_in_pieces(schedule, values.values, levels)
@@ -482,28 +482,41 @@ def lengthen(schedule, count):
 RINGS = [("allgather", "ring"), ("allgather", "neighbor-exchange"), ("allreduce", "ring")]
 
 
-@settings(max_examples=25)
-@given(
-    st.sampled_from(RINGS),
-    st.sampled_from([14, 22, 24]),
-    st.integers(2, 7),
-    st.sampled_from([48, 4800, 480000]),
-    st.sampled_from([100.0, 5000.0, 1e9]),
-    st.integers(0, 1000),
-)
-def test_equal_pieces_of_rounds_are_skipped(key, ranks, per_node, size, limit, seed):
-    """Long rings on nodes of which the last one may have fewer ranks, with random parameters: predictions equal those
-    of all messages, up to rounding."""
-    rng = np.random.default_rng(seed)
+def predict_skipping(key, ranks, per_node, size, limit, rng):
+    """Return the relative errors of mean and maximum of the finish times of a long ring, of which similar pieces are
+    skipped, and the share of the pieces that are simulated."""
     numbers = {"S": limit, "c_out.node.a": 2e-9, "c_inside.node.a": 5e-10, "L.node.a": 2e-7, "G.node.a": 2e-10}
     numbers = {name: value * np.exp(rng.uniform(-2, 2) * (name != "S")) for name, value in numbers.items()}
     values, levels = make_predicting_model(5, ranks, **numbers)
     schedule = lengthen(rounds(*key, ranks, f"block:{per_node}", size), 240)
-    with pytest.MonkeyPatch.context() as patch:
+    reports = []
+    with pytest.MonkeyPatch.context() as patch, listen_with(reports.append):
         patch.setattr(repeated_rounds, "PIECE_MESSAGES", 4 * ranks)
         some = link_sharing.predict_in_pieces(schedule, values.values, levels)
     whole = link_sharing.predict_in_time_order(schedule.whole, values.values, levels)
-    np.testing.assert_allclose(some, whole, rtol=1e-10)
+    errors = [some.mean() / whole.mean() - 1, some.max() / whole.max() - 1]
+    return np.abs(errors).max(), (len(reports) - 1) / (60 * len(schedule.parts))
+
+
+def test_similar_pieces_of_rounds_are_skipped():
+    """Long rings on nodes of which the last one may have fewer ranks, with random parameters: predictions are near
+    those of all messages. A few rings get slower and slower, which shows too late."""
+    rng = np.random.default_rng(5)
+    cases = [
+        predict_skipping(
+            RINGS[rng.integers(len(RINGS))],
+            int(rng.choice([14, 22, 24])),
+            int(rng.integers(2, 8)),
+            int(rng.choice([48, 4800, 480000])),
+            float(rng.choice([100.0, 5000.0, 1e9])),
+            rng,
+        )
+        for _ in range(60)
+    ]
+    errors, simulated = np.transpose(cases)
+    assert np.quantile(errors, 0.9) < 0.005
+    assert errors.max() < 0.06
+    assert simulated.mean() < 0.6
 
 
 def test_of_a_long_ring_few_pieces_are_simulated(monkeypatch):
@@ -517,6 +530,45 @@ def test_of_a_long_ring_few_pieces_are_simulated(monkeypatch):
         link_sharing.predict_in_pieces(schedule, values.values, levels)
     assert reports[-1] == "draw 1 of 1, piece 200 of 200"
     assert len(reports) < 100
+
+
+@pytest.mark.parametrize("size", [8, 1 << 20])
+def test_of_a_long_pairwise_exchange_few_rounds_are_simulated(monkeypatch, size):
+    """In most rounds, all messages are between nodes, and each of these rounds takes as long as the others."""
+    ranks = 203
+    numbers = {"S": 4096.0, "c_out.node.a": 2e-9, "c_inside.node.a": 5e-10}
+    values, levels = make_predicting_model(ranks, ranks, **numbers)
+    schedule = rounds("alltoall", "pairwise", ranks, "block:8", size)
+    monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", ranks)
+    reports = []
+    with listen_with(reports.append):
+        some = link_sharing.predict_in_pieces(schedule, values.values, levels)
+    assert len(reports) < 0.6 * (ranks - 1)
+    whole = link_sharing.predict_in_time_order(schedule.whole, values.values, levels)
+    np.testing.assert_allclose([some.mean(), some.max()], [whole.mean(), whole.max()], rtol=0.01)
+
+
+@pytest.mark.parametrize(("ranks", "deviation"), [(96, 1e-9), (94, 0.02)])
+@pytest.mark.parametrize("size", [8, 2048, 1 << 16])
+def test_some_senders_represent_all_of_a_large_linear_exchange(monkeypatch, ranks, deviation, size):
+    """12 nodes of 8 ranks, of which the last one may have 6: with the messages of the first node's ranks, finish times
+    are those with all messages."""
+    numbers = {"S": 4096.0, "S_inside": 512.0, "c_out.node.a": 2e-9, "c_inside.node.a": 5e-10}
+    values = make_predicting_model(12, ranks, **numbers)[0]
+    schedule = build.build_schedule(point("alltoall", "linear", ranks=ranks, bytes=size, layout="block:8"))
+    whole = link_sharing.predict(schedule, values.values)
+    monkeypatch.setattr(link_sharing, "MAX_EXCHANGE_MESSAGES", 0)
+    replayed = []
+    replay_in_time = link_sharing.replay_in_time
+    monkeypatch.setattr(
+        link_sharing,
+        "replay_in_time",
+        lambda program, costs: replayed.append(program.schedule.messages) or replay_in_time(program, costs),
+    )
+    some = link_sharing.predict(schedule, values.values)
+    assert replayed == [8 * (ranks - 1)]
+    assert some.shape == whole.shape
+    np.testing.assert_allclose([some.mean(), some.max()], [whole.mean(), whole.max()], rtol=deviation)
 
 
 def test_long_exchanges_are_replayed_in_pieces_up_to_a_limit(monkeypatch):

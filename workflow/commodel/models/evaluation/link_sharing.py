@@ -21,6 +21,7 @@ from commodel.models.evaluation.repeated_rounds import (
     Representatives,
     cut_into_pieces,
     find_representatives,
+    find_senders_of_exchange,
 )
 from commodel.models.evaluation.replay import Costs, replay, replay_round_by_round
 from commodel.models.evaluation.shared_links import (
@@ -39,6 +40,7 @@ from commodel.progress import report_within
 
 MAX_EXPANDED_MESSAGES = 1 << 20  # messages; repeated rounds with more are not expanded
 MAX_MESSAGES, MAX_LINKS = 1 << 26, 1 << 20  # messages and links of a schedule that is replayed in pieces
+MAX_EXCHANGE_MESSAGES = 1 << 17  # messages of an exchange in one step, beyond which only some ranks are replayed
 MAX_RING_MESSAGES = (
     1 << 23
 )  # messages of rings replayed in pieces; longer ones, round by round, may be an eighth too low
@@ -49,14 +51,19 @@ SHARED, ONE_AT_A_TIME = "shared", "turn"  # values of the setting `order`
 def predict(schedule: Schedule, values: Values) -> Array:
     """Return the finish times of all ranks in seconds (last axis: ranks)."""
     levels = get_levels(values)
-    if not isinstance(schedule, CompactSchedule):
-        return predict_in_time_order(schedule, values, levels)
     links, too_long = SharedLinks(levels, values), schedule.messages > MAX_EXPANDED_MESSAGES
+    if not isinstance(schedule, CompactSchedule):
+        if schedule.messages > MAX_EXCHANGE_MESSAGES and _may_have_representatives(links):
+            senders = find_senders_of_exchange(schedule, levels, links.parallel_links, links.columns)
+            if senders:
+                finish = predict_in_time_order(senders.replayed, values, levels, senders)
+                return senders.repeat_for_all(finish)[..., : schedule.ranks]
+        return predict_in_time_order(schedule, values, levels)
     if too_long and _is_free_of_contention(schedule, links, values):
         return _predict_by_rounds(schedule, values, links, contention_free=True)
     if representatives := _find_representatives(schedule, links):
-        pattern_replay = _TimeOrderReplay(representatives.sent, values, levels, representatives)
-        return representatives.repeat_for_all(pattern_replay.predict(representatives.replayed))
+        finish = predict_in_time_order(representatives.replayed, values, levels, representatives)
+        return representatives.repeat_for_all(finish)
     if _fits_in_pieces(schedule, links, values):
         return predict_in_pieces(schedule, values, levels)
     if too_long:
@@ -80,10 +87,15 @@ def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
     return f"contention not modelled: predicted round by round, which may be up to {share} too low"
 
 
+def _may_have_representatives(links: SharedLinks) -> bool:
+    """Return whether ranks may be equivalent by symmetry. They are not on a torus, or with latencies of single pairs of
+    nodes."""
+    return not (links.has_pair_latency or links.torus)
+
+
 def _find_representatives(schedule: CompactSchedule, links: SharedLinks) -> Representatives | None:
-    """Return the representatives of all ranks; None if ranks are not equivalent by symmetry, as on a torus or with
-    latencies of single pairs of nodes."""
-    if links.has_pair_latency or links.torus:
+    """Return the representatives of all ranks; None if ranks are not equivalent by symmetry."""
+    if not _may_have_representatives(links):
         return None
     return find_representatives(schedule, links.levels, links.parallel_links, MAX_EXPANDED_MESSAGES, links.columns)
 
@@ -107,6 +119,7 @@ def _fits_in_pieces(schedule: CompactSchedule, links: SharedLinks, values: Value
 def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarchy) -> Array:
     """Return the finish times of a long schedule, draw by draw, with only a few pieces in memory at a time."""
     pieces = cut_into_pieces(schedule)
+    keys, kinds = [piece.key for piece in pieces], [piece.find_kind(schedule.node, levels) for piece in pieces]
     largest = max(piece.messages for piece in pieces)
 
     def predict_draw(values: Values) -> Array:
@@ -114,7 +127,7 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
             piece = pieces[number].expand(schedule.node)
             return next(_TimeOrderReplay(piece, values, levels, part=True).prepare(piece, values))
 
-        return replay_parts(load_piece, [piece.key for piece in pieces], largest, schedule.ranks)
+        return replay_parts(load_piece, keys, largest, schedule.ranks, kinds)
 
     draws = []
     for draw in range(values.draw_shape[0]):
@@ -188,9 +201,13 @@ def _is_free_of_contention(schedule: CompactSchedule, links: SharedLinks, values
     return True
 
 
-def predict_in_time_order(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
-    """Return the finish times of each size and draw, each replayed in its own order of time."""
-    pattern_replay = _TimeOrderReplay(schedule, values, levels)
+def predict_in_time_order(
+    schedule: Schedule, values: Values, levels: Hierarchy, representatives: Representatives | None = None
+) -> Array:
+    """Return the finish times of each size and draw, each replayed in its own order of time. `representatives`: of
+    which the schedule has the replayed messages."""
+    sent = representatives.sent if representatives else schedule
+    pattern_replay = _TimeOrderReplay(sent, values, levels, representatives)
     if schedule.bytes.ndim > 1:
         sizes = range(schedule.sizes)
         stack = (schedule.resize(schedule.bytes[size, 0], schedule.work.bytes[size, 0]) for size in sizes)

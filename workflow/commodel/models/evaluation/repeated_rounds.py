@@ -19,7 +19,7 @@ memory.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import TypeVar
@@ -529,13 +529,8 @@ def find_representatives(
     if len(parts) < len(schedule.parts):
         return None
     node, ranks = np.asarray(schedule.node), schedule.ranks
-    levels.distance(node, node)  # raises an error for a node that the levels lack
-    links_used = [np.unique(node % count, return_inverse=True)[1] for count in links.values()]
     shift = int(np.lcm.reduce([part.shift for part in parts]))
-    types = np.zeros(ranks, dtype=int)
-    if len(nodes):
-        types = np.unique(np.stack(nodes)[:, node], axis=1, return_inverse=True)[1].ravel()
-    period = find_rotation_period(ranks, shift, [*_number_groups(node, levels), *links_used], types)
+    period = _find_node_period(node, shift, levels, links, nodes)
     if period == ranks or period * sum(part.count for part in parts) > max_messages:
         return None
     rotation, start = Rotation(node, period), 0
@@ -551,6 +546,46 @@ def find_representatives(
     sent = Schedule.of(ranks, step, source, target, bytes).place(node)
     replayed = Schedule.of(period, step, source, target % period, bytes, work=Work.concatenate(work))
     return Representatives(sent, replayed, source * ranks + target, rotation)
+
+
+def _find_node_period(
+    node: np.ndarray, shift: int, levels: Hierarchy, links: Mapping[str, int], nodes: Sequence[np.ndarray]
+) -> int:
+    """Return the smallest shift of ranks that maps the placement to itself. Arguments are those of
+    `find_representatives`."""
+    levels.distance(node, node)  # raises an error for a node that the levels lack
+    links_used = [np.unique(node % count, return_inverse=True)[1] for count in links.values()]
+    types = np.zeros(len(node), dtype=int)
+    if len(nodes):
+        types = np.unique(np.stack(nodes)[:, node], axis=1, return_inverse=True)[1].ravel()
+    return find_rotation_period(len(node), shift, [*_number_groups(node, levels), *links_used], types)
+
+
+MIN_NODES_OF_EXCHANGE = 8  # of which the last may have fewer ranks than the others
+
+
+def find_senders_of_exchange(
+    schedule: Schedule, levels: Hierarchy, links: Mapping[str, int], nodes: Sequence[np.ndarray] = ()
+) -> Representatives | None:
+    """Return the representatives of all ranks, if each sends the same to all others in a single step; None if ranks
+    differ. Arguments are those of `find_representatives`.
+
+    If the last node has fewer ranks than the others, these count as if it had all. No message waits for another, so
+    this changes finish times by no more than the part of the traffic that the missing ranks would have.
+    """
+    if schedule.shift != 1 or schedule.last_step > 0 or schedule.work.step.size:
+        return None
+    node = np.asarray(schedule.node)
+    missing = max(int(np.count_nonzero(node == node[0]) - np.count_nonzero(node == node[-1])), 0)
+    filled = np.concatenate([node, np.full(missing, node[-1])])
+    period = _find_node_period(filled, 1, levels, links, nodes)
+    if period * MIN_NODES_OF_EXCHANGE > len(filled):
+        return None
+    rows = np.flatnonzero(schedule.src < period)
+    columns = {name: getattr(schedule, name)[..., rows] for name in ("step", "src", "dst", "bytes")}
+    sent = replace(schedule, **columns, ranks=len(filled), node=filled, shift=None, contents=None)
+    replayed = replace(sent, ranks=period, dst=sent.dst % period, node=filled[:period])
+    return Representatives(sent, replayed, sent.src * schedule.ranks + sent.dst, Rotation(filled, period))
 
 
 @cache_by_placement
@@ -585,6 +620,7 @@ def find_representative_ranks(
 
 
 PIECE_MESSAGES = 1 << 14  # messages
+MAX_SIZE_DIFFERENCE = 16  # bytes by which messages of similar pieces differ: one element, if blocks are unequal
 
 
 @dataclass(frozen=True)
@@ -605,6 +641,20 @@ class Piece:
         if isinstance(self.part, Rounds) and self.part.periodic and self.part.equal_sizes:
             return self.part, self.first % self.part.shift, self.count
         return self.part, self.first, self.count
+
+    def find_kind(self, node: np.ndarray, levels: Hierarchy) -> Hashable:
+        """Return a key that similar pieces have in common. In periodic rounds of nearly equal sizes, the same ranks
+        send at each time. In other rounds, all messages have to be of one distance class."""
+        if not isinstance(self.part, Rounds) or np.ptp(self.part.sizes) > MAX_SIZE_DIFFERENCE:
+            return self.key
+        if self.part.periodic:
+            return self.part, self.first % self.part.shift, self.count
+        step, source = np.divmod(np.arange(self.messages), self.part.ranks)
+        target = self.part.receiver(self.first + step, source)
+        distances = levels.distance(node[source], node[target])
+        if distances.min() < distances.max():
+            return self.key
+        return self.part, f"distance {distances[0]}", self.count
 
     def expand(self, node: np.ndarray) -> Schedule:
         """Return all messages of the piece on these nodes."""

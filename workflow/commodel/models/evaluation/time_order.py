@@ -305,26 +305,37 @@ MAX_NUMBERED_MESSAGES = 1 << 32  # numbers of messages have 32 bits: the part, t
 
 
 KEPT_PARTS = 16  # last parts of which the ranks' ends are known, as in native/replay/play.h
-EQUAL_PARTS_NEEDED = 3  # successive parts that take all ranks the same time; the other parts equal to them are skipped
-ROUNDING_SHARE = 1e-13  # of the clocks: difference of two such times that is due to rounding
+WINDOWS_NEEDED = (
+    3  # successive windows of similar parts that take the same time; the similar parts that follow are skipped
+)
+STEADY_WINDOWS = 2, 4, 5  # parts of such a window
+STEADY_SHARE = 0.002  # largest difference of the times that windows add to the mean clock, relative to these times
+DRIFT_SHARE = 0.01  # largest growth of the distance between the first and the last clock, relative to these times
 
 
 def replay_parts(
-    load: Callable[[int], tuple[Program, Traffic]], keys: Sequence[Hashable], max_messages: int, ranks: int
+    load: Callable[[int], tuple[Program, Traffic]],
+    keys: Sequence[Hashable],
+    max_messages: int,
+    ranks: int,
+    kinds: Sequence[Hashable] | None = None,
 ) -> Array:
     """Return when each rank is done, of a program in parts, which have the same ranks and links.
 
     `keys` has one key for each part; successive parts with equal keys are equal. `load` returns the program and the
-    costs of a part when the first rank reaches it. A part has at most `max_messages` messages.
+    costs of a part when the first rank reaches it. A part has at most `max_messages` messages. Successive parts of one
+    kind are similar (None: the equal ones).
 
-    If some equal parts take all ranks the same time, so do the parts that follow and are equal as well, since times
-    depend only on differences of clocks. They are not simulated; their time is added.
+    If successive similar parts add the same time to the mean clock, and clocks do not drift apart, the similar parts
+    that follow are assumed to do so as well. They are not simulated; their time is added.
     """
+    kinds = keys if kinds is None else kinds
     bits = max_messages.bit_length()
     if len(keys) << bits > MAX_NUMBERED_MESSAGES:
         parts = f"{len(keys)} parts of up to {max_messages} messages"
         raise UserError(f"found a schedule in {parts}, wanted at most {MAX_NUMBERED_MESSAGES >> bits} parts")
-    remaining = list(keys)  # keys of the parts that are simulated
+    remaining, remaining_kinds = list(keys), list(kinds)  # of the parts that are simulated
+    resumed = 0  # the first part that was simulated after the last skipped ones
     loaded: dict[int, _Columns] = {}
     failures: list[Exception] = []
     finish, ends, skipped_seconds = np.zeros(ranks), np.zeros((KEPT_PARTS, ranks)), 0.0
@@ -336,13 +347,17 @@ def replay_parts(
         program: "ctypes._Pointer[Any]",
         costs: "ctypes._Pointer[Any]",
     ) -> int:
-        nonlocal skipped_seconds
+        nonlocal skipped_seconds, resumed
         try:
-            seconds = _find_equal_increase(ends, remaining, number, oldest)
+            seconds = _find_steady_increase(ends, remaining_kinds, number, range(resumed, oldest))
             if seconds is not None:
-                following = _count_equal(remaining, number) - 1  # one is left, since the program of a part is wanted
-                del remaining[number : number + following]
+                # One is left, since the program of a part is wanted. At most half of the parts up to then are skipped
+                # at once, so that a slow change is noticed.
+                finished = number + len(keys) - len(remaining)
+                following = min(_count_equal(remaining_kinds, number) - 1, finished)
+                del remaining[number : number + following], remaining_kinds[number : number + following]
                 skipped_seconds += following * seconds
+                resumed = number
             count[0] = len(remaining)
             before = loaded.get(number - 1)
             skipped_parts = len(keys) - len(remaining)
@@ -365,22 +380,27 @@ def replay_parts(
     return check_finished(code, finish) + skipped_seconds
 
 
-def _count_equal(keys: Sequence[Hashable], number: int) -> int:
-    """Return how many successive keys from this one on are equal."""
-    return next((at for at in range(1, len(keys) - number) if keys[number + at] != keys[number]), len(keys) - number)
+def _count_equal(kinds: Sequence[Hashable], number: int) -> int:
+    """Return how many successive kinds from this one on are equal."""
+    return next(
+        (at for at in range(1, len(kinds) - number) if kinds[number + at] != kinds[number]), len(kinds) - number
+    )
 
 
-def _find_equal_increase(ends: Array, keys: Sequence[Hashable], number: int, oldest: int) -> float | None:
-    """Return the time that each part equal to part `number` adds to the clocks of all ranks, or None if parts or ranks
-    differ. All ranks are done with the parts before `oldest`."""
-    first = oldest - 1 - EQUAL_PARTS_NEEDED
-    if first < 0 or number - first >= KEPT_PARTS or _count_equal(keys, first) <= number - first:
-        return None
-    clocks = ends[np.arange(first, oldest) % KEPT_PARTS]
-    increases = np.diff(clocks, axis=0)
-    if np.ptp(increases) > ROUNDING_SHARE * clocks.max():
-        return None
-    return float(np.mean(clocks[-1] - clocks[0])) / EQUAL_PARTS_NEEDED
+def _find_steady_increase(ends: Array, kinds: Sequence[Hashable], number: int, finished: range) -> float | None:
+    """Return the time that each part of the kind of part `number` adds to the clocks, or None if it is not steady or
+    the last parts are of other kinds. `finished`: successive parts with which all ranks are done."""
+    for parts in STEADY_WINDOWS:
+        first = finished.stop - 1 - WINDOWS_NEEDED * parts
+        if first < finished.start or number - first >= KEPT_PARTS or _count_equal(kinds, first) <= number - first:
+            return None
+        clocks = ends[np.arange(first, finished.stop, parts) % KEPT_PARTS]
+        mean = clocks.mean(axis=1)
+        drift = np.ptp(clocks[-1]) - np.ptp(clocks[0])
+        is_steady = np.ptp(np.diff(mean)) <= STEADY_SHARE * (mean[1] - mean[0])
+        if is_steady and abs(drift) <= DRIFT_SHARE * (mean[-1] - mean[0]):
+            return float(mean[-1] - mean[0]) / (WINDOWS_NEEDED * parts)
+    return None
 
 
 class _Columns:

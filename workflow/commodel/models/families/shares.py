@@ -27,8 +27,10 @@ Details, each fitted from a probe:
 - E: above E bytes, a message waits for its receiver, but its sender does not (probe `start`).
 - O_s(m), O_r(m): between nodes, overheads of eager messages grow with the size, since they are copied.
 
-Of repeated rounds, only ranks that are not equivalent by symmetry are replayed: in leaves of 16 the first 16. Without
-probes, switch data give the capacities: c_out of a leaf with u uplinks is G/u.
+Of repeated rounds, only ranks that are not equivalent by symmetry are replayed: in leaves of 16 the first 16. Many
+rounds without symmetry are replayed until they add the same time; most of those that follow are skipped. Of a large
+linear exchange, only the messages of the first node's ranks are replayed. Without probes, switch data give the
+capacities: c_out of a leaf with u uplinks is G/u.
 """
 
 from collections.abc import Collection, Iterator, Mapping

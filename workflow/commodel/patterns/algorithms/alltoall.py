@@ -1,5 +1,7 @@
 """All-to-all exchanges: Bruck, linear and pairwise, as in MPICH and Open MPI."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
@@ -43,7 +45,8 @@ def linear(ranks: int, bytes: int) -> Schedule:
     check_rows(ranks * (ranks - 1))
     source, turn = np.divmod(np.arange(ranks * (ranks - 1)), ranks - 1)
     target = (source - turn - 1) % ranks
-    return join_stages(ranks, make_phase(0, source, target, bytes, lambda: (source * ranks + target) * bytes))
+    exchange = join_stages(ranks, make_phase(0, source, target, bytes, lambda: (source * ranks + target) * bytes))
+    return replace(exchange, shift=1)
 
 
 def pairwise(ranks: int, bytes: int) -> Schedule:
