@@ -163,6 +163,7 @@ size: $(READY)
 bench: $(READY)
 	.venv/bin/python -m tests.bench.predicting
 	.venv/bin/python -m tests.bench.campaign
+	.venv/bin/python -m tests.bench.answers
 	.venv/bin/python -m tests.bench.overlay
 	.venv/bin/python -m tests.bench.kernels
 	.venv/bin/python -m tests.bench.goal_scale

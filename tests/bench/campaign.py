@@ -46,7 +46,7 @@ def print_probe_times(samples, where: str) -> None:
         spent=("seconds", "sum"),
         each=("seconds", "mean"),
         count=("seconds", "size"),
-        precise=("stop", lambda stops: (stops == "precision").all()),
+        precise=("stop", lambda stops: stops.isin(["precision", "equal samples"]).all()),
     )
     cases["fixed"] = FIXED_SAMPLES * cases["each"]
     by_probe = cases.groupby("probe")["spent"].sum()
