@@ -41,6 +41,7 @@ class Statistic(StrEnum):
 
 
 ROOTED_OPERATIONS = frozenset(("bcast", "gather", "reduce", "scatter"))  # whose ranks finish at very different times
+COMPLETE_AT_ROOT = frozenset(("gather", "reduce"))  # of these, those whose result is at the root
 
 
 class Repetitions(StrEnum):

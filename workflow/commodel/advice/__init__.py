@@ -163,9 +163,6 @@ def advise(
     workload: Workload, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
 ) -> Advice:
     """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
-    if workload.statistic is not Statistic.COMPLETION:
-        # What was measured here are completions.
-        evidence = Evidence(evidence.sets, evidence.resources, of_completions=False)
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
     points, names, omitted = _list_points(workload, evidence, sets, layouts, only)
@@ -250,9 +247,11 @@ def advise(
     notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(doublings)))
     notes += describe_missing_intervals(rows["interval_basis"])
     requested_layouts = {point.layout for point in points} if layouts else ()
-    default = find_library_default(
-        evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes, requested_layouts
-    )
+    default = None
+    if workload.statistic is Statistic.COMPLETION:
+        default = find_library_default(
+            evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes, requested_layouts
+        )
     first = rows.iloc[0]
     within_real_node = points[order[0]].nodes == 1 and not any(parameters.simulated for parameters in evidence.sets)
     notes += describe_library_default(default, first["seconds"], first["measured"], within_real_node)

@@ -28,7 +28,7 @@ from commodel.patterns.points import PlatformResources
 from commodel.patterns.schedule import Schedule, encode_integers
 from commodel.predictions.interval_basis import IntervalBasis
 from commodel.predictions.places import ONE_NODE, SEVERAL_NODES, name_placement
-from commodel.records import Point
+from commodel.records import Point, Statistic
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
@@ -56,7 +56,6 @@ class Evidence:
     resources: PlatformResources
     held_out: pd.DataFrame = field(default_factory=make_empty_held_out)
     measured: pd.DataFrame = field(default_factory=make_empty_held_out)
-    of_completions: bool = True  # whether the wanted times are of the statistic whose residuals sets store
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
     def find_recommender(self, families: Sequence[str], placement: str) -> Recommender | None:
@@ -75,14 +74,15 @@ class Evidence:
 
     @property
     def _has_valid_residuals(self) -> bool:
-        """Whether the residuals that sets store are those of their values, and of the wanted times."""
-        return self.of_completions and not any(describe_changes(parameters) for parameters in self.sets)
+        """Whether the residuals that sets store are those of their values."""
+        return not any(describe_changes(parameters) for parameters in self.sets)
 
     def find_measured(self, points: Iterable[Point]) -> dict[Point, float]:
-        """Return the measured times of those points that this platform has measured."""
+        """Return the measured times of those points that this platform has measured: completions."""
         seconds = dict(zip(self.measured["point"], self.measured["measured"], strict=True))
         sizes = set(zip(self.measured["ranks"], self.measured["bytes"], strict=True))
         points = [point for point in points if (point.ranks, point.bytes) in sizes]
+        points = [point for point in points if point.statistic is Statistic.COMPLETION]
         ids = [point.id for point in add_digests(points)]
         return {point: seconds[key] for point, key in zip(points, ids, strict=True) if key in seconds}
 

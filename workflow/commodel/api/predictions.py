@@ -93,7 +93,7 @@ def predict(
     stated = parse_statistic(statistic)
     if (waves or pipelined) and stated is not Statistic.COMPLETION:
         raise UserError(f"statistic '{stated}' is of one wave: leave waves and pipelined out")
-    is_special = model or settings or pipelined or waves or stated is not Statistic.COMPLETION
+    is_special = model or settings or pipelined or waves
     if not is_special and len(sources) == 1 and hasattr(sources[0], "choose_platform"):
         from commodel.api.recommendations import gather_evidence  # imports this module
 

@@ -164,8 +164,7 @@ def _predict_patterns(
     if waves and pipelined:
         raise UserError("give --waves, or --pipelined for an endless stream")
     stated = Statistic(statistic)
-    is_completion = stated is Statistic.COMPLETION
-    if (waves or pipelined) and not is_completion:
+    if (waves or pipelined) and stated is not Statistic.COMPLETION:
         raise UserError(f"--statistic '{stated}' is of one wave: leave --waves and --pipelined out")
     if not pattern["operation"]:
         raise UserError("give --operation NAME, --matrix EXPERIMENT or --kernel NAME")
@@ -198,16 +197,16 @@ def _predict_patterns(
         omitted.clear()
         points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted, statistic=stated)
     with show_waiting("predicting", plain_lines=True):
-        if recommended and is_completion:  # as all that was measured there
+        if recommended:
             from commodel.advice.recommended_times import recommend_times
 
             predictions = recommend_times(evidence, points)
         else:
-            is_plain = is_completion and not (settings or family or waves or pipelined)
+            is_plain = not (settings or family or waves or pipelined)
             stored = find_stored_evidence(sets, resources) if is_plain else None
             predictions = predict_recommended(stored, points) if stored else []
             predictions = predictions or predict_sets(sets, points, pipelined)
-    measured = evidence.find_measured(points) if recommended and is_completion else {}
+    measured = evidence.find_measured(points) if recommended else {}
     rows = tabulate_predictions(predictions, sets, waves=bool(waves), measured=measured)
     sources = omitted + describe_origins(sets, resources.name if resources else "")
     if resources:

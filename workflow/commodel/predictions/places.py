@@ -13,7 +13,7 @@ from commodel.hierarchy import Hierarchy, describe_levels_crossed
 from commodel.models import Array
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.operations import find_base_name
-from commodel.records import Point
+from commodel.records import COMPLETE_AT_ROOT, ROOTED_OPERATIONS, Point, Statistic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,9 +23,14 @@ ONE_NODE, SEVERAL_NODES = "within one node", "between nodes"
 WORKLOAD = "workload"
 
 
-def find_operation_class(operation: str, waves: float = 1) -> str:
-    """Return the name under which errors of an operation are collected; streams of waves have one of their own."""
-    return f"{STREAM if waves != 1 else ''}{find_base_name(operation)}"
+def find_operation_class(operation: str, waves: float = 1, statistic: Statistic = Statistic.COMPLETION) -> str:
+    """Return the name under which errors of an operation are collected. Streams of waves have one of their own, and so
+    has each statistic of a rooted operation: the mean over its ranks says little about its completion."""
+    name = find_base_name(operation)
+    completions = (Statistic.COMPLETION,) if name in COMPLETE_AT_ROOT else (Statistic.COMPLETION, Statistic.LAST_RANK)
+    if name in ROOTED_OPERATIONS and statistic not in completions:
+        return f"{statistic} of {name}"
+    return f"{STREAM if waves != 1 else ''}{name}"
 
 
 def name_placement(nodes: float) -> str:
@@ -65,7 +70,12 @@ class Places:
     def of_points(cls, points: Sequence[Point]) -> Places:
         """Return the places of points."""
         names = [
-            (find_operation_class(point.operation, point.waves), point.alternative, point.workload, point.reach)
+            (
+                find_operation_class(point.operation, point.waves, point.statistic),
+                point.alternative,
+                point.workload,
+                point.reach,
+            )
             for point in points
         ]
         amounts = [(point.bytes, point.nodes, point.leaves or point.ranks) for point in points]
@@ -85,7 +95,7 @@ class Places:
             reach = hierarchy.levels_crossed(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
         size = np.array(list(sizes), dtype=float)
         one = cls.of_points([replace(point, waves=1, bytes=0)]).only(np.zeros(len(size), dtype=int))
-        operation = find_operation_class(point.operation, point.waves if waves is None else waves)
+        operation = find_operation_class(point.operation, point.waves if waves is None else waves, point.statistic)
         doublings = np.column_stack([np.log2(np.maximum(size, 1.0)), one.doublings[:, 1:]])
         names = np.full(len(size), operation), np.full(len(size), reach)
         return replace(one, operation=names[0], levels_crossed=names[1], doublings=doublings)
