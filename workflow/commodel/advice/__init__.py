@@ -5,7 +5,7 @@ There are two goals: the time of one wave, and the time between waves of a strea
 """
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,6 @@ from commodel.advice.alternatives import (
 from commodel.advice.evidence import (
     Evidence,
     LibraryDefault,
-    count_doublings,
     describe_evidence,
     describe_library_default,
     describe_missing_intervals,
@@ -38,17 +37,14 @@ from commodel.advice.recommended_times import ModelTimes, average_models, recomm
 from commodel.advice.sequential_sampling import choose_informative_points
 from commodel.compare.combined_prediction import (
     CombinedPrediction,
-    ModelWeight,
     PairedComparison,
     arrange_weights,
     combine_predictions,
     find_pareto_front,
     is_default_kept,
-    weigh_models,
-    weigh_probed_models,
+    weigh_equally,
 )
-from commodel.compare.comparison import STREAM
-from commodel.compare.recommended import Recommender
+from commodel.compare.recommended import MIN_WORKLOADS, Recommender
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.build import build_schedule, list_parts
@@ -98,8 +94,8 @@ class Advice:
     notes."""
 
     workload: Workload
-    rows: pd.DataFrame
-    weights: dict[str, dict[str, ModelWeight]]  # at each placement of alternatives: within a node, between nodes
+    frame: pd.DataFrame
+    weights: dict[str, dict[str, float]]  # of models, at each placement of alternatives: within a node, between nodes
     notes: list[str]
     default: LibraryDefault | None = None
     keeps_default: bool = False  # the gain over the MPI default is within its uncertainty
@@ -111,18 +107,18 @@ class Advice:
     @property
     def interval(self) -> str:
         """The basis of the first alternative's interval."""
-        return self.rows["interval_basis"].iloc[0]
+        return self.frame["interval_basis"].iloc[0]
 
     @property
     def gain_over_default(self) -> float:
         """Time of the MPI default over the predicted time of the first alternative; NaN if the default was not
         measured."""
-        return self.default.seconds / float(self.rows["seconds"].iloc[0]) if self.default else np.nan
+        return self.default.seconds / float(self.frame["seconds"].iloc[0]) if self.default else np.nan
 
     @property
-    def answer(self) -> str:
+    def sentence(self) -> str:
         """The alternative to use and how it compares with the next, or that the MPI default is kept."""
-        best = self.rows.iloc[0]
+        best = self.frame.iloc[0]
         seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
         time = f"predicted time {seconds}"
         time += f", 95 % interval {low} to {high}" if best["low"] < best["high"] else ""
@@ -141,22 +137,22 @@ class Advice:
     def _lead_text(self) -> str:
         if self.lead is None:
             return ""
-        following = self.rows.iloc[1]
+        following = self.frame.iloc[1]
         return f". Compared with {following['alternative']}, {following['layout_name']}, it is {self.lead.text}"
 
     def __repr__(self) -> str:
-        return f"Advice: {self.answer}"
+        return f"Advice: {self.sentence}"
 
     def _repr_html_(self) -> str:
         """Return the answer, the first alternatives and the notes, for notebooks."""
         columns = {"alternative": "alternative", "layout_name": "layout", "ranks": "ranks"}
-        rows = self.rows.head(MAX_SHOWN_ROWS)
+        rows = self.frame.head(MAX_SHOWN_ROWS)
         table = rows[list(columns)].rename(columns=columns)
         for name, title in (("seconds", "time"), ("low", "low"), ("high", "high"), ("measured", "measured")):
             table[title] = [format_seconds(value) if value == value else "" for value in rows[name]]
         table["tied"] = np.where(rows["as_good"], "tied", "")
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return f"<p>{html.escape(self.answer)}</p>{table.to_html(index=False)}<ul>{notes}</ul>"
+        return f"<p>{html.escape(self.sentence)}</p>{table.to_html(index=False)}<ul>{notes}</ul>"
 
 
 def advise(
@@ -193,30 +189,22 @@ def advise(
     zero_weight_reasons = [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
     for placement in dict.fromkeys(placements):
         unprobed = panel.unprobed([number for number, other in enumerate(placements) if other == placement])
-        measured = weigh_models(models, select_placement(held_out, [placement]), workload.operation)
-        weights[placement] = weigh_probed_models(measured, unprobed)
-        recommender = recommended.recommenders.get(placement)
-        if recommender is not None and any(recommender.weights.get(name) for name in models):
-            weights[placement] = {
-                name: replace(weight, weight=recommender.weights.get(name, 0.0))
-                for name, weight in weights[placement].items()
-            }
-        unweighted = {name: why for name, why in unprobed.items() if not weights[placement][name].weight}
+        weights[placement] = _find_weights(models, recommended.recommenders.get(placement), unprobed)
+        unweighted = {name: why for name, why in unprobed.items() if not weights[placement][name]}
         zero_weight_reasons += [f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()]
-    doublings, of_points = count_doublings(points, deciding), arrange_weights(weights, placements)
+    of_points = arrange_weights(weights, placements)
     combination = _combine_models(panel, of_points)
     seconds = np.where(recommended.has_value, recommended.seconds, combination.seconds)
     predictions = {name: times * (seconds / combination.seconds) for name, times in panel.values("seconds").items()}
-    all_recommended = recommended.covariance if recommended.has_value.all() else None
-    combined = combine_predictions(predictions, of_points, doublings, panel.values("widening"), all_recommended)
+    combined = combine_predictions(predictions, of_points, recommended.covariance, panel.values("widening"))
     low, high = (
         np.where(recommended.has_value, getattr(recommended, end), getattr(combination, end)) for end in ("low", "high")
     )
     has_interval = low < high
     bases = np.where(recommended.has_value, recommended.bases, combination.bases)
-    streamed = select_placement(evidence.predicted_points(streams=True), placements)
-    of_streams = weigh_models(models, streamed, f"{STREAM}{workload.operation}") if len(streamed) else of_points
-    period = panel.period({name: of_streams[name].weight for name in models})
+    streamed = Recommender.fit(select_placement(evidence.predicted_points(streams=True), placements), models)
+    of_streams = _find_weights(models, streamed, ()) if streamed else of_points
+    period = panel.period(of_streams)
     rows = pd.DataFrame(
         {
             **{name: [getattr(point, name) for point in points] for name in ("alternative", "layout", "ranks")},
@@ -240,11 +228,13 @@ def advise(
     if workload.operation == "barrier" and "lop" in predictions:
         times = dict(zip(choices, panel.values("seconds")["lop"][0].tolist(), strict=True))
         notes.append(describe_barrier_bound(sets["lop"], workload.ranks, times))
-    if len(streamed):
-        weighted_models = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
+    if streamed:
+        weighted_models = sorted((-weight, name) for name, weight in streamed.weights.items())
         shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in weighted_models)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
-    notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(doublings)))
+    notes += describe_evidence(evidence, workload.operation, deciding, points)
+    if len(deciding) and not recommended.recommenders:
+        notes.append(f"fewer than {MIN_WORKLOADS} workloads were measured here: all weights are equal")
     notes += describe_missing_intervals(rows["interval_basis"])
     requested_layouts = {point.layout for point in points} if layouts else ()
     default = None
@@ -273,8 +263,17 @@ def advise(
         deviations,
         informative_points,
         tuple(zero_weight_reasons),
-        combined.compare(*order[:2]) if all_recommended is not None and len(order) > 1 else None,
+        combined.compare(*order[:2]) if recommended.has_value.all() and len(order) > 1 else None,
     )
+
+
+def _find_weights(
+    models: Collection[str], recommender: Recommender | None, unprobed: Collection[str]
+) -> dict[str, float]:
+    """Return the weights of models: those of the recommended prediction, or equal ones."""
+    if recommender is None or not any(recommender.weights.get(name) for name in models):
+        return weigh_equally(models, unprobed)
+    return {name: recommender.weights.get(name, 0.0) for name in models}
 
 
 def _describe_omitted(names: Sequence[str]) -> list[str]:
@@ -400,9 +399,9 @@ class Combination:
     bases: np.ndarray  # of IntervalBasis
 
 
-def _combine_models(panel: Panel, weights: Mapping[str, ModelWeight]) -> Combination:
+def _combine_models(panel: Panel, weights: Mapping[str, np.ndarray]) -> Combination:
     """Return the combination of the models."""
-    weights_of_points = np.array([weights[name].weight for name in panel.models]).T
+    weights_of_points = np.array([weights[name] for name in panel.models]).T
     seconds, low, high = np.empty((3, len(weights_of_points)))
     bases = np.empty(len(weights_of_points), dtype=object)
     for number, of_models in enumerate(weights_of_points):

@@ -362,13 +362,15 @@ class Panel:
         return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
 
     def period(self, weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
-        """Return the weighted geometric mean of the times between waves; NaN for all alternatives if no model has a
-        weight at one of them."""
+        """Return the weighted geometric mean of the times between waves, NaN without a model of these. If none of the
+        models has a weight at some alternative, all have the same weight there."""
         periods = self.values("period")
-        total = sum(weights[name] for name in self.streaming)
-        if not np.all(total):
+        if not self.streaming:
             return np.full(len(next(iter(periods.values()))), np.nan)
-        return np.exp(sum(weights[name] * np.log(periods[name]) for name in self.streaming) / total)
+        logs = np.log([periods[name] for name in self.streaming])
+        shares = np.array([np.broadcast_to(weights[name], logs.shape[1:]) for name in self.streaming])
+        shares = np.where(shares.sum(axis=0) > 0, shares, 1.0)
+        return np.exp((shares * logs).sum(axis=0) / shares.sum(axis=0))
 
 
 def _group_by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:

@@ -4,14 +4,13 @@ where that is kept. The entry point is `decide`."""
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import exp
 
 import numpy as np
 import pandas as pd
 
 from commodel.advice import Advice, Workload, advise
 from commodel.advice.evidence import Evidence, describe_manual_values
-from commodel.compare.combined_prediction import ModelWeight, is_default_kept
+from commodel.compare.combined_prediction import is_default_kept
 from commodel.progress import report_within
 from commodel.records import LIBRARY
 
@@ -61,7 +60,7 @@ def decide(
         operation_and_ranks: _keeps_default(groups[operation_and_ranks]) for operation_and_ranks in common
     }
     for workload, advice in adjusted.items():
-        best = advice.rows.iloc[0]
+        best = advice.frame.iloc[0]
         keeps_default = default_is_kept.get(_operation_and_ranks(workload), advice.keeps_default)
         choice = LIBRARY if keeps_default else best["alternative"]
         if keeps_default and advice.default:
@@ -102,7 +101,7 @@ def _find_common_choices(
             groups.setdefault(_operation_and_ranks(workload), []).append(advice)
     common = {}
     for operation_and_ranks, group in groups.items():
-        times = pd.concat([advice.rows.set_index(["alternative", "layout"])["seconds"] for advice in group], axis=1)
+        times = pd.concat([advice.frame.set_index(["alternative", "layout"])["seconds"] for advice in group], axis=1)
         means = np.log(times.dropna()).mean(axis=1)
         if len(means):
             common[operation_and_ranks] = means.idxmin()
@@ -125,7 +124,7 @@ def _operation_and_ranks(workload: Workload) -> tuple[str, int]:
 
 
 def _put_first(advice: Advice, choice: tuple[str, str] | None) -> Advice:
-    rows = advice.rows
+    rows = advice.frame
     if choice is None or tuple(rows.loc[0, ["alternative", "layout"]]) == choice:
         return advice
     first = (rows["alternative"] == choice[0]) & (rows["layout"] == choice[1])
@@ -135,7 +134,7 @@ def _put_first(advice: Advice, choice: tuple[str, str] | None) -> Advice:
     order = np.argsort(~first.to_numpy(), kind="stable")
     deviations = tuple(advice.deviations[number] for number in order)
     rows = rows.iloc[order].reset_index(drop=True)
-    return replace(advice, rows=rows, deviations=deviations, notes=[*advice.notes, note], lead=None)
+    return replace(advice, frame=rows, deviations=deviations, notes=[*advice.notes, note], lead=None)
 
 
 def summarize_notes(table: pd.DataFrame) -> list[str]:
@@ -155,8 +154,7 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
 
 
 def describe_weights(advice: Advice) -> str:
-    """Return the weight of each model and its error at held-out points, for each placement if alternatives have both
-    and weights differ."""
+    """Return the weight of each model, for each placement if alternatives have both and weights differ."""
     text_of_placement = {placement: _format_weights(families) for placement, families in advice.weights.items()}
     first = next(iter(text_of_placement.values()))
     return (
@@ -166,21 +164,15 @@ def describe_weights(advice: Advice) -> str:
     )
 
 
-def _format_weights(families: Mapping[str, ModelWeight]) -> str:
-    by_weight = sorted(families.items(), key=lambda entry: -entry[1].weight)
-    return ", ".join(
-        f"{name} {100 * weight.weight:.0f} %{_format_error(weight)}" for name, weight in by_weight if weight.weight > 0
-    )
-
-
-def _format_error(weight: ModelWeight) -> str:
-    return f" (off by a factor of {exp(weight.error):.2f} at {weight.points} points)" if weight.points else ""
+def _format_weights(families: Mapping[str, float]) -> str:
+    by_weight = sorted(families.items(), key=lambda entry: -entry[1])
+    return ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in by_weight if weight > 0)
 
 
 def list_tied(advice: Advice) -> str:
     """Return the other alternatives that are statistically tied with the first."""
-    rows = advice.rows.iloc[1:]
-    layouts = advice.rows["layout"].nunique() > 1
+    rows = advice.frame.iloc[1:]
+    layouts = advice.frame["layout"].nunique() > 1
     tied = rows[rows["as_good"]]
     return ", ".join(
         f"{row.alternative} {row.layout_name}" if layouts else row.alternative for row in tied.itertuples()

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from commodel.compare.combined_prediction import MIN_POINTS_OF_OPERATION, of_operation
 from commodel.compare.comparison import STREAM, is_library_default, name_streams
-from commodel.compare.recommended import Recommender
+from commodel.compare.recommended import Recommender, split_recommended
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
@@ -32,6 +31,7 @@ from commodel.records import Point, Statistic
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
+MIN_POINTS_OF_OPERATION = 6  # points of one operation and model, from which on notes are on these alone
 MIN_REPORTED_DOUBLINGS = 0.05  # doublings; less extrapolation is not reported
 HELD_OUT_COLUMNS = select_fields(  # columns from which weights and intervals of models are computed
     COMPARISON,
@@ -135,7 +135,7 @@ def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFr
 
 def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
     """Return the rows that decide on weights: those of the operation if there are enough points, else all."""
-    of_same_operation = of_operation(held_out, operation)
+    of_same_operation = held_out[held_out["operation"].map(find_base_name) == find_base_name(operation)]
     return (
         of_same_operation
         if len(of_same_operation) and of_same_operation.groupby("family").size().max() >= MIN_POINTS_OF_OPERATION
@@ -153,9 +153,9 @@ def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarr
     return doublings
 
 
-def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, doublings: float) -> list[str]:
+def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, points: Sequence[Point]) -> list[str]:
     """Return notes on the evidence: weights without measurements, and extrapolation."""
-    notes = []
+    notes, doublings = [], float(np.max(count_doublings(points, deciding)))
     if deciding.empty:
         if any(parameters.residuals for parameters in evidence.sets):
             notes.append("weights and intervals come from the residuals that the sets store")
@@ -326,7 +326,8 @@ def read_measured(results: Results, platform: str) -> pd.DataFrame:
     table = results.table("comparison")
     if not table.exists():
         return make_empty_held_out()
-    rows = name_streams(read_table(table, HELD_OUT_COLUMNS))
+    of_models, _ = split_recommended(read_table(table, HELD_OUT_COLUMNS))
+    rows = name_streams(of_models)
     return rows[(rows["platform"] == platform) & rows["measured"].notna()]
 
 

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from commodel.advice.evidence import Evidence, find_placement, select_placement
-from commodel.compare.combined_prediction import weigh_models, weigh_probed_models
+from commodel.advice.evidence import Evidence, find_placement
+from commodel.compare.combined_prediction import weigh_equally
 from commodel.compare.model_ranking import rank_models
 from commodel.compare.recommended import Recommender, assess_recommended
 from commodel.models import Array
@@ -154,17 +154,15 @@ def _recommend(
     """Return the recommended predictions of the points of one placement."""
     recommender = evidence.find_recommender(list(by_family), placement)
     if recommender is None:
-        return _average_by_weights(evidence, placement, numbers, by_family)
+        return _average_equally(numbers, by_family)
     of_placement = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
     points = [row.point for row in next(iter(of_placement.values()))]
     return recommend(recommender, points, {name: ModelTimes.of(rows) for name, rows in of_placement.items()})[0]
 
 
-def _average_by_weights(
-    evidence: Evidence, placement: str, numbers: Sequence[int], by_family: dict[str, list[Prediction]]
-) -> list[Prediction]:
-    """Return the weighted means of the models' predictions of the points of one placement, where too little was
-    measured for a recommender. A model without a prediction of a point does not count there."""
+def _average_equally(numbers: Sequence[int], by_family: dict[str, list[Prediction]]) -> list[Prediction]:
+    """Return the means of the models' predictions of the points of one placement, where too little was measured for a
+    recommender. A model without a prediction of a point does not count there."""
     has_value = {
         name: [number for number in numbers if rows[number].validity.has_weight and rows[number].seconds > 0]
         for name, rows in by_family.items()
@@ -176,17 +174,15 @@ def _average_by_weights(
         for name in counting
         if any(by_family[name][number].validity.kind is ValidityKind.NOT_PROBED for number in numbers)
     ]
-    held_out = select_placement(evidence.predicted_points(), [placement])
     predictions = []
     for number in numbers:
         point = next(iter(by_family.values()))[number].point
         rows = [by_family[name][number] for name in counting if number in has_value[name]]
-        measured = weigh_models([row.family for row in rows], held_out, point.operation)
-        weights = [float(entry.weight) for entry in weigh_probed_models(measured, unprobed).values()]
-        if not sum(weights):
-            validity = Validity(ValidityKind.NO_PREDICTION, "the models with a weight have none")
+        if not rows:
+            validity = Validity(ValidityKind.NO_PREDICTION, "no model has one")
             predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))
             continue
+        weights = list(weigh_equally([row.family for row in rows], unprobed).values())
         seconds, low, high, basis = average_models(weights, [row.seconds for row in rows], rows)
         heaviest = rows[int(np.argmax(weights))]
         predictions.append(Prediction(RECOMMENDED, point, seconds, low, high, heaviest.validity, basis))

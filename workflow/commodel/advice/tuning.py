@@ -94,7 +94,7 @@ def list_arms(
         predictions = dict.fromkeys(specs, 0.0)
         if evidence and specs:
             try:
-                rows = advise(Workload(operation, size, ranks=ranks), evidence, [layout], specs, streams=False).rows
+                rows = advise(Workload(operation, size, ranks=ranks), evidence, [layout], specs, streams=False).frame
                 predictions = dict(zip(rows["alternative"], rows["seconds"].astype(float), strict=True))
             except UserError as error:
                 progress(f"{operation} of {size} B has no predictions: {error.message}")

@@ -2,15 +2,14 @@
 
 `combine_predictions` returns the weighted geometric mean of the models' predictions, and ranks alternatives by expected
 regret over the joint distribution of their times. Weights are those of the recommended prediction
-(`compare/recommended.py`). If too little was measured for these, a model's weight is 1/e², e being the root mean square
-of ln(predicted/measured) at held-out points; without any, all weights are equal. `choose_alternatives` returns for
-every measured workload the alternative with the lowest recommended prediction, or the MPI default where it is kept.
+(`compare/recommended.py`). If too little was measured for these, all weights are equal. `choose_alternatives` returns
+for every measured workload the alternative with the lowest recommended prediction, or the MPI default where it is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from math import exp
 from statistics import NormalDist
 
@@ -20,91 +19,22 @@ import pandas as pd
 from commodel.compare.comparison import is_clearly_faster, is_library_default
 from commodel.compare.recommended import evaluate_recommended
 from commodel.patterns.operations import find_base_name
-from commodel.predictions.validity import have_weight
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE
 
-MIN_POINTS_OF_OPERATION = 6  # held-out points of one operation, from which on they alone decide on a model's weight
 MIN_VARIANCE = 1e-12  # of the logarithm of a ratio
 MAX_SHOWN_PERCENT = 99.0
-MIN_MODEL_ERROR = 0.01  # smallest error assumed of a model, since it predicts more than the held-out points
 
 
-@dataclass(frozen=True)
-class ModelWeight:
-    """The weight of a model. `error` is of a prediction, `contrast` of the ratio of two alternatives' predictions, both
-    as standard deviations of a logarithm, NaN where nothing was measured. Each may be an array over alternatives."""
-
-    weight: float | np.ndarray
-    error: float | np.ndarray = np.nan
-    contrast: float | np.ndarray = np.nan
-    points: int | np.ndarray = 0
+def weigh_equally(families: Collection[str], unprobed: Collection[str]) -> dict[str, float]:
+    """Return equal weights of the models that were probed at a placement; of all if none was."""
+    counting = [name for name in families if name not in unprobed] or list(families)
+    return {name: 1 / len(counting) if name in counting else 0.0 for name in families}
 
 
-def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: str) -> dict[str, ModelWeight]:
-    """Return the weight of each model. `held_out` are rows of a comparison on one platform. If the
-    operation has enough points, only these are used."""
-    finite = np.isfinite(held_out["mu"].astype(float))  # the conversion is for an empty column, which has no type
-    rows = held_out[finite & have_weight(held_out["validity"])].reset_index(drop=True)
-    residuals = {}
-    for name in families:
-        of_model = rows[rows["family"] == name]
-        of_same_operation = of_operation(of_model, operation)
-        if len(of_model):
-            residuals[name] = of_same_operation if len(of_same_operation) >= MIN_POINTS_OF_OPERATION else of_model
-    if not residuals:
-        return _make_equal_weights(families, families)
-    ratios = {name: np.log(points["predicted"] / points["measured"]) for name, points in residuals.items()}
-    errors = {name: float(np.sqrt(np.mean(ratio**2))) for name, ratio in ratios.items()}
-    precision = {name: 1 / max(error, MIN_MODEL_ERROR) ** 2 for name, error in errors.items()}
-    total = sum(precision.values())
-    return {
-        name: ModelWeight(
-            precision[name] / total,
-            errors[name],
-            _compute_contrast(ratios[name], residuals[name]["workload"]),
-            len(ratios[name]),
-        )
-        if name in residuals
-        else ModelWeight(0.0)  # other models have held-out points here, this one has none
-        for name in families
-    }
-
-
-def weigh_probed_models(weights: Mapping[str, ModelWeight], unprobed: Collection[str]) -> dict[str, ModelWeight]:
-    """Return equal weights of the models that were probed here. If anything was measured, or no model was probed,
-    weights are unchanged."""
-    probed = [name for name in weights if name not in unprobed]
-    measured = any(weight.points for weight in weights.values())
-    return dict(weights) if measured or not probed else _make_equal_weights(weights, probed)
-
-
-def _make_equal_weights(families: Collection[str], counting: Collection[str]) -> dict[str, ModelWeight]:
-    return {name: ModelWeight(1 / len(counting) if name in counting else 0.0) for name in families}
-
-
-def arrange_weights(
-    weights: Mapping[str, Mapping[str, ModelWeight]], placements: Sequence[str]
-) -> dict[str, ModelWeight]:
-    """Return for each model arrays over alternatives, each entry from the weights at the alternative's place."""
-    rows = {
-        name: [astuple(weights[placement][name]) for placement in placements] for name in next(iter(weights.values()))
-    }
-    return {name: ModelWeight(*map(np.array, zip(*row, strict=True))) for name, row in rows.items()}
-
-
-def of_operation(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
-    """Return the rows of an operation, whatever its parameters."""
-    return rows[rows["operation"].map(find_base_name) == find_base_name(operation)]
-
-
-def _compute_contrast(ratio: pd.Series, group: pd.Series) -> float:
-    """Return the error of the difference of two logarithms: an error that all alternatives of a workload share does not
-    change the choice."""
-    groups = ratio.groupby(group)
-    deviations = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
-    freedom = len(deviations) - deviations.groupby(group).ngroups
-    squares = np.sum(deviations**2) / freedom if freedom > 0 else np.mean(ratio**2)
-    return float(np.sqrt(2 * squares))
+def arrange_weights(weights: Mapping[str, Mapping[str, float]], placements: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return for each model an array over alternatives, each entry from the weights at the alternative's place."""
+    models = next(iter(weights.values()))
+    return {name: np.array([weights[placement][name] for placement in placements]) for name in models}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,37 +88,24 @@ class CombinedPrediction:
 
 def combine_predictions(
     predictions: Mapping[str, np.ndarray],
-    weights: Mapping[str, ModelWeight],
-    doublings: float | np.ndarray = 0.0,
+    weights: Mapping[str, float | np.ndarray],
+    covariance: np.ndarray | float = 0.0,
     widening: Mapping[str, np.ndarray] | None = None,
-    covariance: np.ndarray | None = None,
 ) -> CombinedPrediction:
     """Combine the `predictions` of each model: (draws, alternatives), the first draw the estimate. `covariance` is that
-    of the errors of the combined prediction, as logarithms; None: that of the weights' errors. In that case variances
-    grow by `doublings`: how often a size or a number of ranks doubles beyond the measured points. `widening` is each
-    model's own uncertainty beyond the probed range, as a standard deviation; the larger of the two counts."""
-    counting = [name for name in predictions if np.any(weights[name].weight > 0)]
-    total = sum(weights[name].weight for name in counting)
-    shares = {name: weights[name].weight / total for name in counting}
+    of the errors of the combined prediction, as logarithms; without measured errors it is 0. `widening` is each model's
+    own uncertainty beyond the probed range, as a standard deviation; the larger of the two counts."""
+    counting = [name for name in predictions if np.any(weights[name] > 0)]
+    total = sum(weights[name] for name in counting)
+    shares = {name: weights[name] / total for name in counting}
     draws = max(len(predictions[name]) for name in counting)
     resampled = (shares[name] * _resample(np.log(predictions[name]), draws) for name in counting)
     logs = sum(resampled, np.zeros(()))
     shape = logs.shape[1:]
     extra_deviation = sum(shares[name] * widening[name] for name in counting) if widening else 0.0
-    if covariance is None:
-        error, contrast = (
-            np.sqrt(1 + np.broadcast_to(doublings, shape))
-            * sum(shares[name] * np.nan_to_num(getattr(weights[name], statistic)) for name in counting)
-            for statistic in ("error", "contrast")
-        )
-        weighted = np.array([np.broadcast_to(shares[name], shape) for name in counting])
-        covariance = _compute_covariance(
-            np.maximum(error, extra_deviation), np.maximum(contrast, extra_deviation), weighted
-        )
-    else:
-        relative_variance = np.broadcast_to(extra_deviation, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12)
-        widening_factor = np.sqrt(np.maximum(relative_variance, 1.0))
-        covariance = covariance * np.outer(widening_factor, widening_factor)
+    variances = np.diag(np.broadcast_to(covariance, shape * 2))
+    extra_variance = np.maximum(np.broadcast_to(extra_deviation, shape) ** 2 - variances, 0.0)
+    covariance = covariance + np.diag(extra_variance)
     deviations = logs[1:] - logs[1:].mean(axis=0) if draws > 1 else np.zeros((0, *shape))
     covariance = covariance + (deviations.T @ deviations / len(deviations) if len(deviations) else 0.0)
     regret = compute_expected_regret(logs[0], covariance)
@@ -203,15 +120,6 @@ def combine_predictions(
     seconds, ratio = np.exp(logs[0]), np.exp(NORMAL_QUANTILE * spread)
     interval = seconds / ratio, seconds * ratio
     return CombinedPrediction(seconds, *interval, support, regret, np.expm1(excess), tied, spread, covariance)
-
-
-def _compute_covariance(error: np.ndarray, contrast: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return the covariance of errors, whose differences have the standard deviation `contrast`. Alternatives with
-    different weights are at different placements and share no error."""
-    independent = np.minimum(contrast**2 / 2, error**2)
-    common = np.sqrt(error**2 - independent)
-    equal = (shares[:, :, None] == shares[:, None]).all(axis=0)
-    return np.diag(independent) + np.outer(common, common) * equal
 
 
 ERROR_DRAWS = 2000  # of joint errors, for the expected regret
