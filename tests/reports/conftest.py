@@ -31,11 +31,11 @@ def evaluate_once():
     def evaluate(comparison):
         key = (*comparison, hashlib.sha256(pickle.dumps(comparison.to_dict("list"))).digest())
         if key not in known:
-            known[key] = recommended.evaluate_recommended(comparison)
+            known[key] = recommended.recommend_points(comparison)
         return known[key].copy()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluated_campaign, "evaluate_recommended", evaluate)
+        patch.setattr(evaluated_campaign, "recommend_points", evaluate)
         yield
 
 

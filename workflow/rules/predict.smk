@@ -33,10 +33,11 @@ rule compare:
             category="commodel",
             labels={"experiment": E, "file": "comparison"},
         ),
+        recommended=str(RESULTS.predictions("recommended")),
     log:
         str(RESULTS.job_log("compare")),
     localrule: True
     message:
         "comparing predictions with measurements"
     shell:
-        f"{COMMODEL} compare --in {RESULTS.folder} --out {{output}} --sets"
+        f"{COMMODEL} compare --in {RESULTS.folder} --out {{output[0]}} --sets"

@@ -20,6 +20,7 @@ from commodel.api.predictions import read_sets
 from commodel.compare import recalibration as calibrating
 from commodel.compare.comparison_intervals import read_residuals
 from commodel.compare.recalibration import CalibrationPoint, CalibrationTime, RecalibratedSet
+from commodel.compare.recommended import split_recommended
 from commodel.errors import UserError
 from commodel.files.cache import use_archived_inputs
 from commodel.files.parameter_sets import write_parameters
@@ -129,7 +130,7 @@ def read_source(
         source_platform = platform
     campaign = find_runs(source_platform, results, experiment)[0]
     evidence, _ = find_platform_evidence(load_resources(source_platform), results, campaign.folder.name)
-    comparison = read_table(campaign.table("comparison"), COMPARISON)
+    comparison, _ = split_recommended(read_table(campaign.table("comparison"), COMPARISON))
     comparison = comparison[comparison["platform"] == source_platform]
     residuals = {entry.family: read_residuals(comparison, source_platform, entry.family) for entry in evidence.sets}
     return RecalibrationSource(

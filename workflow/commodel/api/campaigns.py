@@ -26,7 +26,7 @@ from commodel.api.snakemake_runs import (
     run_with_display,
 )
 from commodel.compare.comparison import list_model_failures, summarize_errors
-from commodel.compare.recommended import evaluate_recommended
+from commodel.compare.recommended import split_recommended
 from commodel.errors import UserError, suggest_name
 from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
@@ -93,14 +93,14 @@ class Run:
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
-        """Predicted beside measured times: a row for each measured point and model."""
+        """Predicted beside measured times: a row for each point and model, the recommended prediction first."""
         return read_table(self._results.table("comparison"), COMPARISON)
 
     @cached_property
     def recommended(self) -> pd.DataFrame:
-        """The recommended prediction of each held-out point, in the columns of `comparison`. It never uses the point's
-        workload; `predict` and `advise` use all points."""
-        return evaluate_recommended(self.comparison)
+        """The recommended prediction of each point, in the columns of `comparison`. It never uses the point's workload;
+        `predict` and `advise` use all points."""
+        return split_recommended(self.comparison)[1].reset_index(drop=True)
 
     @cached_property
     def observations(self) -> pd.DataFrame:
@@ -181,8 +181,7 @@ class Run:
 
     def _tabulate_errors(self) -> pd.DataFrame:
         """Return the mean proportional error of each model on each platform, the lowest first."""
-        rows = pd.concat([self.recommended, self.comparison], ignore_index=True)
-        errors = summarize_errors(rows, ["platform", "family"]).sort_values(["platform", "mu_mean"])
+        errors = summarize_errors(self.comparison, ["platform", "family"]).sort_values(["platform", "mu_mean"])
         names = {"family": "model", "mu_mean": "mean error μ"}
         return errors[["platform", "family", "points", "mu_mean"]].rename(columns=names)
 

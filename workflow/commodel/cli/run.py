@@ -13,7 +13,8 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import EXPERIMENT_ARGUMENT, RESULTS_ARGUMENT, format_option
-from commodel.cli._output import ProgressLine, format_table, print_answer
+from commodel.cli._output import ProgressLine, print_answer
+from commodel.files.text_tables import format_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,16 +79,15 @@ def run(
 def print_outcome(results: Results) -> bool:
     """Print the errors of the recommended prediction on each platform, the scores of the best models, and anomalies of
     the measurements. Return whether a model failed by an error of the program."""
-    import pandas as pd  # slow to load: after the campaign
-
+    # Slow to load: after the campaign.
     from commodel.compare.comparison import list_model_failures
-    from commodel.compare.recommended import evaluate_recommended
+    from commodel.compare.recommended import split_recommended
     from commodel.files.tables import COMPARISON, read_table
     from commodel.reports import list_anomalies  # slow to load: after the campaign
     from commodel.reports.elements import format_error
 
     comparison = read_table(results.table("comparison"), COMPARISON)
-    rows = tabulate_scores(pd.concat([evaluate_recommended(comparison), comparison], ignore_index=True))
+    rows = tabulate_scores(comparison)
     best_rows = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
     useful: list[str] = []
     useless: list[str] = []
@@ -100,7 +100,8 @@ def print_outcome(results: Results) -> bool:
         best = "; ".join(useless)
         answers.append(f"No prediction is within a factor of {MAX_USEFUL_ERROR:g} on average: best {best}.")
     answer = " ".join(answers) or "No point has both a prediction and a measurement."
-    anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
+    of_models, _ = split_recommended(comparison)
+    anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, of_models)]
     print_answer(answer, _format_best_rows(rows), anomalies)
     return any(failure.is_program_error for failure in list_model_failures(comparison))
 

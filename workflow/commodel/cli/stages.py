@@ -172,7 +172,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 @make_option_group(
     "Output",
     out_option("Table to write.  [default: comparison.csv of the results]"),
-    click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to validated/PLATFORM."),
+    click.option("--sets", is_flag=True, help="Also write sets with their errors, and recommended predictions."),
 )
 def compare(folder: Path, out: Path | None, sets: bool) -> None:
     from dataclasses import replace
@@ -181,12 +181,14 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
 
     from commodel.compare import comparison as comparing
     from commodel.compare.comparison_intervals import read_residuals
+    from commodel.compare.recommended import add_recommended, split_recommended
     from commodel.files.cache import use_archived_inputs
     from commodel.files.parameter_sets import read_parameters, write_parameters
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
-    from commodel.files.tables import OBSERVATIONS, PREDICTIONS, read_table, write_table
+    from commodel.files.tables import OBSERVATIONS, PREDICTIONS, list_columns, read_table, write_table
     from commodel.plan.planning import load_plan
+    from commodel.records import RECOMMENDED
     from commodel.results.provenance import count_processors
     from commodel.results.raw_samples import read_unmeasured
 
@@ -199,7 +201,11 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         with use_archived_inputs(results, plan.files):
             processors = {batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches}
             compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, processors)
-        write_table(SafePath.of_argument(out or folder / "comparison.csv", folder), compared)
+        all_rows = add_recommended(compared)
+        write_table(SafePath.of_argument(out or folder / "comparison.csv", folder), all_rows)
+        if sets:
+            _, recommended = split_recommended(all_rows)
+            write_table(results.predictions(RECOMMENDED), recommended[list_columns(PREDICTIONS)])
         for platform in plan.platforms if sets else ():
             for path in results.sets(platform):
                 fitted = read_parameters(path)

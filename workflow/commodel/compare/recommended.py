@@ -7,8 +7,9 @@
   to rank. Left out are, in turn: a workload, an operation, an algorithm, a size and a place.
 - The residual model (`predictions/residual_model.py`) corrects the stack, and has the prediction interval.
 
-`evaluate_recommended` returns the recommended prediction of every held-out point, from fits without the point's
-workload."""
+`recommend_points` returns the recommended prediction of every point of a comparison: that of a measured one from fits
+without the point's workload. `add_recommended` puts these rows before those of the models, `split_recommended` is the
+reverse."""
 
 from __future__ import annotations
 
@@ -110,6 +111,12 @@ def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[have_weight(rows["validity"])]
 
 
+def _select_unmeasured(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with a prediction that has a weight, at points without a measured time."""
+    rows = rows[rows["measured"].isna() & (rows["predicted"] > 0) & np.isfinite(rows["predicted"].astype(float))]
+    return rows[have_weight(rows["validity"])]
+
+
 def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row a point, and its residuals by model; NaN without a prediction. Models that predict few of the
     points are left out."""
@@ -190,20 +197,46 @@ def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> A
     return errors
 
 
-def evaluate_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a comparison for the recommended prediction of each held-out point that models with most of
-    the weight predict: with its interval, error and choices. Fits leave out the point's workload, so that its own
-    residual never helps."""
+def recommend_points(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a comparison for the recommended prediction of each point that models with most of the weight
+    predict: with its interval, error and choices. Fits leave out the point's workload, so that its own residual never
+    helps. Points that were not measured are predicted from all that were."""
     rows = add_default_columns(comparison, COMPARISON)
-    rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
-    usable = _select_usable(rows)
-    by_placement = usable.groupby(["platform", _find_placements(usable)], sort=False)
-    folds = [_evaluate_folds(rows_of_placement).dropna(subset="predicted") for _, rows_of_placement in by_placement]
-    if not any(map(len, folds)):
+    rows = rows[rows["waves"] == 1]
+    usable, unmeasured = _select_usable(rows), _select_unmeasured(rows)
+    parts = []
+    for _, of_placement in usable.groupby(["platform", _find_placements(usable)], sort=False):
+        parts.append(_evaluate_folds(of_placement))
+        wanted = unmeasured[_find_placements(unmeasured).eq(_find_placements(of_placement).iloc[0])]
+        wanted = wanted[wanted["platform"] == of_placement["platform"].iloc[0]]
+        recommender = Recommender.fit_usable(of_placement[PLACE_COLUMNS + MODEL_COLUMNS]) if len(wanted) else None
+        if recommender is not None:
+            parts.append(recommend_rows(recommender, wanted))
+    parts = [part.dropna(subset="predicted") for part in parts]
+    if not any(map(len, parts)):
         return rows.iloc[:0]
     defaults = rows[is_library_default(rows)]
-    evaluated = add_choices(add_errors(pd.concat([*folds, defaults], ignore_index=True)))
+    evaluated = add_choices(add_errors(pd.concat([*parts, defaults], ignore_index=True)))
     return evaluated[~is_library_default(evaluated)].reset_index(drop=True)
+
+
+def evaluate_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return the recommended prediction of each held-out point that was measured."""
+    rows = recommend_points(comparison)
+    return rows[rows["measured"].notna()]
+
+
+def add_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparison with the rows of the recommended prediction before those of the models."""
+    recommended = recommend_points(comparison)
+    columns = list(comparison.columns)
+    return pd.concat([recommended[columns], comparison], ignore_index=True) if len(recommended) else comparison
+
+
+def split_recommended(comparison: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of the models, and those of the recommended prediction."""
+    is_recommended = comparison["family"].eq(RECOMMENDED)
+    return comparison[~is_recommended], comparison[is_recommended]
 
 
 SUMMARY = ("points", "mu_mean", "mu_max", "regret_mean", "regret_max", "coverage", "width")

@@ -13,7 +13,7 @@ from commodel.compare.baselines import summarize_baselines
 from commodel.compare.combined_prediction import choose_alternatives
 from commodel.compare.model_ranking import find_best_model, rank_models
 from commodel.compare.network import Network
-from commodel.compare.recommended import evaluate_recommended, summarize_recommended
+from commodel.compare.recommended import recommend_points, split_recommended, summarize_recommended
 from commodel.parameters import ParameterSet
 from commodel.reports.charts import chart_predictions, chart_times
 from commodel.reports.comparison_frame import select_held_out
@@ -28,7 +28,7 @@ class EvaluatedCampaign:
 
     frame: pd.DataFrame  # the comparison, from `prepare_comparison`
     held_out: pd.DataFrame  # its predictions at held-out points
-    recommended_rows: pd.DataFrame  # recommended predictions at these points, in the columns of the comparison
+    recommended_rows: pd.DataFrame  # recommended predictions, in the columns of the comparison
     recommended: pd.DataFrame  # errors of the recommended prediction, beside those of the best model
     baselines: pd.DataFrame  # errors of simple rules at the same points
     choices: pd.DataFrame  # alternatives chosen by the recommended prediction
@@ -67,17 +67,20 @@ class EvaluatedCampaign:
         return replace(self, **parts, provenance=batches, platform=platform)
 
 
-def evaluate_campaign(frame: pd.DataFrame, **properties) -> EvaluatedCampaign:
-    """Return the campaign of a prepared comparison. The alternatives chosen have the report's names of workload and
-    alternative."""
-    held_out, rows = select_held_out(frame), evaluate_recommended(frame)
+def evaluate_campaign(comparison: pd.DataFrame, **properties) -> EvaluatedCampaign:
+    """Return the campaign of a prepared comparison. If it has no recommended predictions, they are made. The
+    alternatives chosen have the report's names of workload and alternative."""
+    frame, recommended_rows = (rows.reset_index(drop=True) for rows in split_recommended(comparison))
+    if recommended_rows.empty:
+        recommended_rows = recommend_points(frame)[list(frame)]
+    held_out, rows = select_held_out(frame), recommended_rows[recommended_rows["measured"].notna()]
     recommended, baselines = summarize_recommended(rows, frame), summarize_baselines(rows, frame)
     simulated = frame.loc[frame["simulated"], "platform"].unique()
     labels = frame[[*ALTERNATIVE_KEYS, "alternative_label", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS)
     return EvaluatedCampaign(
         frame,
         held_out,
-        rows,
+        recommended_rows,
         recommended.assign(simulated=recommended["platform"].isin(simulated)),
         baselines.assign(simulated=baselines["platform"].isin(simulated)),
         choose_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),

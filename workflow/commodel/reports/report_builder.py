@@ -12,6 +12,7 @@ from commodel.compare.alternatives import PredictedTree
 from commodel.compare.comparison import STREAM
 from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
+from commodel.compare.recommended import split_recommended
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.reports.comparison_frame import prepare_comparison
@@ -75,8 +76,9 @@ def build_report(
     `compare.alternatives`, `speeds` are files by name. Every other argument is the output of a stage."""
     # Text columns of pyarrow take a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
-        frame = prepare_comparison(comparison)
+        prepared = prepare_comparison(comparison)
         del comparison  # frees the memory, if the caller has no reference
+        frame, _ = split_recommended(prepared)
         simulated = set(frame.loc[frame["simulated"], "platform"])
         simulated |= {to_plain_value(parameters.platform) for parameters in parameter_sets if parameters.simulated}
         drift = pd.DataFrame(columns=["compared_with"]) if drift is None else drift
@@ -92,7 +94,7 @@ def build_report(
         anomalies += measurement_conditions.list_anomalies(frame, provenance, paired)
         settings = measurement_conditions.describe_settings(drift)
         campaign = evaluate_campaign(
-            frame,
+            prepared,
             sets=parameter_sets,
             networks=networks,
             provenance=provenance,
@@ -107,8 +109,8 @@ def build_report(
         latencies = evidence.make_latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         screens = make_first_screens(campaign, trips)
-        recommended_rows = campaign.recommended_rows[list(frame)]
-        del campaign
+        recommended_rows = campaign.recommended_rows
+        del campaign, prepared
         sections = (
             *paper_sections,
             *pictures,

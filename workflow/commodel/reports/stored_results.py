@@ -18,6 +18,7 @@ from commodel.compare.alternatives import find_fastest_trees
 from commodel.compare.kernels import read_partitions
 from commodel.compare.network import find_recorded_nodes, make_networks
 from commodel.compare.recalibration import measure_drift
+from commodel.compare.recommended import split_recommended
 from commodel.errors import UserError
 from commodel.files.atomic import read_json
 from commodel.files.cache import find_input, use_archived_inputs
@@ -182,7 +183,7 @@ def _build_report(
 ) -> Report:
     provenance, run_provenance = _read_batch_provenance(plan, results), _read_provenance(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
-    comparison = read_table(results.table("comparison"), COMPARISON)
+    compared = read_table(results.table("comparison"), COMPARISON)
     raw = read_table(results.table("summary"), SUMMARY)
     versions = dict(run_provenance.tools)
     if anonymous:
@@ -198,13 +199,14 @@ def _build_report(
             texts=anonymize(run_provenance.texts),
         )
         unmeasured["reason"] = anonymize(unmeasured["reason"].tolist())
-        for frame in (comparison, raw):
+        for frame in (compared, raw):
             for key in ("batch", "raw"):
                 frame[key] = frame[key].map({name: anonymize(name) for name in frame[key].unique()})
     elif output_folder is not None and (results_path := find_relative_results(output_folder, str(results.folder))):
         versions[RESULTS_KEY] = results_path
     if samples:
         versions[SAMPLES_KEY] = "every sample has a row of its own"
+    comparison, _ = split_recommended(compared)
     learned = make_networks(raw, find_recorded_nodes(plan, provenance))
     provenance = _add_ranges(provenance)
     attempts = tuple(
@@ -220,8 +222,8 @@ def _build_report(
     paper_sections = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = find_fastest_trees(plan, comparison, sets)
     drift = measure_drift(plan, comparison, sets, read_calibrations(results))
-    comparisons = [comparison]
-    del comparison, evidence
+    comparisons = [compared]
+    del compared, comparison, evidence
     return build_report(
         comparisons.pop(),  # passes the only reference, so that `build_report` can free the memory
         sets,
