@@ -41,7 +41,7 @@ def loggp(table):
     [(64, "1KiB", ("64", "1KiB")), ([4, 8], [8, 1024], ("4,8", "8,1024")), ("2:16:*2", 0, ("2:16:*2", "0"))],
 )
 def test_predict_returns_the_rows_of_the_verb(ranks, sizes, words):
-    table = commodel.predict("bcast", ranks, sizes, model="loggp", **LOGGP)
+    table = commodel.predict("bcast", ranks, sizes, model="loggp", **LOGGP).frame
     verb = call_verb(
         "predict", "--family", "loggp", *SETTINGS, "--operation", "bcast", "--ranks", words[0], "--bytes", words[1]
     )
@@ -52,13 +52,13 @@ def test_predict_returns_the_rows_of_the_verb(ranks, sizes, words):
 
 def test_linear_broadcast_time_equals_the_loggp_formula():
     """p − 2 gaps, then send overhead, latency, receive overhead and the bytes of one message."""
-    table = commodel.predict("bcast", 8, 1001, model="loggp", algorithm="linear", **LOGGP)
+    table = commodel.predict("bcast", 8, 1001, model="loggp", algorithm="linear", **LOGGP).frame
     assert table["seconds"][0] == pytest.approx(6 * (1e-6 + 1000e-9) + 2e-6 + 1e-6 + 1e-6 + 1000e-9)
 
 
 def test_numbers_are_si_units_and_text_has_units():
     numbers = {"L": 2e-6, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9}
-    both = [commodel.predict("allreduce", 16, 4096, model="loggp", **values) for values in (numbers, LOGGP)]
+    both = [commodel.predict("allreduce", 16, 4096, model="loggp", **values).frame for values in (numbers, LOGGP)]
     pd.testing.assert_frame_equal(*both)
 
 
@@ -91,14 +91,14 @@ def test_a_fit_of_a_data_frame_equals_the_fit_of_the_csv_file(table, tmp_path):
 def test_a_saved_parameter_set_predicts_the_same_times_as_the_fit(loggp, tmp_path):
     loggp.save(tmp_path / "loggp.yaml")
     fitted, read = (
-        commodel.predict("gather", 16, "1KiB", parameters=source) for source in (loggp, tmp_path / "loggp.yaml")
+        commodel.predict("gather", 16, "1KiB", parameters=source).frame for source in (loggp, tmp_path / "loggp.yaml")
     )
     pd.testing.assert_series_equal(fitted["seconds"], read["seconds"])
 
 
 def test_a_value_by_name_takes_the_place_of_a_fitted_one(loggp):
     fitted, slower = (
-        commodel.predict("bcast", 16, 8, model="loggp", parameters=loggp, algorithm="linear", **values)
+        commodel.predict("bcast", 16, 8, model="loggp", parameters=loggp, algorithm="linear", **values).frame
         for values in ({}, {"L": loggp.parameters.loc["L", "value"] + 1.0})
     )
     assert slower["seconds"][0] - fitted["seconds"][0] == pytest.approx(1.0)
@@ -108,9 +108,9 @@ def test_a_value_by_name_takes_the_place_of_a_fitted_one(loggp):
 
 def test_advise_puts_the_fastest_alternative_first(loggp):
     advice = commodel.advise("bcast", 16, "64KiB", evidence=loggp)
-    times = commodel.predict("bcast", 16, "64KiB", parameters=loggp)
-    assert advice.rows["seconds"].is_monotonic_increasing
-    assert advice.rows["seconds"][0] <= times["seconds"].min()
+    times = commodel.predict("bcast", 16, "64KiB", parameters=loggp).frame
+    assert advice.frame["seconds"].is_monotonic_increasing
+    assert advice.frame["seconds"][0] <= times["seconds"].min()
 
 
 def test_decide_has_a_row_for_each_workload(loggp):

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from commodel.cli._output import format_table
 from commodel.compare.comparison_intervals import collect_residuals
 from commodel.files.tables import COMPARISON, read_table
+from commodel.files.text_tables import format_table
 from commodel.predictions.predictions import PredictedTimes, apply_corrections
 from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
 from commodel.predictions.validity import have_weight

@@ -24,11 +24,11 @@ import yaml
 
 from commodel.api.fits import read_data_sheet
 from commodel.api.surveys import find_network
-from commodel.cli._output import format_table
 from commodel.compare.comparison import add_errors
 from commodel.compare.recommended import evaluate_recommended
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
+from commodel.files.text_tables import format_table
 from commodel.fits.probe_fits import fit
 from commodel.measure.batch import measure_batch
 from commodel.plan.config import find_config_file, load_platform

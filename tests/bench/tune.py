@@ -29,9 +29,9 @@ import numpy as np
 
 from commodel.advice.sequential_sampling import Arm, Arms, Measured, compute_belief, estimate_seconds
 from commodel.api.library_rules import MIN_SAMPLES, POINT_SECONDS
-from commodel.cli._output import format_table
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
+from commodel.files.text_tables import format_table
 from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from commodel.cli._output import fold_columns
 from commodel.files.parameter_sets import write_parameters
+from commodel.files.text_tables import fold_columns
 from commodel.models.parameter_sets import make_given_set
 from tests.cli.running import CAB, output, read_rows, refused, run, sets
 from tests.patterns.goal_files import BINARY
@@ -182,7 +182,7 @@ NO_WAVES = "family bsp adds up steps for all ranks at once: it has no prediction
         ),
         (
             f"{LOGP} --operation barrier --ranks 4 --waves 5 --pipelined",
-            "give --waves, or --pipelined for an endless stream",
+            "found both waves and pipelined, wanted a number of waves or an endless stream",
         ),
         ("--family bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --waves 5", NO_WAVES),
         ("--family bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --pipelined", NO_WAVES),

@@ -32,13 +32,13 @@ def test_verbs_and_functions_predict_one_statistic(word, loggp):
     row = predict(loggp, word)
     assert row.get("statistic", "completion") == word
     arguments = {"algorithm": "linear", "parameters": loggp, "statistic": word}
-    (seconds,) = commodel.predict("reduce", 64, "1KiB", **arguments)["seconds"]
+    (seconds,) = commodel.predict("reduce", 64, "1KiB", **arguments).frame["seconds"]
     assert seconds == row["seconds"]
     ranked = json.loads(output(f"advise --params {loggp} {REDUCE} --format json", "--statistic", word))
     (of_linear,) = [entry["seconds"] for entry in ranked if entry["alternative"] == "linear"]
     assert of_linear == pytest.approx(seconds, rel=1e-12)
     advice = commodel.advise("reduce", 64, "1KiB", evidence=loggp, statistic=word)
-    assert advice.rows["alternative"].tolist() == [entry["alternative"] for entry in ranked]
+    assert advice.frame["alternative"].tolist() == [entry["alternative"] for entry in ranked]
 
 
 def test_a_linear_reduction_has_the_least_mean_although_it_is_complete_last(loggp):
@@ -54,7 +54,7 @@ def test_a_linear_reduction_has_the_least_mean_although_it_is_complete_last(logg
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("predict {} --waves 5", "--statistic 'rank mean' is of one wave"),
+        ("predict {} --waves 5", "statistic 'rank mean' is of one wave"),
         ("advise {} -o table.csv", "found --statistic 'rank mean', wanted completion: decisions minimise that time"),
     ],
 )

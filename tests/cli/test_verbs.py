@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.cli._options import File, find_project
-from commodel.cli._output import format_table
+from commodel.files.text_tables import format_table
 from commodel.interchange import extrap, goal
 from commodel.patterns import schedule_files
 from commodel.patterns.algorithms import find_algorithms

@@ -114,13 +114,13 @@ def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured
     advice = advise(
         Workload("reduce", 1024, leaves=64), replace(evidence, held_out=rows[rows["leaves"] == 32]), only=candidates
     )
-    pick = advice.rows.iloc[0]
+    pick = advice.frame.iloc[0]
     assert large[pick["alternative"]] <= 1.05 * large.min()
     assert large.max() > 4 * large.min()  # there was something to choose
-    assert advice.rows.set_index("alternative")["as_good"][large.idxmin()]
+    assert advice.frame.set_index("alternative")["as_good"][large.idxmin()]
     assert any(note.startswith("EXTRAPOLATED") for note in advice.notes)
     assert any(note.startswith("SIMULATED") for note in advice.notes)
-    fastest = advice.rows.sort_values("period").iloc[0]
+    fastest = advice.frame.sort_values("period").iloc[0]
     assert fastest["front"]
     assert fastest["period"] < pick["period"]
 

@@ -87,13 +87,13 @@ def test_verbs_and_functions_have_one_number_for_a_set(source, fitted, tmp_path,
         workload = f"--operation {operation} --ranks {ranks} --bytes {size} --layout block:1 --params set.yaml"
         tables = [
             pd.DataFrame(read_rows(f"predict {workload}")),
-            commodel.predict(operation, ranks, size, parameters=parameters, layout="block:1"),
+            commodel.predict(operation, ranks, size, parameters=parameters, layout="block:1").frame,
         ]
         rows = compare_verbs(
             tuple(select_recommended(table) for table in tables),
             (
                 read_rows(f"advise {workload}"),
-                commodel.advise(operation, ranks, size, evidence=parameters, layouts=["block:1"]).rows,
+                commodel.advise(operation, ranks, size, evidence=parameters, layouts=["block:1"]).frame,
             ),
             ("algorithm", "algorithm", "alternative", "alternative"),
         )
@@ -116,10 +116,10 @@ def test_verbs_and_functions_have_one_number_for_a_campaign(finished):
         ):
             workload = f"--operation {operation} --ranks {ranks} --bytes {size} --platform loggp-64"
             predicted, advised = (read_rows(f"{verb} {workload}") for verb in ("predict", "advise"))
-            tables = [pd.DataFrame(predicted), commodel.predict(operation, ranks, size, parameters=run)]
+            tables = [pd.DataFrame(predicted), commodel.predict(operation, ranks, size, parameters=run).frame]
             rows = compare_verbs(
                 tuple(select_recommended(table) for table in tables),
-                (advised, commodel.advise(operation, ranks, size, evidence=run).rows),
+                (advised, commodel.advise(operation, ranks, size, evidence=run).frame),
                 ("algorithm", "algorithm", "alternative", "alternative"),
             )
             assert rows.notna().all(axis=None)
@@ -128,7 +128,7 @@ def test_verbs_and_functions_have_one_number_for_a_campaign(finished):
 
 
 def predict_by(family, fitted, operation, algorithm, ranks, size):
-    table = commodel.predict(operation, ranks, size, parameters=fitted, algorithm=algorithm).set_index("family")
+    table = commodel.predict(operation, ranks, size, parameters=fitted, algorithm=algorithm).frame.set_index("family")
     return table.loc[family]
 
 
@@ -162,7 +162,7 @@ def test_beyond_a_table_its_correction_persists(fitted, operation, algorithm, si
 def test_no_interval_begins_below_the_time_of_a_message(fitted):
     """Far beyond the measured sizes and ranks, intervals are wide."""
     message = predict_by("loggp", fitted, "bcast", "linear", 2, 1)
-    rows = commodel.advise("bcast", 512, 1, evidence=fitted).rows
+    rows = commodel.advise("bcast", 512, 1, evidence=fitted).frame
     assert (rows["high"] > 2 * rows["seconds"]).all()
     assert rows["low"].min() >= message["seconds"] * (1 - 1e-12)
 
@@ -186,7 +186,7 @@ def fit_rank_means():
             for size in (64, 1024, 16384):
                 (row,) = commodel.predict(
                     operation, ranks, size, parameters=values, algorithm=algorithm, statistic="rank mean"
-                ).itertuples()
+                ).frame.itertuples()
                 rows.append((operation, algorithm, ranks, size, row.seconds * (1 + 0.02 * (ranks == 16))))
     table = pd.DataFrame(rows, columns=["operation", "algorithm", "ranks", "bytes", "seconds"])
     return commodel.fit(table, "loggp", statistic="rank mean").parameter_set
@@ -197,7 +197,7 @@ def test_residuals_of_a_statistic_correct_the_completions_of_unrooted_operations
     fitted = fit_rank_means()
 
     def predict_basis(operation, algorithm, **statistic):
-        rows = commodel.predict(operation, 16, 1024, parameters=fitted, algorithm=algorithm, **statistic)
+        rows = commodel.predict(operation, 16, 1024, parameters=fitted, algorithm=algorithm, **statistic).frame
         return rows.set_index("family")["interval_basis"]["recommended"]
 
     assert "of rank mean of bcast" in predict_basis("bcast", "binomial", statistic="rank mean")
@@ -214,3 +214,33 @@ def test_a_statistic_has_one_prediction_in_every_verb(tmp_path, monkeypatch):
     predicted, advised = (read_rows(line, "--statistic", "rank mean") for line in verbs)
     predicted = [row for row in predicted if row["family"] == "recommended"]
     compare_verbs((predicted,), (advised,), ("algorithm", "alternative"))
+
+
+COLUMNS = ["predicted", "predicted_low", "predicted_high"]
+
+
+def test_every_table_has_the_recommended_prediction_of_each_point(finished):
+    """The table of the comparison, that of predictions, the frame in Python and the sheet have the same rows."""
+    folder = finished.folder / "results/small"
+    compared = pd.read_csv(folder / "comparison.csv", keep_default_na=False, na_values=[""])
+    of_models, recommended = (
+        compared[compared["family"] != "recommended"],
+        compared[compared["family"] == "recommended"],
+    )
+    expected = recommended.set_index("point")[COLUMNS]
+    single_waves = of_models[of_models["family"].notna() & of_models["waves"].eq(1)]
+    assert set(expected.index) == set(single_waves["point"])
+    assert compared["family"].head(len(recommended)).eq("recommended").all()
+
+    predicted = pd.read_csv(folder / "predictions/recommended.csv").set_index("point")[COLUMNS]
+    loaded = commodel.load(folder).recommended.set_index("point")[COLUMNS]
+    for table in (predicted, loaded):
+        pd.testing.assert_frame_equal(table, expected, check_dtype=False, check_index_type=False)
+
+    (book,) = (finished.folder / "reports").glob("*/*.xlsx")
+    sheet = pd.read_excel(book, sheet_name="Comparison", header=None)
+    header = sheet.index[sheet.eq("model").any(axis=1)][0]
+    rows = pd.read_excel(book, sheet_name="Comparison", header=header)
+    rows = rows[rows["model"] == "recommended"].set_index("point")
+    shown = rows[["predicted [µs]", "predicted low [µs]", "predicted high [µs]"]].astype(float) / 1e6
+    np.testing.assert_allclose(shown.loc[expected.index].to_numpy(), expected.to_numpy(), rtol=1e-9)

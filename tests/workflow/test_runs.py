@@ -36,7 +36,7 @@ def test_predict_with_a_run_equals_the_prediction_in_the_comparison(whole_run):
     named = "topology" if row["topology"] else "algorithm"
     names = {named: row[named], "layout": row["layout"], "model": row["family"], "parameters": run}
     ranks = None if row["topology"] else int(row["ranks"])
-    table = commodel.predict(row["operation"], ranks, int(row["bytes"]), **names)
+    table = commodel.predict(row["operation"], ranks, int(row["bytes"]), **names).frame
     assert table["seconds"][0] == pytest.approx(row["predicted"], rel=1e-12)
 
 
@@ -44,7 +44,7 @@ def test_advice_intervals_are_based_on_the_measurements_of_the_run(whole_run):
     run = commodel.load(whole_run / "results/small")
     row = run.comparison.query("algorithm != 'library' and topology == ''").iloc[0]
     advice = commodel.advise(row["operation"], int(row["ranks"]), int(row["bytes"]), evidence=run)
-    assert advice.rows["interval_basis"][0] != "parameters only"
+    assert advice.frame["interval_basis"][0] != "parameters only"
 
 
 def test_runs_and_advice_are_tables_in_a_notebook(whole_run, tmp_path):
@@ -55,8 +55,8 @@ def test_runs_and_advice_are_tables_in_a_notebook(whole_run, tmp_path):
     advice = commodel.advise("bcast", 8, "1KiB", evidence=run, layouts=["block:1"], only=["linear", "binomial"])
     assert repr(advice).startswith("Advice: bcast over 8 ranks, 1 KiB: ")
     shown = advice._repr_html_()
-    assert html.escape(advice.answer) in shown
-    assert re.findall("<td>(linear|binomial)</td>", shown) == advice.rows["alternative"].tolist()
+    assert html.escape(advice.sentence) in shown
+    assert re.findall("<td>(linear|binomial)</td>", shown) == advice.frame["alternative"].tolist()
 
 
 def test_a_run_without_a_comparison_is_shown_without_a_table(whole_run, tmp_path):

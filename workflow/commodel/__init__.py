@@ -3,7 +3,7 @@
 >>> import commodel
 >>> run = commodel.load("results/demo")  # doctest: +SKIP
 >>> run.comparison, run.parameters("local", "loggp"), run.plot("predicted")  # doctest: +SKIP
->>> commodel.predict("bcast", 64, "1KiB", model="hockney", alpha="2us", beta="1ns/B")["seconds"].min()  # doctest: +SKIP
+>>> commodel.predict("bcast", 64, "1KiB", model="hockney", alpha="2us", beta="1ns/B").frame  # doctest: +SKIP
 >>> commodel.advise("allreduce", 64, "64KiB", evidence=run, platform="local")  # doctest: +SKIP
 
 The functions are loaded when they are first used.
@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.advice import Advice
     from commodel.api.campaigns import Run, load, report, run
     from commodel.api.fits import Fit, fit
+    from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
     from commodel.api.recommendations import advise, decide
     from commodel.errors import UserError
@@ -28,6 +29,7 @@ _MODULES = {
     "load": "api.campaigns",
     "report": "api.campaigns",
     "run": "api.campaigns",
+    "Predictions": "api.predicted_times",
     "predict": "api.predictions",
     "Fit": "api.fits",
     "fit": "api.fits",
@@ -41,6 +43,7 @@ __all__ = [
     "Advice",
     "Fit",
     "ParameterSet",
+    "Predictions",
     "Run",
     "UserError",
     "__version__",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union, cast
 
+from commodel.api.predicted_times import Predictions
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis, parse_statistic
 from commodel.files.safe_paths import AnyPath, SafePath
@@ -21,7 +22,7 @@ from commodel.models.parameter_sets import (
     read_set,
     replace_by_hand,
 )
-from commodel.parameters import ParameterSet
+from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import NEAR_LAYOUT
@@ -36,8 +37,6 @@ from commodel.records import Point, Statistic
 from commodel.units import parse_bytes, parse_count, parse_waves
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from commodel.advice.evidence import Evidence
     from commodel.api.campaigns import Run
     from commodel.api.fits import Fit
@@ -61,64 +60,144 @@ def predict(
     topology: str | Sequence[str] = (),
     layout: str | None = None,
     platform: str | None = None,
+    experiment: str | None = None,
     waves: Amounts | None = None,
     pipelined: bool = False,
     statistic: str = Statistic.COMPLETION,
     values: Mapping[str, Value] | None = None,
     **named_values: Value,
-) -> pd.DataFrame:
+) -> Predictions:
     """Return the predicted time of each pattern under each model: a row for each algorithm, number of ranks and size.
+    The result's `frame` is a DataFrame; printed, it is what `commodel predict` prints.
 
-    Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or `L=2e-6`.
-    If both are given, named values replace those of the parameters. Without `algorithm` or `topology`, every algorithm
-    of the operation that needs no argument is predicted. `platform` is where ranks are placed. Times are in seconds;
-    `low` and `high` are the 95 % prediction interval, NaN without one. `statistic` says which ranks' times are
-    predicted, such as `"rank mean"` for what OSU prints; the default is the time until completion. A `Run` without a
-    model also has the rows `recommended`, with the times that `advise` ranks; so have sets with residuals, such as fits
+    Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or
+    `L=2e-6`. If both are given, named values replace those of the parameters. With neither, they come from the runs
+    in `results`, or from those of one `experiment`. Without `algorithm` or `topology`, every algorithm of the
+    operation that needs no argument is predicted. `platform` is where ranks are placed. Times are in seconds; `low`
+    and `high` are the 95 % prediction interval, NaN without one. `statistic` says which ranks' times are predicted,
+    such as `"rank mean"` for what OSU prints; the default is the time until completion. A `Run` without a model
+    also has the rows `recommended`, with the times that `advise` ranks; so have sets with residuals, such as fits
     to a table.
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """
-    sources = list_sources(parameters)
     settings = [
         f"{name}={_format_with_unit(model, name, value)}" for name, value in {**(values or {}), **named_values}.items()
     ]
-    sets = choose_sets(sources, model, settings, platform)
-    sizes = join_amounts(bytes) or find_only_size(sets)
-    resources, evidence = None, None
-    if platform:
+    pattern = {
+        "operation": operation,
+        "algorithm": _make_list(algorithm),
+        "topology": _make_list(topology),
+        "ranks": join_amounts(ranks),
+        "sizes": join_amounts(bytes),
+        "layout": layout,
+    }
+    quantity = PredictedQuantity.of(join_amounts(waves), pipelined, statistic)
+    return predict_patterns(pattern, list_sources(parameters), model, settings, platform, experiment, quantity)
+
+
+@dataclass(frozen=True)
+class PredictedQuantity:
+    """Which time of a pattern is predicted: of one wave, by a statistic of its ranks, or between two waves of several,
+    or of an endless stream."""
+
+    waves: str | None
+    pipelined: bool
+    statistic: Statistic
+
+    @classmethod
+    def of(cls, waves: str | None, pipelined: bool, statistic: str) -> PredictedQuantity:
+        stated = parse_statistic(statistic)
+        if waves and pipelined:
+            raise UserError("found both waves and pipelined, wanted a number of waves or an endless stream")
+        if (waves or pipelined) and stated is not Statistic.COMPLETION:
+            raise UserError(f"statistic '{stated}' is of one wave: leave waves and pipelined out")
+        return cls(waves, pipelined, stated)
+
+
+def predict_patterns(
+    pattern: Mapping[str, Any],
+    sources: Sequence[Source | AnyPath],
+    model: str | None,
+    settings: Sequence[str],
+    platform: str | None,
+    experiment: str | None,
+    quantity: PredictedQuantity,
+) -> Predictions:
+    """Return the predictions of every combination of a pattern's names and amounts, which are those of `list_points`.
+
+    Without sources, model and settings, the evidence is that of the runs in the folder of results."""
+    resources, evidence, folders = None, None, ""
+    is_plain = not (model or settings or quantity.pipelined or quantity.waves)
+    has_campaign = is_plain and (_is_run(sources) if sources else any(Path("results").glob("*/fitted")))
+    if platform and not _is_run(sources):
         from commodel.plan.planning import load_resources  # reads what a campaign needs
 
         resources = load_resources(platform)
-    stated = parse_statistic(statistic)
-    if (waves or pipelined) and stated is not Statistic.COMPLETION:
-        raise UserError(f"statistic '{stated}' is of one wave: leave waves and pipelined out")
-    is_special = model or settings or pipelined or waves
-    if not is_special and len(sources) == 1 and hasattr(sources[0], "choose_platform"):
-        from commodel.api.recommendations import gather_evidence  # imports this module
+    # The names and amounts are checked before models are read. A missing size may be taken from the models.
+    size_from_models = pattern["sizes"] is None and not is_pattern_file(pattern["operation"])
+    omitted: list[str] = []  # reasons for points that the platform cannot hold
+    points = _list_wanted(pattern, "1" if size_from_models else pattern["sizes"], resources, quantity, omitted)
+    if has_campaign:
+        evidence, folders = _find_campaign(sources, platform, experiment, points[0].operation)
+        resources, sets = evidence.resources, list(evidence.by_family().values())
+    else:
+        sets = choose_sets(sources, model, settings, platform)
+        evidence = find_stored_evidence(sets, resources) if is_plain else None
+    if size_from_models or has_campaign:
+        omitted.clear()
+        sizes = find_only_size(sets) if size_from_models else pattern["sizes"]
+        points = _list_wanted(pattern, sizes, resources, quantity, omitted)
+    predictions: list[Prediction] = []
+    measured: Mapping[Point, float] = {}
+    if evidence and has_campaign:
+        from commodel.advice.recommended_times import recommend_times  # slow to load
 
-        evidence = gather_evidence(sources[0], platform)
-        resources = evidence.resources
-    elif not is_special:
-        evidence = find_stored_evidence(sets, resources)
-    points = list_points(
-        operation,
-        _make_list(algorithm),
-        _make_list(topology),
-        join_amounts(ranks),
-        sizes,
-        layout,
-        resources,
-        join_amounts(waves),
-        statistic=stated,
+        # Of a run in the folder of results only the best model is shown beside it.
+        models = [parameters.family for parameters in sets] if sources else None
+        predictions, measured = recommend_times(evidence, points, models), evidence.find_measured(points)
+    elif evidence:
+        predictions = predict_recommended(evidence, points)
+    predictions = predictions or predict_sets(sets, points, quantity.pipelined)
+    rows = tabulate_predictions(predictions, sets, bool(quantity.waves), measured)
+    notes = omitted + describe_origins(sets, resources.name if resources else "")
+    notes += resources.describe_extension(max(point.ranks for point in points)) if resources else []
+    names_alternatives = bool(pattern["algorithm"] or pattern["topology"])
+    has_arguments = any(entry.argument for entry in find_algorithms(points[0].operation).values())
+    return Predictions.of(rows, notes, sets, folders, has_defaults=has_arguments and not names_alternatives)
+
+
+def _is_run(sources: Sequence[Source | AnyPath]) -> bool:
+    """Return whether the only source is a run."""
+    return len(sources) == 1 and hasattr(sources[0], "choose_platform")
+
+
+def _find_campaign(
+    sources: Sequence[Source | AnyPath], platform: str | None, experiment: str | None, operation: str
+) -> tuple[Evidence, str]:
+    """Return the evidence of a run, or of the runs in the folder of results, with a line that names the folders."""
+    from commodel.api.recommendations import describe_evidence_folders, find_evidence, gather_evidence  # imports this
+
+    if sources:
+        return gather_evidence(cast(Source, sources[0]), platform), ""
+    evidence, paths = find_evidence((), platform, experiment, operation)
+    return evidence, describe_evidence_folders(evidence, paths) if paths else ""
+
+
+def _list_wanted(
+    pattern: Mapping[str, Any],
+    sizes: str | None,
+    resources: PlatformResources | None,
+    quantity: PredictedQuantity,
+    omitted: list[str],
+) -> list[Point]:
+    return list_points(
+        **{**pattern, "sizes": sizes},
+        resources=resources,
+        waves=quantity.waves,
+        omitted=omitted,
+        statistic=quantity.statistic,
     )
-    predictions = predict_recommended(evidence, points) if evidence else []
-    predictions = predictions or predict_sets(sets, points, pipelined)
-    rows = tabulate_predictions(predictions, sets, waves=waves is not None)
-
-    import pandas as pd  # the command line prints rows without it
-
-    return pd.DataFrame(rows)
 
 
 def predict_recommended(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
@@ -147,13 +226,17 @@ def find_stored_evidence(sets: Sequence[ParameterSet], resources: PlatformResour
     return combine_sets(sets, resources)
 
 
+class NoSourceError(UserError):
+    """There is nothing to take parameter values from."""
+
+
 def choose_sets(
     sources: Sequence[Source | AnyPath], model: str | None, settings: Sequence[str], platform: str | None = None
 ) -> list[ParameterSet]:
     """Return the parameter sets of the sources with some values in place of theirs (`NAME=VALUE`), or one set of these
     values alone."""
     if not sources and not model:
-        raise UserError("found neither a model nor parameters, wanted one of the two")
+        raise NoSourceError("found neither a model nor parameters, wanted one of the two")
     sets = [parameters for source in sources for parameters in read_sets(source, model, platform)]
     if sources:
         return replace_by_hand(sets, settings)
@@ -322,6 +405,7 @@ def tabulate_predictions(
     return [
         {"family": row.family}
         | {name: getattr(row.point, name) for name in names}
+        | {name: getattr(row.point, name) or None for name in ("algorithm", "topology")}
         | ({"measured": measured.get(row.point)} if has_measured else {})
         | {"seconds": row.seconds}
         | _make_interval_columns("low", "high", row.low, row.high)

@@ -53,9 +53,10 @@ def advise(
     """Return the alternatives for one workload from the fastest on: algorithms, trees and layouts.
 
     `evidence` is a `Run`, whose measured points weigh the models, or parameter sets; `platform` one of the run, or a
-    platform file; `only` names the algorithms or topologies to consider. The result's `rows` is a DataFrame, its
-    `notes` state limits and reasons. `values` replace fitted ones, such as `{"L": "1us"}`. `statistic` says which
-    ranks' times are ranked, such as `"rank mean"` for what OSU prints; the default is the time until completion.
+    platform file; `only` names the algorithms or topologies to consider. The result's `frame` is a DataFrame, its
+    `sentence` the answer; its `notes` state limits and reasons. `values` replace fitted ones, such as `{"L": "1us"}`.
+    `statistic` says which ranks' times are ranked, such as `"rank mean"` for what OSU prints; the default is the time
+    until completion.
     """
     amounts = (join_amounts(leaves), join_amounts(ranks), join_amounts(bytes))
     workloads = list_workloads([operation], *amounts, parse_statistic(statistic))

@@ -23,8 +23,9 @@ from commodel.cli._options import (
     style_option,
     verbose_option,
 )
-from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows, show_waiting
+from commodel.cli._output import make_progress_printer, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
+from commodel.files.text_tables import format_table
 from commodel.records import Statistic
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import format_bytes, format_duration, format_seconds
@@ -200,9 +201,9 @@ def _advise_alternatives(
         evidence = replace_values(_find_evidence(params, platform, experiment, workloads[0].operation), settings)
         advice = rank(workloads[0], evidence, layouts, choices(workloads[0]))
     if style != "table":
-        print_rows(advice.rows.to_dict("records"), style)
+        print_rows(advice.frame.to_dict("records"), style)
         return
-    records = advice.rows[(advice.rows.index < top) | advice.rows["front"]].to_dict("records")
+    records = advice.frame[(advice.frame.index < top) | advice.frame["front"]].to_dict("records")
     answer, *notes = _describe_advice(advice, evidence, verbose)
     body = format_table([_make_alternative_row(row, records) for row in records], TIME_COLUMNS)
     print_answer(answer, body, notes, verbose)
@@ -302,9 +303,9 @@ def _describe_advice(advice: Advice, evidence: Evidence, verbose: bool) -> list[
     from commodel.advice.decision_tables import describe_weights, list_tied
     from commodel.predictions.interval_basis import IntervalBasis
 
-    rows, best = advice.rows, advice.rows.iloc[0]
+    rows, best = advice.frame, advice.frame.iloc[0]
     first_to_measure = [_name_informative_points(advice, evidence)] if advice.informative_points else []
-    answer = " ".join([*first_to_measure, f"{advice.answer}."])
+    answer = " ".join([*first_to_measure, f"{advice.sentence}."])
     notes = [f"{note}." for note in (*advice.notes, best["doubt"]) if note]
     warnings = [note for note in notes if note.startswith(WARNINGS)]
     notes = [note for note in notes if note not in warnings]
@@ -332,7 +333,7 @@ def _describe_advice(advice: Advice, evidence: Evidence, verbose: bool) -> list[
         zero_weight_reasons = [f"{text}." for text in advice.zero_weight_reasons] if verbose else []
         return [*lines, *notes, f"Weights of models: {describe_weights(advice)}.", *zero_weight_reasons]
     large_weights = sorted(
-        ((name, entry.weight) for name, entry in weights if entry.weight > MIN_WEIGHT), key=lambda pair: -pair[1]
+        ((name, weight) for name, weight in weights if weight > MIN_WEIGHT), key=lambda pair: -pair[1]
     )
     named = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in large_weights)
     small_weights = "; others at most 1 % each" if len(weights) > len(large_weights) else ""
@@ -348,7 +349,7 @@ def _name_informative_points(advice: Advice, evidence: Evidence) -> str:
         seconds = estimate_measuring(entry.point, evidence.resources)
         duration = "" if math.isnan(seconds) else f" (in about {format_duration(seconds)})"
         points.append(f"{entry.alternative}, {_shorten_layout(entry.layout)}{duration}")
-    regret = 100 * advice.rows["regret"].iloc[0]
+    regret = 100 * advice.frame["regret"].iloc[0]
     return (
         f"Measure first: {' and '.join(points)}. Alternatives are statistically tied, and the expected regret of the "
         f"choice is {regret:.0f} %."

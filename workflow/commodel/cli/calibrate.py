@@ -10,8 +10,9 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, out_option, quiet_option, style_option
-from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
+from commodel.cli._output import make_progress_printer, print_answer, print_rows
 from commodel.errors import UserError
+from commodel.files.text_tables import format_table
 from commodel.units import format_count, format_seconds
 
 if TYPE_CHECKING:

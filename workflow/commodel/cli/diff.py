@@ -10,8 +10,9 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, check_workbook, out_option, style_option, verbose_option
-from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
+from commodel.cli._output import print_answer, print_rows, show_waiting
 from commodel.errors import UserError, make_printable
+from commodel.files.text_tables import format_table
 from commodel.units import format_seconds, parse_fraction
 
 if TYPE_CHECKING:

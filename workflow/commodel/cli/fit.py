@@ -10,8 +10,9 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, STATISTIC, out_option, style_option
-from commodel.cli._output import copy_output_of_model, format_table, print_answer, print_rows, show_waiting
+from commodel.cli._output import copy_output_of_model, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
+from commodel.files.text_tables import format_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,8 @@ import click
 
 from commodel.cli._help import Verb, VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, adapt_parameters, out_option
-from commodel.cli._output import format_csv, show_waiting
+from commodel.cli._output import show_waiting
+from commodel.files.text_tables import format_csv
 from commodel.records import Statistic
 from commodel.registry import lookup
 from commodel.units import format_count, format_seconds, parse_count

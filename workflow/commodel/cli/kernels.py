@@ -18,17 +18,9 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, choose_style, out_option, process_count_option
-from commodel.cli._output import (
-    format_answer,
-    format_csv,
-    format_table,
-    make_progress_printer,
-    print_answer,
-    print_rows,
-    show_waiting,
-    write_or_print,
-)
+from commodel.cli._output import make_progress_printer, print_answer, print_rows, show_waiting, write_or_print
 from commodel.errors import UserError, locate_mistakes
+from commodel.files.text_tables import format_answer, format_csv, format_table
 from commodel.units import format_count, format_seconds, parse_bytes, parse_count, parse_fraction
 
 if TYPE_CHECKING:

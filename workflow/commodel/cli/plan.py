@@ -6,8 +6,9 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import EXPERIMENT_ARGUMENT, PATH, format_option, out_option, verbose_option
-from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
+from commodel.cli._output import print_answer, print_rows, show_waiting
 from commodel.errors import UserError
+from commodel.files.text_tables import format_table
 
 
 @click.command(

@@ -22,22 +22,13 @@ from commodel.cli._options import (
     statistic_option,
     verbose_option,
 )
-from commodel.cli._output import (
-    copy_output_of_model,
-    count_progress,
-    format_table,
-    print_answer,
-    print_rows,
-    show_waiting,
-)
+from commodel.cli._output import copy_output_of_model, count_progress, print_rows, show_waiting
 from commodel.errors import UserError
-from commodel.units import format_bytes, format_count, format_seconds
+from commodel.units import format_count
 
 if TYPE_CHECKING:
     from commodel.files.safe_paths import SafePath
 
-TIME_COLUMNS = ("measured", "time", "low", "high")
-MAX_NAMED = 4  # models in the answer
 SHARED_OPTIONS = ("params", "settings", "platform", "out", "verbose")
 KERNEL_OPTIONS = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
 PATTERN_FIELDS = ("operation", "algorithm", "topology", "ranks", "sizes", "layout")
@@ -137,180 +128,37 @@ def _predict_patterns(
     settings: tuple[str, ...],
     platform: str | None,
     experiment: str | None,
-    waves: str | None,
-    pipelined: bool,
-    statistic: str,
     style: str | None,
     out: Path | None,
     verbose: bool,
+    waves: str | None,
+    pipelined: bool,
+    statistic: str,
     **options,
 ) -> None:
-    from commodel.api.predictions import (
-        choose_sets,
-        find_only_size,
-        find_stored_evidence,
-        list_points,
-        predict_recommended,
-        predict_sets,
-        tabulate_predictions,
-    )
-    from commodel.parameters import describe_origins
-    from commodel.patterns.algorithms import find_algorithms
-    from commodel.patterns.pattern_files import is_pattern_file
-    from commodel.records import Statistic
+    from commodel.api.predictions import NoSourceError, PredictedQuantity, predict_patterns
 
     style = choose_style(style, out, STYLES)
+    quantity = PredictedQuantity.of(waves, pipelined, statistic)
     pattern = {name: options[name] for name in PATTERN_FIELDS}
-    if waves and pipelined:
-        raise UserError("give --waves, or --pipelined for an endless stream")
-    stated = Statistic(statistic)
-    if (waves or pipelined) and stated is not Statistic.COMPLETION:
-        raise UserError(f"--statistic '{stated}' is of one wave: leave --waves and --pipelined out")
     if not pattern["operation"]:
         raise UserError("give --operation NAME, --matrix EXPERIMENT or --kernel NAME")
-    resources = None
-    if platform:
-        from commodel.plan.planning import load_resources
-
-        resources = load_resources(platform)
-    # The user's options are checked before the models are read. A missing size may be taken from the models.
-    size_from_models = pattern["sizes"] is None and not is_pattern_file(pattern["operation"])
-    size: dict[str, str | None] = {"sizes": "1"} if size_from_models else {}
-    omitted: list[str] = []  # reasons for points that the platform cannot hold
-    points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted, statistic=stated)
-    recommended = not (params or settings or family or waves or pipelined) and list(Path("results").glob("*/fitted"))
-    if not (params or settings or recommended):
+    if family and not (params or settings):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
-    if not (params or family or recommended):
-        raise UserError("--set without --params needs --family")
-    if recommended:
-        from commodel.api.recommendations import describe_evidence_folders, find_evidence
-
-        evidence, folders = find_evidence((), platform, experiment, points[0].operation)
-        resources, sets = evidence.resources, list(evidence.by_family().values())
-        if folders:
-            click.echo(describe_evidence_folders(evidence, folders), err=True)
-    else:
-        sets = choose_sets(params, family, settings)
-    if size_from_models or recommended:
-        size = {"sizes": find_only_size(sets)} if size_from_models else {}
-        omitted.clear()
-        points = list_points(**pattern | size, resources=resources, waves=waves, omitted=omitted, statistic=stated)
-    with show_waiting("predicting", plain_lines=True):
-        if recommended:
-            from commodel.advice.recommended_times import recommend_times
-
-            predictions = recommend_times(evidence, points)
-        else:
-            is_plain = not (settings or family or waves or pipelined)
-            stored = find_stored_evidence(sets, resources) if is_plain else None
-            predictions = predict_recommended(stored, points) if stored else []
-            predictions = predictions or predict_sets(sets, points, pipelined)
-    measured = evidence.find_measured(points) if recommended else {}
-    rows = tabulate_predictions(predictions, sets, waves=bool(waves), measured=measured)
-    sources = omitted + describe_origins(sets, resources.name if resources else "")
-    if resources:
-        sources += resources.describe_extension(max(point.ranks for point in points))
-    sources = [f"{line}." for line in sources]
-    if style != "table" or out:
-        if style == "json":
-            rows = [row | {name: row[name] or None for name in ("algorithm", "topology")} for row in rows]
-        print_rows(rows, style, out)
-        for line in sources:
-            click.echo(line, err=True)
+    try:
+        with show_waiting("predicting", plain_lines=True):
+            result = predict_patterns(pattern, params, family, settings, platform, experiment, quantity)
+    except NoSourceError:
+        advice = f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE"
+        raise UserError("--set without --params needs --family" if settings else advice) from None
+    if result.folders:
+        click.echo(result.folders, err=True)
+    if style == "table" and not out:
+        click.echo(result.text(verbose))
         return
-    entries = find_algorithms(points[0].operation).values()
-    if not (options["algorithm"] or options["topology"]) and any(entry.argument for entry in entries):
-        sources.append("Arguments, such as segment sizes, have their defaults; `commodel advise` also ranks others.")
-    numbers: dict[str, int] = {}
-    for row in rows:
-        if row["validity"].partition(": ")[2]:
-            numbers.setdefault(row["validity"], len(sources) + len(numbers) + 1)
-    body = format_table([_make_table_row(row, numbers) for row in rows], TIME_COLUMNS, fold=True)
-    print_answer(
-        _format_answer_sentence(rows),
-        body,
-        [*sources, *(f"{text}." for text in numbers), *_describe_intervals(rows)],
-        verbose,
-    )
-
-
-def _make_table_row(row: dict, numbers: dict[str, int]) -> dict:
-    """Return a row of the table: without an interval if values have none, and with the number of the validity's note.
-    Its validity is "no information" if the interval is too wide."""
-    from commodel.predictions.interval_basis import NO_INFORMATION, is_informative
-
-    names = [name for name in row if not name.startswith("parameters_") and name not in ("interval_basis", "validity")]
-    cells = {{"seconds": "time", "family": "model"}.get(name, name): row[name] for name in names}
-    number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
-    informative = is_informative(row["low"], row["high"])
-    return (
-        cells
-        | {"bytes": format_bytes(row["bytes"])}
-        | ({} if row["low"] < row["high"] else {"low": None, "high": None})
-        | {"validity": (row["validity"].partition(": ")[0] if informative else NO_INFORMATION) + number}
-    )
-
-
-def _describe_intervals(rows: list[dict]) -> list[str]:
-    """Return a sentence for each basis of intervals on the meaning of low and high."""
-    from commodel.predictions.interval_basis import IntervalBasis
-
-    with_interval = [row for row in rows if row["low"] < row["high"]]
-    if not with_interval:
-        return ["The values have no intervals, so the predictions have none."]
-    return [
-        f"Low to high: {IntervalBasis.parse(text).sentence}."
-        for text in dict.fromkeys(row["interval_basis"] for row in with_interval)
-    ]
-
-
-def _format_answer_sentence(rows: list[dict]) -> str:
-    """Return the fastest alternative of a workload by each model, the predicted times of a single alternative, or the
-    range of predictions over several workloads; by the recommended prediction and valid ones if there are any."""
-    from commodel.records import RECOMMENDED
-
-    alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
-    workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
-    predicted = [row for row in rows if row["seconds"] == row["seconds"]]
-    valid = [row for row in predicted if row["family"] == RECOMMENDED or not row["validity"].partition(": ")[2]]
-    predicted = valid or predicted
-    families = list(dict.fromkeys(row["family"] for row in predicted))
-    first = rows[0]
-    over = "" if first["topology"] and len(alternatives) > 1 else f" over {first['ranks']} ranks"
-    workload = f"{first['operation']}{over}, {format_bytes(first['bytes'])}"
-    if not predicted:
-        return f"No model has a prediction of {workload}."
-    if len(alternatives) > 1 and (len(workloads) == 1 or first["topology"]):
-        by_name: dict[str, list[str]] = {}
-        for family in families:
-            row = min((row for row in predicted if row["family"] == family), key=lambda row: row["seconds"])
-            by_name.setdefault(_name_alternative(row), []).append(f"{family} ({format_seconds(row['seconds'])})")
-        named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
-        lowest = min(row["seconds"] for row in predicted)
-        has_lower = any(row["seconds"] < lowest for row in rows)  # false for NaN
-        kinds = "recommended and valid" if RECOMMENDED in families else "valid"
-        fastest = f"Fastest of the {kinds} predictions of {workload}" if has_lower else f"Fastest {workload}"
-        return f"{fastest}: {_join_first(named, '; ')}."
-    if len(workloads) == 1:
-        named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
-        measured = f"; measured: {format_seconds(first['measured'])}" if first.get("measured") else ""
-        return f"{_name_alternative(first)} {workload}: {_join_first(named, ', ')}{measured}."
-    shortest, longest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))
-    ends = [
-        f"{format_seconds(row['seconds'])} "
-        f"({_name_alternative(row)}, {row['ranks']} ranks, {format_bytes(row['bytes'])})"
-        for row in (shortest, longest)
-    ]
-    return f"{first['operation']}, {len(rows)} predictions by {', '.join(families[:MAX_NAMED])}: {' to '.join(ends)}."
-
-
-def _join_first(texts: list[str], separator: str) -> str:
-    return separator.join([*texts[:MAX_NAMED], *(["…"] if len(texts) > MAX_NAMED else [])])
-
-
-def _name_alternative(row: dict) -> str:
-    return row["algorithm"] or row["topology"] or row["operation"]
+    print_rows(result.rows, style, out)
+    for line in result.origins:
+        click.echo(line, err=True)
 
 
 def _suggest_set(platform: str | None) -> str:

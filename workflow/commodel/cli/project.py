@@ -7,8 +7,9 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH
-from commodel.cli._output import format_table, print_answer
+from commodel.cli._output import print_answer
 from commodel.errors import UserError
+from commodel.files.text_tables import format_table
 
 SNAKEFILE = """\
 # The workflow of the installed commodel: `snakemake --cores 2 --config experiment=demo`, or `commodel run demo`.

@@ -16,8 +16,9 @@ import click
 
 from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import PATH, format_option, pattern_options, platform_option, style_option
-from commodel.cli._output import find_table_width, format_table, print_answer, print_rows, show_waiting
+from commodel.cli._output import print_answer, print_rows, show_waiting
 from commodel.errors import UserError, make_printable
+from commodel.files.text_tables import find_table_width, format_table
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
 if TYPE_CHECKING:

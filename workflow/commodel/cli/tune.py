@@ -19,7 +19,8 @@ from commodel.cli._options import (
     style_option,
     verbose_option,
 )
-from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
+from commodel.cli._output import make_progress_printer, print_answer, print_rows
+from commodel.files.text_tables import format_table
 from commodel.units import format_bytes
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
-"""Workbooks of other verbs: predictions of a kernel (`write_kernel`), an editable partition (`write_partition`, and
-`read_partition` to read it back), a decision table (`write_decision_workbook`), changes between two results, and a
-history of several (`write_history`). `snapshot` reads the workbook of a report."""
+"""Workbooks of other verbs: rows of one answer (`write_result`), predictions of a kernel (`write_kernel`), an editable
+partition (`write_partition`, and `read_partition` to read it back), a decision table (`write_decision_workbook`),
+changes between two results, and a history of several (`write_history`). `snapshot` reads the workbook of a report."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from math import isfinite, nan
@@ -57,6 +57,28 @@ from commodel.reports.xlsx.workbook import write_xlsx
 from commodel.units import show_value
 
 KERNEL_TIME_COLUMNS = ("seconds", "low", "high")
+TIME_COLUMNS = (*KERNEL_TIME_COLUMNS, "measured", "parameters_low", "parameters_high")
+
+
+def write_result(frame: pd.DataFrame, sentences: list[str], provenance: list[Mapping[str, str]], path: Path) -> None:
+    """Write the answer to one question: its rows, with times in seconds, the sentences on them, and the sources of the
+    values."""
+    times = [name for name in TIME_COLUMNS if name in frame]
+    columns = [
+        Column(name, f"{name.replace('seconds', 'time')} [µs]", "number")
+        if name in times
+        else Column(name, name, "count" if frame[name].dtype.kind == "i" else "text")
+        for name in frame
+    ]
+    scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in times})
+    sources = pd.DataFrame(provenance, columns=list(provenance[0]) if provenance else ["model"])
+    source_columns = [Column(name, name) for name in sources]
+    sections = (
+        Section("Rows", sentences[0], (make_table("Rows", "Rows", scaled, columns),)),
+        Section("Notes", "", (Answer("Notes", tuple(sentences)),)),
+        Section("Provenance", "", (make_table("Provenance", "Sources of the values", sources, source_columns),)),
+    )
+    write_xlsx(Report("commodel", sentences[0], "", sections), path)
 
 
 def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str], simulated: bool, path: Path) -> None:

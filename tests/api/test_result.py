@@ -1,0 +1,66 @@
+"""The result of a function: what the verb prints, as a frame, and as files."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import commodel
+from tests.cli.running import output, run
+
+LOGGP = {"L": "2us", "o_s": "1us", "o_r": "1us", "g": "1us", "G": "1ns/B"}
+SETTINGS = " ".join(f"--set {name}={value}" for name, value in LOGGP.items())
+VERB = f"predict --family loggp {SETTINGS} --operation bcast --ranks 8,16 --bytes 1KiB"
+
+
+@pytest.fixture(scope="module")
+def result():
+    return commodel.predict("bcast", [8, 16], "1KiB", model="loggp", **LOGGP)
+
+
+def test_a_printed_result_equals_the_output_of_the_verb(result):
+    assert str(result) == run(f"{VERB} --verbose").stdout.rstrip("\n")
+    assert result.sentence == str(result).splitlines()[0]
+    assert repr(result) == f"Predictions: {result.sentence}"
+
+
+@pytest.mark.parametrize("style", ["csv", "json"])
+def test_a_result_as_text_and_as_a_file_equals_the_output_of_the_verb(result, style, tmp_path):
+    verb = output(VERB, "--format", style).rstrip("\n")
+    write = getattr(result, f"to_{style}")
+    assert write() == verb
+    write(tmp_path / "rows")
+    assert (tmp_path / "rows").read_text().rstrip("\n") == verb
+
+
+def test_the_frame_has_numbers_in_si_units(result):
+    rows = json.loads(result.to_json())
+    assert result.frame["seconds"].tolist() == [row["seconds"] for row in rows]
+    assert result.frame[["seconds", "low", "high"]].dtypes.eq(float).all()
+    assert result.frame[["ranks", "bytes"]].dtypes.eq(int).all()
+
+
+def test_a_workbook_has_the_rows_the_notes_and_the_sources(result, tmp_path):
+    result.to_excel(tmp_path / "answer.xlsx")
+    sheets = pd.read_excel(tmp_path / "answer.xlsx", sheet_name=None, header=None)
+    cells = {name: [str(cell) for row in sheet.to_numpy() for cell in row] for name, sheet in sheets.items()}
+    assert {"Rows", "Notes", "Provenance"} <= set(cells)
+    header = sheets["Rows"].index[sheets["Rows"][0].eq("family")][0]
+    table = pd.read_excel(tmp_path / "answer.xlsx", sheet_name="Rows", header=header)
+    micro = pd.to_numeric(table["time [µs]"]).dropna()
+    assert micro.tolist() == pytest.approx((1e6 * result.frame["seconds"]).tolist())
+    assert all(any(note in cell for cell in cells["Notes"]) for note in result.notes)
+    assert "loggp" in cells["Provenance"]
+
+
+def test_a_notebook_shows_the_sentence_the_rows_and_the_notes(result):
+    shown = result._repr_html_()
+    assert result.sentence in shown
+    assert all(note.split(";")[0] in shown for note in result.notes)
+    assert shown.count("<tr") == min(len(result.rows), 12) + 1
+
+
+def test_without_a_source_the_evidence_is_that_of_the_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(commodel.UserError, match="found neither a model nor parameters"):
+        commodel.predict("bcast", 8, 8)
