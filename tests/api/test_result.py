@@ -44,9 +44,9 @@ def test_a_workbook_has_the_rows_the_notes_and_the_sources(result, tmp_path):
     result.to_excel(tmp_path / "answer.xlsx")
     sheets = pd.read_excel(tmp_path / "answer.xlsx", sheet_name=None, header=None)
     cells = {name: [str(cell) for row in sheet.to_numpy() for cell in row] for name, sheet in sheets.items()}
-    assert {"Rows", "Notes", "Provenance"} <= set(cells)
-    header = sheets["Rows"].index[sheets["Rows"][0].eq("family")][0]
-    table = pd.read_excel(tmp_path / "answer.xlsx", sheet_name="Rows", header=header)
+    assert {"Predictions", "Notes", "Provenance"} <= set(cells)
+    header = sheets["Predictions"].index[sheets["Predictions"][0].eq("model")][0]
+    table = pd.read_excel(tmp_path / "answer.xlsx", sheet_name="Predictions", header=header)
     micro = pd.to_numeric(table["time [µs]"]).dropna()
     assert micro.tolist() == pytest.approx((1e6 * result.frame["seconds"]).tolist())
     assert all(any(note in cell for cell in cells["Notes"]) for note in result.notes)

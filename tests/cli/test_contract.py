@@ -218,10 +218,7 @@ def list_formats(line: str) -> list[str | None]:
         return [None]
     if line.startswith("show topology") and "--params" in line:
         return ["summary", "svg"]
-    # Patterns are no workbook.
-    return [
-        style for style in option.type.choices if (style, find_page(line)) != ("xlsx", "predict") or "--kernel" in line
-    ]
+    return list(option.type.choices)
 
 
 def list_values(option: click.Parameter) -> list[str]:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import xlsxwriter
 
-from commodel.compare.recommended import evaluate_recommended
+from commodel.compare.recommended import recommend_points
 from commodel.reports import build_report, charts, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison, select_held_out
 from commodel.reports.elements import (
@@ -52,7 +52,7 @@ def test_comparison_is_a_filtered_table_with_a_frozen_header(book, report):
 def test_comparison_begins_with_the_recommended_predictions(book, comparison):
     head, rows = rows_of(book["Comparison"], "T_Comparison")
     rows = [dict(zip(head, row, strict=True)) for row in rows]
-    expected = evaluate_recommended(comparison).set_index("point")
+    expected = recommend_points(comparison).set_index("point")
     for platform in ("ether16", "fattree"):
         of_platform = [row for row in rows if row["platform"] == platform]
         recommended = [row for row in of_platform if row["model"] == "recommended"]

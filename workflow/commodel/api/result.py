@@ -55,7 +55,7 @@ class Result:
         provenance."""
         from commodel.reports.workbooks import write_result  # slow to load
 
-        write_result(self.frame, [self.sentence, *self.notes], list(self.provenance), Path(file))
+        write_result(type(self).__name__, self.frame, [self.sentence, *self.notes], list(self.provenance), Path(file))
 
     def __str__(self) -> str:
         return self.text()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SHARED_OPTIONS = ("params", "settings", "platform", "out", "verbose")
 KERNEL_OPTIONS = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
 PATTERN_FIELDS = ("operation", "algorithm", "topology", "ranks", "sizes", "layout")
-STYLES = ("table", "json", "csv")
+STYLES = ("table", "json", "csv", "xlsx")
 PARAMS = click.option(
     "--params", type=PATH, multiple=True, help="Parameter set (YAML) or workbook of a report; repeated."
 )
@@ -93,9 +93,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
 @make_option_group(
     "Output",
     out_option("File to write.  [default: the screen]"),
-    click.option(
-        "--format", "style", type=click.Choice([*STYLES, "xlsx"]), help="Format.  [default: as --out ends, else table]"
-    ),
+    click.option("--format", "style", type=click.Choice(STYLES), help="Format.  [default: as --out ends, else table]"),
     verbose_option,
 )
 def predict(**options) -> None:
@@ -156,7 +154,10 @@ def _predict_patterns(
     if style == "table" and not out:
         click.echo(result.text(verbose))
         return
-    print_rows(result.rows, style, out)
+    if style == "xlsx" and out:
+        result.to_excel(out)
+    else:
+        print_rows(result.rows, style, out)
     for line in result.origins:
         click.echo(line, err=True)
 

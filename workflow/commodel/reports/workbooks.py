@@ -60,25 +60,36 @@ KERNEL_TIME_COLUMNS = ("seconds", "low", "high")
 TIME_COLUMNS = (*KERNEL_TIME_COLUMNS, "measured", "parameters_low", "parameters_high")
 
 
-def write_result(frame: pd.DataFrame, sentences: list[str], provenance: list[Mapping[str, str]], path: Path) -> None:
-    """Write the answer to one question: its rows, with times in seconds, the sentences on them, and the sources of the
-    values."""
-    times = [name for name in TIME_COLUMNS if name in frame]
-    columns = [
-        Column(name, f"{name.replace('seconds', 'time')} [µs]", "number")
-        if name in times
-        else Column(name, name, "count" if frame[name].dtype.kind == "i" else "text")
-        for name in frame
-    ]
-    scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in times})
+HEADS = {"seconds": "time", "family": "model"}
+
+
+def write_result(
+    name: str, frame: pd.DataFrame, sentences: list[str], provenance: list[Mapping[str, str]], path: Path
+) -> None:
+    """Write the answer to one question: its rows without empty columns, the sentences on them, and the sources of the
+    values. Times of the frame are in seconds."""
+    filled = [key for key in frame if (frame[key].notna() & frame[key].ne("")).any()]
+    shown = frame[filled]
+    times = [key for key in TIME_COLUMNS if key in shown]
+    scaled = shown.assign(**{key: MICRO * shown[key].astype(float) for key in times})
+    columns = [_make_result_column(key, "number" if key in times else _find_kind(shown[key])) for key in shown]
     sources = pd.DataFrame(provenance, columns=list(provenance[0]) if provenance else ["model"])
-    source_columns = [Column(name, name) for name in sources]
+    source_columns = [Column(key, key) for key in sources]
     sections = (
-        Section("Rows", sentences[0], (make_table("Rows", "Rows", scaled, columns),)),
+        Section(name, "", (make_table(name, name, scaled, columns),)),
         Section("Notes", "", (Answer("Notes", tuple(sentences)),)),
         Section("Provenance", "", (make_table("Provenance", "Sources of the values", sources, source_columns),)),
     )
-    write_xlsx(Report("commodel", sentences[0], "", sections), path)
+    write_xlsx(Report("commodel", sentences[0].rstrip("."), "", sections), path)
+
+
+def _make_result_column(key: str, kind: str) -> Column:
+    head = HEADS.get(key, key).replace("_", " ")
+    return Column(key, f"{head} [µs]" if kind == "number" else "bytes [B]" if key == "bytes" else head, kind)
+
+
+def _find_kind(column: pd.Series) -> str:
+    return "count" if column.dtype.kind == "i" else "text"
 
 
 def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str], simulated: bool, path: Path) -> None:
