@@ -8,17 +8,12 @@
   size of an operation changes the library default at all other sizes. That default is the alternative
   DEFAULT_WITH_RULES, and either all workloads of the operation have rules, or none.
 - Mean: the predictions, if there are any.
-- Covariance: errors of predictions are correlated over all alternatives of a workload, over one operation at similar
-  sizes, and over one algorithm at similar sizes, numbers of ranks and segments. Predictions may also exaggerate or
-  understate the differences between alternatives. Without these correlations, a search that measures the fast
-  alternatives would assume their errors for all others. An error that all alternatives of a workload share changes no
-  choice. The error of an algorithm at one size mostly holds at the next.
-- Noise: measurements of one alternative in several starts show the noise between starts. Measurements of one start show
-  the error that they share. The noise of samples shows neither.
-- Scales: those of the errors of predictions and measurements are fitted: the most likely of a few values near the
-  defaults.
-- Validation: each measurement is compared with its prediction from the other measurements (leave-one-out, in closed
-  form). If these errors are larger than expected, all variances of the operation grow accordingly.
+- Covariance: that of the residual model (`commodel.predictions.residual_model`), whose scales are fitted to the
+  measurements so far. Known errors of the predictions are added: that of a library default is only a guess, and
+  predictions may exaggerate or understate the differences between alternatives.
+- Noise: that of samples, and that between starts. Measurements of one alternative in several starts show the latter.
+- Validation: each measurement is compared with its prediction from the others (leave-one-out, in closed form). If these
+  errors are larger than expected, the expected regret grows accordingly.
 
 Worked example: two algorithms have equal predictions at three sizes. If the first takes twice its prediction at the
 middle size, the second is chosen at all three.
@@ -27,29 +22,31 @@ middle size, the second is chosen at all three.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
-from commodel.errors import UserError
-from commodel.patterns.algorithms import find_algorithm
-from commodel.patterns.arguments import Kind
-from commodel.predictions.residual_model import compute_matern
+from commodel.predictions.places import Places, measure_doublings
+from commodel.predictions.residual_model import (
+    MAX_FITTED_POINTS,
+    MIN_FREEDOM,
+    PRIOR_DEVIATIONS,
+    Likeness,
+    MeasuredResiduals,
+    Scales,
+    fit_scales,
+)
 from commodel.records import LIBRARY, PlacedWorkload
 from commodel.stats import MIN_NOISE
 
-DEFAULT_WITH_RULES = "library default with rules"
-UNPREDICTED_DEVIATION = 3.0  # standard deviation of a logarithm: of an operation without predictions
-OPERATION_DEVIATION, SIZE_DEVIATION, DEFAULT_DEVIATION = (
-    0.5,
-    0.3,
-    0.4,
-)  # of errors that an operation, an operation at a size, and a library default share
-SLOPE_DEVIATION = (
-    0.3  # of the factor by which predictions exaggerate differences of alternatives, of an operation at a size
-)
-DEFAULTS_CORRELATION = 0.5  # correlation of the library default with rules with that without rules
-BYTES_CORRELATION_DOUBLINGS, RANKS_CORRELATION_DOUBLINGS = 4.0, 3.0  # doublings over which errors are correlated
+# Named like an argument of the library default, since errors of both are alike.
+DEFAULT_WITH_RULES = f"{LIBRARY}:with rules"
+DEFAULT_ARMS = (LIBRARY, DEFAULT_WITH_RULES)  # no algorithm is named
+DEFAULT_DEVIATION = 0.4  # of the logarithm: of the guess that a library default is as fast as the best algorithm
+# Predictions may be of another machine: errors that alternatives share are large and change no choice, and those of an
+# algorithm are alike only at similar sizes, since protocols change between them.
+PRIOR_SCALES = Scales(everywhere=0.5, operation=0.5, algorithm=0.02, size=0.02, near=0.5, point=0.1, doublings=4.0)
+# Of the factor by which predictions exaggerate differences of alternatives of an operation.
+EXAGGERATION_SCALES = Scales(everywhere=0, operation=0.3, algorithm=0, size=0, near=0, point=0, doublings=4.0)
 
 
 @dataclass(frozen=True)
@@ -93,84 +90,45 @@ class Arms:
         middle = [_compute_mean(logs[self.workload == number]) for number in range(len(self.workloads))]
         return np.where(np.isnan(logs), np.array(middle)[self.workload], logs)
 
-    def prior(self, algorithm: float, alternative: float, arms: np.ndarray | None = None) -> np.ndarray:
-        """Return the prior covariances of the logarithms of the times of some arms, or of all."""
-        arms = np.arange(len(self.arms)) if arms is None else arms
-        shared, of_algorithm = (covariance[np.ix_(arms, arms)] for covariance in self._prior_parts)
-        return shared + algorithm**2 * of_algorithm + alternative**2 * (arms[:, None] == arms)
+    @cached_property
+    def places(self) -> Places:
+        """The places of the arms. Ranks count as nodes of their own."""
+        operations, algorithms = (
+            np.array([find(arm) for arm in self.arms], dtype=str)
+            for find in (lambda arm: arm.workload.operation, lambda arm: arm.algorithm)
+        )
+        size, ranks = np.array([(arm.workload.bytes, arm.workload.ranks) for arm in self.arms], dtype=float).T
+        unknown = np.full(len(self.arms), "")
+        doublings = measure_doublings(size, ranks, ranks)
+        return Places(operations, algorithms, self.workload.astype(str), unknown, doublings)
 
     @cached_property
-    def _prior_parts(self) -> tuple[np.ndarray, np.ndarray]:
-        """The covariances of the errors that arms of a workload or an operation share; and, up to a scale, of those of
-        an algorithm."""
-        same = {name: column[:, None] == column for name, column in self._labels.items()}
-        sizes = compute_matern((self._bytes[:, None] - self._bytes) / BYTES_CORRELATION_DOUBLINGS)
-        similar = sizes * compute_matern((self._ranks[:, None] - self._ranks) / RANKS_CORRELATION_DOUBLINGS)
-        predicted = self._predicted[:, None] & self._predicted
-        operation_variance = np.where(predicted, OPERATION_DEVIATION, UNPREDICTED_DEVIATION) ** 2 * np.where(
-            predicted, 1, sizes
-        )
-        exaggeration = SLOPE_DEVIATION**2 * np.outer(self._relative_predictions, self._relative_predictions)
-        shared = (
-            same["operation"] * (operation_variance + similar * (SIZE_DEVIATION**2 + exaggeration))
-            + SIZE_DEVIATION**2 * same["workload"]
-        )
-        library = (
-            (self.is_library_default | self._is_default_with_rules)[:, None]
-            & (self.is_library_default | self._is_default_with_rules)
-            & same["workload"]
-        )
-        of_default = np.where(np.eye(len(self.arms), dtype=bool), 1.0, DEFAULTS_CORRELATION) * library
-        segments = compute_matern((self._segment[:, None] - self._segment) / BYTES_CORRELATION_DOUBLINGS)
-        of_algorithm = similar * segments * (same["name"] + same["algorithm"]) / 2
-        return shared + DEFAULT_DEVIATION**2 * of_default, of_algorithm
+    def _guess_variances(self) -> np.ndarray:
+        """The variances of the logarithms of predictions that are guesses."""
+        return np.where([arm.algorithm in DEFAULT_ARMS for arm in self.arms], DEFAULT_DEVIATION**2, 0.0)
+
+    @cached_property
+    def _likeness(self) -> Likeness:
+        return Likeness.of(self.places, self.places)
+
+    @cached_property
+    def base_covariance(self) -> np.ndarray:
+        """The covariances of the errors that predictions have as guesses or as exaggerations."""
+        of_operation = self.places.operation[:, None] == self.places.operation
+        similar = self._likeness.covariance(EXAGGERATION_SCALES) * of_operation
+        contrasts = np.outer(self._relative_predictions, self._relative_predictions)
+        return contrasts * similar + np.diag(self._guess_variances)
+
+    def prior(self, scales: Scales) -> np.ndarray:
+        """Return the prior covariances of the logarithms of the times."""
+        of_points = np.diag(np.full(len(self.arms), scales.point**2))
+        return self._likeness.covariance(scales) + self.base_covariance + of_points
 
     @cached_property
     def _relative_predictions(self) -> np.ndarray:
         """The logarithm of each arm's prediction over the mean of its workload."""
         middle = np.bincount(self.workload, self.prior_mean) / np.bincount(self.workload)
         return self.prior_mean - middle[self.workload]
-
-    @cached_property
-    def _segment(self) -> np.ndarray:
-        """The logarithm to base 2 of the bytes that an algorithm sends at once."""
-        return np.log2([size for size, _ in self._segments])
-
-    @cached_property
-    def _segments(self) -> list[tuple[int, str]]:
-        return [_find_segment(arm) for arm in self.arms]
-
-    @cached_property
-    def _labels(self) -> dict[str, np.ndarray]:
-        """Labels by which errors of arms are correlated: operation, workload, name of the algorithm, and algorithm with
-        its argument. Segment sizes are excluded, since their effect is gradual."""
-        operations = [arm.workload.operation for arm in self.arms]
-        names = [f"{arm.workload.operation} {name}" for arm, (_, name) in zip(self.arms, self._segments, strict=True)]
-        columns = {"operation": operations, "name": [name.partition(":")[0] for name in names], "algorithm": names}
-        return {name: np.unique(column, return_inverse=True)[1] for name, column in columns.items()} | {
-            "workload": self.workload
-        }
-
-    @property
-    def operation(self) -> np.ndarray:
-        """The number of each arm's operation."""
-        return self._labels["operation"]
-
-    @cached_property
-    def _bytes(self) -> np.ndarray:
-        return np.log2([max(arm.workload.bytes, 1) for arm in self.arms])
-
-    @cached_property
-    def _ranks(self) -> np.ndarray:
-        return np.log2([arm.workload.ranks for arm in self.arms])
-
-    @cached_property
-    def _predicted(self) -> np.ndarray:
-        """Whether any alternative of the arm's workload has a prediction."""
-        predicted = np.array([arm.prediction > 0 for arm in self.arms])
-        return np.array([predicted[self.workload == number].any() for number in range(len(self.workloads))])[
-            self.workload
-        ]
 
     @cached_property
     def is_library_default(self) -> np.ndarray:
@@ -223,27 +181,9 @@ class Arms:
         return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
 
 
-def _find_segment(arm: Arm) -> tuple[int, str]:
-    """Return the segment size of an algorithm in bytes, and the algorithm's name without it."""
-    operation, full_size = arm.workload.operation, max(arm.workload.bytes, 1)
-    try:
-        entry, text = find_algorithm(operation, arm.algorithm)
-    except UserError:  # the library default, which is no algorithm of this project
-        return full_size, arm.algorithm
-    if entry.argument is None or not entry.argument.is_size:
-        return full_size, arm.algorithm
-    (size,) = entry.parse_argument(text)
-    is_unsegmented = size is None or (entry.argument.kind is Kind.FIRST_PART and not text)
-    return full_size if is_unsegmented else min(size, full_size), entry.short_name
-
-
 def _compute_mean(logs: np.ndarray) -> float:
     finite = logs[~np.isnan(logs)]
     return float(finite.mean()) if len(finite) else 0.0
-
-
-SCALE_PENALTY = 1.0  # factor of the squared logarithms by which scales differ from the defaults
-SEARCH_SWEEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,80 +193,24 @@ class Measured:
     arm: int
     seconds: float
     noise: float = MIN_NOISE  # of the logarithm, from its samples
-    start: int = -1  # number of the start; -1: unknown, then `noise` is the only error
 
 
-@dataclass(frozen=True, slots=True)
-class Scales:
-    """Standard deviations of logarithms."""
-
-    algorithm: float = 0.6  # of the error that all predictions of an algorithm share
-    alternative: float = 0.1  # of the error of a single prediction
-    restart: float = 0.1  # of a measurement repeated in another start, in addition to the noise of its samples
-    start: float = 0.05  # of the error that all measurements of a start share
-
-    def errors(self, measured: Sequence[Measured]) -> np.ndarray:
-        """Return the covariances of the errors of measurements."""
-        noise = np.array([row.noise for row in measured])
-        starts = np.array([row.start for row in measured])
-        timed = starts >= 0
-        same_start = (starts[:, None] == starts) & timed
-        return np.diag(noise**2 + self.restart**2 * timed) + self.start**2 * same_start
-
-    def noise(self, samples: float = MIN_NOISE) -> float:
-        """Return the noise of the logarithm of a measurement in a new start."""
-        return float(np.sqrt(samples**2 + self.restart**2 + self.start**2))
+# Noise between starts: standard deviation of a logarithm, before any measurement, and the weight of this value, in
+# repeated measurements.
+RESTART_DEVIATION, RESTART_WEIGHT = 0.1, 4.0
 
 
-DEFAULT_SCALES = Scales()
-PREDICTION_SCALES = {"algorithm": (0.15, 0.4, 1.0, 2.0), "alternative": (0.03, 0.1, 0.3)}
-START_SCALES = {"restart": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
-
-
-def compute_residuals(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of the measured arms, and the logarithms of their times over the expected ones."""
-    measured_arms = np.array([row.arm for row in measured])
-    return measured_arms, np.log([row.seconds for row in measured]) - arms.prior_mean[measured_arms]
-
-
-def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
-    """Return the most likely scales by coordinate search: first over those of predictions, then over those of
-    starts."""
-    measured_arms, residuals = compute_residuals(arms, measured)
-    scales, likelihoods = DEFAULT_SCALES, {}
-
-    def likelihood(scales: Scales) -> float:
-        if scales not in likelihoods:
-            covariance = arms.prior(scales.algorithm, scales.alternative, measured_arms) + scales.errors(measured)
-            likelihoods[scales] = _compute_likelihood(covariance, residuals) - _penalize_scales(scales)
-        return likelihoods[scales]
-
-    for _ in range(SEARCH_SWEEPS):
-        for grid in (
-            (PREDICTION_SCALES, START_SCALES) if any(row.start >= 0 for row in measured) else (PREDICTION_SCALES,)
-        ):
-            values = (dict(zip(grid, candidate, strict=True)) for candidate in product(*grid.values()))
-            scales = max((replace(scales, **candidate) for candidate in values), key=likelihood)
-    return scales
-
-
-def _compute_likelihood(covariance: np.ndarray, residuals: np.ndarray) -> float:
-    from scipy.linalg import cho_factor, cho_solve  # here, because it is slow to load
-
-    factor, lower = cho_factor(covariance)
-    return -0.5 * residuals @ cho_solve((factor, lower), residuals) - np.log(np.diag(factor)).sum()
-
-
-def _penalize_scales(scales: Scales) -> float:
-    """Return the penalty of scales that differ from the defaults."""
-    return SCALE_PENALTY * sum(
-        np.log(getattr(scales, name) / getattr(DEFAULT_SCALES, name)) ** 2
-        for name in (*PREDICTION_SCALES, *START_SCALES)
-    )
+def estimate_restart_noise(measured: Sequence[Measured]) -> float:
+    """Return the standard deviation of a logarithm between starts, from alternatives that were measured repeatedly."""
+    arms, logs = np.array([row.arm for row in measured], dtype=int), np.log([row.seconds for row in measured])
+    counts = np.bincount(arms)[arms] if len(arms) else arms
+    means = np.bincount(arms, logs)[arms] / counts if len(arms) else logs
+    freedom = len(arms) - len(np.unique(arms))
+    squares = float(((logs - means) ** 2).sum())
+    return float(np.sqrt((RESTART_WEIGHT * RESTART_DEVIATION**2 + squares) / (RESTART_WEIGHT + freedom)))
 
 
 MAX_SETTLED_NOISE = 0.1  # standard deviation of a logarithm; arms with more may be measured again
-PRIOR_WEIGHT = 8.0  # prior weight of the expected errors of a belief, in measurements
 QUADRATURE_NODES, QUADRATURE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
 QUADRATURE_WEIGHTS = QUADRATURE_WEIGHTS / QUADRATURE_WEIGHTS.sum()
 
@@ -340,7 +224,8 @@ class Belief:
     mean: np.ndarray
     covariance: np.ndarray
     measured: Sequence[Measured] = ()
-    scales: Scales = DEFAULT_SCALES
+    restart: float = RESTART_DEVIATION  # noise between starts
+    widening: np.ndarray | float = 1.0  # of standard deviations, by left-out measurements
 
     @property
     def measured_arms(self) -> set[int]:
@@ -348,18 +233,14 @@ class Belief:
 
     def medians(self) -> dict[int, tuple[float, float]]:
         """Return the seconds of each measured arm, and the noise of their logarithm."""
-        times: dict[int, tuple[float, float]] = {}
-        for row in self.measured:
-            new = row.seconds, self.scales.noise(row.noise)
-            times[row.arm] = pool_measurements(times[row.arm], new) if row.arm in times else new
-        return times
+        return collect_medians(self.measured, self.restart)
 
     @cached_property
     def noise(self) -> np.ndarray:
         """The noise of the logarithm of each arm's next measurement: at least that of the arm's earlier ones."""
-        noise = np.full(len(self.mean), self.scales.noise())
+        noise = np.full(len(self.mean), np.hypot(MIN_NOISE, self.restart))
         for row in self.measured:
-            noise[row.arm] = max(noise[row.arm], self.scales.noise(row.noise))
+            noise[row.arm] = max(noise[row.arm], np.hypot(row.noise, self.restart))
         return noise
 
     def choices(self) -> np.ndarray:
@@ -385,7 +266,7 @@ class Belief:
         together."""
         count = len(self.mean)
         values, vectors = np.linalg.eigh(self.covariance)
-        roots = vectors * np.sqrt(np.maximum(values, 0))
+        roots = vectors * np.sqrt(np.maximum(values, 0)) * np.reshape(self.widening, (-1, 1))
         logs = self.mean + np.random.default_rng(0).standard_normal((draws, count)) @ roots.T
         groups = self.arms.groups
         chosen = np.add.reduceat(logs[:, self.choices()].T, groups, axis=0)
@@ -397,7 +278,7 @@ class Belief:
         """Return the belief after an arm is measured at its expected time: means stay, and covariances shrink."""
         row = self.covariance[arm]
         covariance = self.covariance - np.outer(row, row) / (row[arm] + self.noise[arm] ** 2)
-        return Belief(self.arms, self.mean, covariance, self.measured, self.scales)
+        return replace(self, covariance=covariance)
 
     def next_points(
         self,
@@ -431,33 +312,60 @@ class Belief:
 
 def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     """Return the belief after these measurements."""
-    if not measured:
-        return Belief(arms, arms.prior_mean, arms.prior(DEFAULT_SCALES.algorithm, DEFAULT_SCALES.alternative))
-    measured_arms, residuals = compute_residuals(arms, measured)
-    scales = fit_scales(arms, measured)
-    prior = arms.prior(scales.algorithm, scales.alternative)
-    covariance_with_measured = prior[:, measured_arms]
-    inverse = np.linalg.inv(covariance_with_measured[measured_arms] + scales.errors(measured))
-    mean = arms.prior_mean + covariance_with_measured @ inverse @ residuals
-    covariance = prior - covariance_with_measured @ inverse @ covariance_with_measured.T
-    standardized_errors = (inverse @ residuals) / np.sqrt(np.diag(inverse))
-    inflation = np.sqrt(_compute_variance_factors(standardized_errors, arms.operation[measured_arms], arms.operation))
-    return Belief(arms, mean, covariance * np.outer(inflation, inflation), tuple(measured), scales)
+    restart = estimate_restart_noise(measured)
+    medians = collect_medians(measured, restart)
+    numbers = np.array(sorted(medians), dtype=int)
+    seconds, noise = np.array([medians[number] for number in numbers.tolist()]).reshape(-1, 2).T
+    logs = np.log(seconds) - arms.prior_mean[numbers]
+    residuals = MeasuredResiduals.of(arms.places.only(numbers), logs, noise**2)
+    scales = _fit_scales(arms, numbers, residuals)
+    prior = arms.prior(scales)
+    shared = prior[:, numbers]
+    inverse = np.linalg.inv(shared[numbers] + np.diag(residuals.variances))
+    mean = arms.prior_mean + shared @ (inverse @ logs)
+    covariance = prior - shared @ inverse @ shared.T
+    left_out_errors = (inverse @ logs) / np.sqrt(np.diag(inverse))
+    return Belief(
+        arms,
+        mean,
+        covariance,
+        tuple(measured),
+        restart,
+        _find_widening(left_out_errors, residuals.places.operation, arms.places.operation),
+    )
 
 
-def _compute_variance_factors(
-    standardized_errors: np.ndarray, operations: np.ndarray, operation_of_arm: np.ndarray
-) -> np.ndarray:
-    """Return the factors by which the variances of operations grow.
+def _fit_scales(arms: Arms, numbers: np.ndarray, residuals: MeasuredResiduals) -> Scales:
+    """Return the scales of the residuals at the arms of these numbers."""
+    if not len(numbers):
+        return PRIOR_SCALES
+    fitted = residuals.places.select_evenly(MAX_FITTED_POINTS)
+    base_covariance = arms.base_covariance[np.ix_(numbers[fitted], numbers[fitted])]
+    return fit_scales(residuals.only(fitted), PRIOR_SCALES, PRIOR_DEVIATIONS, base_covariance)
 
-    `standardized_errors` are those of measurements predicted from the others, in standard deviations. A factor is at
-    least 1. With few measurements it is near that of all operations."""
-    overall = max((PRIOR_WEIGHT + (standardized_errors**2).sum()) / (PRIOR_WEIGHT + len(standardized_errors)), 1.0)
-    count = operation_of_arm.max() + 1
-    squares = np.bincount(operations, standardized_errors**2, count)
-    return np.maximum(
-        (PRIOR_WEIGHT * overall + squares) / (PRIOR_WEIGHT + np.bincount(operations, minlength=count)), 1.0
-    )[operation_of_arm]
+
+def _find_widening(errors: np.ndarray, operations: np.ndarray, operation_of_arm: np.ndarray) -> np.ndarray:
+    """Return the factor of the standard deviation of each arm, from the errors of measurements predicted from the
+    others, in standard deviations: that of all operations, or that of its own if larger. Fitted scales leave fewer
+    degrees of freedom."""
+    freedom = max(len(errors) - len(PRIOR_DEVIATIONS), MIN_FREEDOM)
+    for_fitted_scales = max(len(errors) / freedom, 1.0)
+    variances = np.full(len(operation_of_arm), max((errors**2).sum() / freedom, 1.0))
+    for operation in np.unique(operations).tolist():
+        of_operation = errors[operations == operation]
+        own = (of_operation**2).sum() / max(len(of_operation) - 1, MIN_FREEDOM)
+        rows = operation_of_arm == operation
+        variances[rows] = np.maximum(variances[rows], own * for_fitted_scales)
+    return np.sqrt(variances)
+
+
+def collect_medians(measured: Sequence[Measured], restart: float) -> dict[int, tuple[float, float]]:
+    """Return the seconds of each measured arm, and the noise of their logarithm."""
+    times: dict[int, tuple[float, float]] = {}
+    for row in measured:
+        new = row.seconds, float(np.hypot(row.noise, restart))
+        times[row.arm] = pool_measurements(times[row.arm], new) if row.arm in times else new
+    return times
 
 
 def pool_measurements(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:

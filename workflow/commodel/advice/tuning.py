@@ -16,6 +16,7 @@ from commodel.advice import Workload, advise
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence
 from commodel.advice.sequential_sampling import (
+    DEFAULT_ARMS,
     DEFAULT_WITH_RULES,
     SECONDS_PER_POINT,
     Arm,
@@ -36,7 +37,6 @@ SETTLED_REGRET = 0.05  # expected regret at which measuring ends
 MIN_DISTINCT_RATIO = 1.1  # of the times of two algorithms: above, they differ
 MIN_PREDICTED_RATIO = 1.5  # of the predictions of two algorithms: above, their times should differ
 CanName = Callable[[str, str, int], bool]  # whether a rule can name: operation, algorithm, ranks
-DEFAULT_ARMS = (LIBRARY, DEFAULT_WITH_RULES)  # no algorithm is named
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _measure(timer: CollectiveTimer, number: int, arms: Arms, points: Sequence[i
     timed = timer.time(f"round-{number}", [arm.workload for arm in chosen], rules)
     workloads = {point: arms.arms[point].workload for point in points}
     rows = [
-        Measured(point, timed.seconds[workload], timed.noise[workload], number)
+        Measured(point, timed.seconds[workload], timed.noise[workload])
         for point, workload in workloads.items()
         if workload in timed.seconds
     ]

@@ -106,7 +106,7 @@ class Likeness:
     def correlate(self, scales: Scales) -> tuple[Array, Array]:
         """Return the correlations of points by their size, and by their size and place."""
         squared = self.size / scales.doublings**2
-        return compute_matern(np.sqrt(squared)), compute_matern(np.sqrt(squared + self.place))
+        return _correlate(squared), _correlate(squared + self.place)
 
     def covariance(self, scales: Scales, correlations: tuple[Array, Array] | None = None) -> Array:
         """Return the prior covariance of the residuals, without the part of each point alone."""
@@ -129,10 +129,10 @@ class Likeness:
         )
 
 
-def compute_matern(distances: Array) -> Array:
+def _correlate(squared_distances: Array) -> Array:
     """Return Matérn's correlation of order 3/2: a smoother one would underestimate the variance between two
     measurements."""
-    scaled = np.sqrt(3) * np.abs(distances)
+    scaled = np.sqrt(3) * np.sqrt(squared_distances)
     return (1 + scaled) * np.exp(-scaled)
 
 
@@ -214,17 +214,23 @@ class MeasuredResiduals:
 
 @dataclass(frozen=True)
 class _ScalesSearch:
-    """A search for scales; equal ones have the same residuals, prior and deviations."""
+    """A search for scales; equal ones have the same residuals, errors of the base, prior and deviations."""
 
-    digest: bytes  # of the residuals
+    digest: bytes  # of the residuals and the errors of the base
     prior: Scales
     deviations: tuple[float, ...]  # of the logarithms of the prior
     residuals: MeasuredResiduals = field(compare=False)
+    base_covariance: Array = field(compare=False)
 
 
-def fit_scales(residuals: MeasuredResiduals, prior: Scales, deviations: Array) -> Scales:
-    """Return the scales with the largest posterior density. `deviations` are those of the logarithms of the prior."""
-    return _find_scales(_ScalesSearch(residuals.digest(), prior, tuple(deviations.tolist()), residuals))
+def fit_scales(
+    residuals: MeasuredResiduals, prior: Scales, deviations: Array, base_covariance: Array | float = 0.0
+) -> Scales:
+    """Return the scales with the largest posterior density. `deviations` are those of the logarithms of the prior,
+    `base_covariance` is that of known errors of the base."""
+    base = np.asarray(base_covariance, dtype=float)
+    digest = hashlib.sha256(residuals.digest() + base.tobytes()).digest()
+    return _find_scales(_ScalesSearch(digest, prior, tuple(deviations.tolist()), residuals, base))
 
 
 @lru_cache(maxsize=512)
@@ -240,7 +246,8 @@ def _find_scales(search: _ScalesSearch) -> Scales:
         """Return the negative logarithm of the density, and its gradient."""
         scales = Scales.of_logs(logs)
         correlations = likeness.correlate(scales)
-        covariance = _add_points(likeness.covariance(scales, correlations), scales, residuals.variances)
+        covariance = likeness.covariance(scales, correlations) + search.base_covariance
+        covariance = _add_points(covariance, scales, residuals.variances)
         factor = dpotrf(covariance, lower=1)[0]
         half_inverse = np.tril(dpotri(factor, lower=1)[0])
         inverse = half_inverse + np.tril(half_inverse, -1).T
