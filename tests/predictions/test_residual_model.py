@@ -61,7 +61,7 @@ def test_points_and_rows_of_a_comparison_have_the_same_places():
 def test_the_slopes_of_the_covariance_are_its_differences():
     likeness = Likeness.of(make_places(), make_places(nodes=(1, 16)))
     scales = Scales(0.1, 0.2, 0.3, 0.15, 0.25, 0.05, 5.0)
-    slopes = list(likeness.gradient(scales))
+    slopes = list(likeness.gradient(scales, likeness.correlate(scales)))
     slopes.insert(5, np.zeros_like(slopes[0]))  # the part of the point is not included
     for number, slope in enumerate(slopes):
         step = np.eye(len(slopes))[number] * 1e-5
