@@ -31,6 +31,13 @@ CALLS: dict[str, tuple[dict, ...]] = {
         {**BCAST, "parameters": f"{SETS}/loggp.yaml", "platform": PLATFORM, "waves": 3},
         {"operation": "reduce", "topology": "flat:4", "bytes": 8, "parameters": SETS, "pipelined": True},
         {**BCAST, "parameters": "loggp.yaml", "values": {"L": "3us"}, "statistic": "rank mean"},
+        {**BCAST, "experiment": "sample", "platform": PLATFORM},
+    ),
+    "diff": ({"old": "RUN", "new": "results/november"},),
+    "import_": (
+        {"format": "osu", "files": "osu_bcast.txt", "ranks": 16, "algorithm": "binomial", "layout": "block:2"},
+        {"format": "csv", "files": ["other.csv"], "operation": "bcast", "columns": ["seconds=time:us"]}
+        | {"algorithm": "binomial", "statistic": "rank mean", "metadata": ""},
     ),
     "fit": (
         {"table": "collectives.csv", "model": "hockney", "setting": "friday", "statistic": "rank mean"},
@@ -63,6 +70,10 @@ METHODS: dict[tuple[str, str], tuple] = {
     ("Fit", "save"): ("saved.yaml",),
     ("Fit", "plot"): (),
     ("ParameterSet", "with_settings"): (),
+    **{(name, "text"): () for name in ("Predictions", "Imported", "Difference")},
+    **{(name, f"to_{style}"): () for name in ("Predictions", "Imported", "Difference") for style in ("csv", "json")},
+    **{(name, "to_excel"): ("answer.xlsx",) for name in ("Predictions", "Imported", "Difference")},
+    ("Difference", "list_exceeding"): (0.1,),
     ("UserError", "lines"): (),
     ("UserError", "show"): (),
 }

@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 
 import commodel
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import make_given_set
 from tests.cli.running import output, run
 
 LOGGP = {"L": "2us", "o_s": "1us", "o_r": "1us", "g": "1us", "G": "1ns/B"}
@@ -64,3 +66,36 @@ def test_without_a_source_the_evidence_is_that_of_the_runs(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     with pytest.raises(commodel.UserError, match="found neither a model nor parameters"):
         commodel.predict("bcast", 8, 8)
+
+
+OSU = """# OSU MPI Broadcast Latency Test v7.4
+# Size       Avg Latency(us)
+8                      12.10
+1024                   15.20
+65536                  90.40
+"""
+
+
+def test_imported_times_are_those_of_the_verb_and_can_be_fitted(tmp_path):
+    (tmp_path / "osu_bcast.txt").write_text(OSU)
+    imported = commodel.import_("osu", tmp_path / "osu_bcast.txt", ranks=16, algorithm="binomial")
+    said = run(f"import osu {tmp_path}/osu_bcast.txt --ranks 16 --algorithm binomial -o {tmp_path}/verb.csv").stdout
+    assert said == f"{tmp_path}/verb.csv: {imported.sentence}\n"
+    imported.to_csv(tmp_path / "function.csv")
+    assert (tmp_path / "function.csv").read_text() == (tmp_path / "verb.csv").read_text()
+    assert imported.frame["seconds"].tolist() == pytest.approx([12.1e-6, 15.2e-6, 90.4e-6])
+    fitted = commodel.fit(imported.frame, "hockney")
+    assert fitted.parameters["value"].gt(0).all()
+    with pytest.raises(commodel.UserError, match="did you mean 'osu'"):
+        commodel.import_("osus", tmp_path / "osu_bcast.txt")
+
+
+def test_a_difference_is_that_of_the_verb(tmp_path):
+    for name, latency in (("old", "2us"), ("new", "3us")):
+        settings = [f"{key}={value}" for key, value in (LOGGP | {"L": latency}).items()]
+        write_parameters(tmp_path / f"{name}.yaml", make_given_set("loggp", settings))
+    difference = commodel.diff(tmp_path / "old.yaml", tmp_path / "new.yaml")
+    assert str(difference) == run(f"diff {tmp_path}/old.yaml {tmp_path}/new.yaml --verbose").stdout.rstrip("\n")
+    assert difference.to_json() == output(f"diff {tmp_path}/old.yaml {tmp_path}/new.yaml --format json").rstrip("\n")
+    (change,) = difference.list_exceeding(0.1)
+    assert (change.name, change.ratio) == ("loggp L", pytest.approx(1.5))

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.advice import Advice
     from commodel.api.campaigns import Run, load, report, run
+    from commodel.api.differences import Difference, diff
     from commodel.api.fits import Fit, fit
+    from commodel.api.imports import Imported, import_
     from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
     from commodel.api.recommendations import advise, decide
@@ -33,6 +35,10 @@ _MODULES = {
     "predict": "api.predictions",
     "Fit": "api.fits",
     "fit": "api.fits",
+    "Difference": "api.differences",
+    "diff": "api.differences",
+    "Imported": "api.imports",
+    "import_": "api.imports",
     "Advice": "advice",
     "advise": "api.recommendations",
     "decide": "api.recommendations",
@@ -41,7 +47,9 @@ _MODULES = {
 }
 __all__ = [
     "Advice",
+    "Difference",
     "Fit",
+    "Imported",
     "ParameterSet",
     "Predictions",
     "Run",
@@ -49,7 +57,9 @@ __all__ = [
     "__version__",
     "advise",
     "decide",
+    "diff",
     "fit",
+    "import_",
     "load",
     "predict",
     "report",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +10,12 @@ import click
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, check_workbook, out_option, style_option, verbose_option
 from commodel.cli._output import print_answer, print_rows, show_waiting
-from commodel.errors import UserError, make_printable
+from commodel.errors import UserError
 from commodel.files.text_tables import format_table
-from commodel.units import format_seconds, parse_fraction
+from commodel.units import parse_fraction
 
 if TYPE_CHECKING:
-    from commodel.compare.snapshots import Snapshot
+    pass
 
 
 COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv) or parameter sets (.yaml)"
@@ -40,73 +39,21 @@ COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv)
     verbose_option,
 )
 def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, verbose: bool) -> None:
-    from commodel.compare.snapshots import (
-        CHANGED,
-        SAME,
-        compare_provenance,
-        describe_changes,
-        find_renamed_platform,
-        list_changes,
-    )
+    from commodel.api.differences import diff as compare_results
 
     share = parse_fraction(limit) if limit is not None else None
     check_workbook(out)
     with show_waiting("comparing"):
-        before, after = _read_snapshot(old), _read_snapshot(new)
-        compared = list_changes(before, after)
-    if style != "table":
-        print_rows([asdict(change) for change in compared], style)
+        difference = compare_results(old, new)
+    if style == "table":
+        click.echo(difference.text(verbose))
     else:
-        shown = [_make_change_row(change) for change in compared if change.verdict in CHANGED]
-        shared = sum(change.verdict in (SAME, *CHANGED) for change in compared)
-        changed = f"{len(shown) or 'None'} of {shared} points and parameters"
-        answer = f"{changed} changed by more than 1 % and beyond the 95 % interval."
-        for new_name, old_name in find_renamed_platform(before, after).items():
-            answer += f" Platforms: old {old_name}, new {new_name}."
-        provenance = []
-        for row in compare_provenance(before, after):
-            texts = [str(text) if verbose else make_printable(text, MAX_TEXT) for text in row]
-            provenance.append(dict(zip(("platform", "provenance", "old", "new"), texts, strict=True)))
-        body = "\n\n".join(part for part in (format_table(shown), format_table(provenance)) if part)
-        print_answer(answer, body, [f"{line}." for line in describe_changes(before, after, compared)], verbose)
+        print_rows(difference.rows, style)
     if out is not None:
-        from commodel.reports.workbooks import write_difference
-
-        write_difference(before, after, compared, out)
-    if share is not None and (exceeding := [change for change in compared if change.exceeds(share)]):
+        difference.to_excel(out)
+    if share is not None and (exceeding := difference.list_exceeding(share)):
         click.echo(f"commodel: {len(exceeding)} changed by more than {limit} beyond their intervals", err=True)
         raise SystemExit(1)
-
-
-MAX_TEXT = 60  # characters of a provenance entry, without --verbose
-
-
-def _make_change_row(change) -> dict[str, Any]:
-    return {
-        "platform": change.platform,
-        "what": change.label,
-        "old": _format_value(change.old, change.unit),
-        "new": _format_value(change.new, change.unit),
-        "new / old": change.ratio,
-        "interval": f"[{change.low:.3f}, {change.high:.3f}]" if change.ratio > 0 else "-",
-        "verdict": change.verdict,
-    }
-
-
-def _format_value(value: float, unit: str) -> str:
-    if unit == "s":
-        return format_seconds(value)
-    return f"{value / 1024:.4g} KiB" if unit == "B" and value >= 1024 else f"{value:.4g} {unit}"
-
-
-def _read_snapshot(path: Path) -> Snapshot:
-    if path.suffix == ".xlsx":
-        from commodel.reports.workbooks import read_snapshot  # slow to load
-
-        return read_snapshot(path)
-    from commodel.compare.snapshots import read_results_snapshot
-
-    return read_results_snapshot(path)
 
 
 MIN_SHOWN_CHANGE = 0.01  # changes by less are not in the table
@@ -127,10 +74,11 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         missing = f"one result, {results[0]}" if results else "no results"
         raise UserError(f"found {missing}; wanted two or more to compare, the oldest first")
     check_workbook(out)
+    from commodel.api.differences import read_snapshot
     from commodel.compare.snapshots import compare_with_first
 
     with show_waiting("comparing"):
-        snapshots = [_read_snapshot(path) for path in results]
+        snapshots = [read_snapshot(path) for path in results]
         lines = compare_with_first(snapshots)
     if style == "table":
         changed = sorted((line for line in lines if line.change > MIN_SHOWN_CHANGE), key=lambda line: -line.change)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,6 @@ import click
 from commodel.cli._help import Verb, VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, adapt_parameters, out_option
 from commodel.cli._output import show_waiting
-from commodel.files.text_tables import format_csv
-from commodel.records import Statistic
 from commodel.registry import lookup
 from commodel.units import format_count, format_seconds, parse_count
 
@@ -109,21 +106,16 @@ def _make_time_command(entry: Format) -> click.Command:
     @make_option_group("Times to read", *pattern_options)
     @make_option_group("Output", TABLE_OPTION)
     def command(files, out: Path, ranks: tuple[str, ...] = (), **properties) -> None:
-        from commodel.files.atomic import write_text
-        from commodel.interchange import StatedProperties, describe_left_out, read_all_times
+        from commodel.api.imports import import_times
+        from commodel.interchange import StatedProperties
 
         counts = [parse_count(text, 2) for text in ranks]
         with show_waiting("reading"):
-            imported = read_all_times(entry, files, StatedProperties(**properties), counts)
-        write_text(out, format_csv([asdict(time) for time in imported.times]) + "\n")
-        operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
-        kinds = dict.fromkeys(time.statistic for time in imported.times)
-        statistics = ", ".join("statistic unknown" if kind is Statistic.UNKNOWN else kind for kind in kinds)
-        click.echo(f"{out}: {format_count(len(imported.times), 'time')} of {operations} ({statistics})")
-        for remark in imported.remarks:
-            click.echo(f"commodel: {remark}", err=True)
-        if imported.left_out:
-            click.echo(f"commodel: left out: {describe_left_out(imported)}", err=True)
+            imported = import_times(entry, files, StatedProperties(**properties), counts)
+        imported.to_csv(out)
+        click.echo(f"{out}: {imported.sentence}")
+        for note in imported.notes:
+            click.echo(f"commodel: {note}", err=True)
 
     return command
 

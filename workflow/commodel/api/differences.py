@@ -1,0 +1,111 @@
+"""Two results compared, from Python: `diff` returns the changes of their times and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from commodel.api.result import Result
+from commodel.compare.snapshots import (
+    CHANGED,
+    SAME,
+    Change,
+    Snapshot,
+    compare_provenance,
+    describe_changes,
+    find_renamed_platform,
+    list_changes,
+    read_results_snapshot,
+)
+from commodel.errors import make_printable
+from commodel.files.text_tables import format_answer, format_table
+from commodel.units import format_seconds
+
+if TYPE_CHECKING:
+    from commodel.api.campaigns import Run
+
+MAX_TEXT = 60  # characters of a provenance entry, if not all is shown
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference(Result):
+    """The changes of measured times and parameters from an old result to a new one: a row for each."""
+
+    before: Snapshot
+    after: Snapshot
+    changes: Sequence[Change]
+
+    @classmethod
+    def of(cls, before: Snapshot, after: Snapshot) -> Difference:
+        changes = list_changes(before, after)
+        count = sum(change.verdict in CHANGED for change in changes)
+        shared = sum(change.verdict in (SAME, *CHANGED) for change in changes)
+        changed = f"{count or 'None'} of {shared} points and parameters"
+        sentence = f"{changed} changed by more than 1 % and beyond the 95 % interval."
+        for new_name, old_name in find_renamed_platform(before, after).items():
+            sentence += f" Platforms: old {old_name}, new {new_name}."
+        names = ("platform", "provenance", "old", "new")
+        provenance = [dict(zip(names, map(str, row), strict=True)) for row in compare_provenance(before, after)]
+        notes = [f"{line}." for line in describe_changes(before, after, changes)]
+        return cls([asdict(change) for change in changes], sentence, notes, provenance, before, after, changes)
+
+    def text(self, verbose: bool = True) -> str:
+        shown = [_make_change_row(change) for change in self.changes if change.verdict in CHANGED]
+        provenance: Sequence[Mapping[str, Any]] = self.provenance
+        if not verbose:
+            provenance = [
+                {name: make_printable(text, MAX_TEXT) for name, text in row.items()} for row in self.provenance
+            ]
+        body = "\n\n".join(part for part in (format_table(shown), format_table(provenance)) if part)
+        return format_answer(self.sentence, body, self.notes, verbose)
+
+    def to_excel(self, file: str | Path) -> None:
+        """Write a workbook with every point and parameter, and the provenance."""
+        from commodel.reports.workbooks import write_difference  # slow to load
+
+        write_difference(self.before, self.after, list(self.changes), Path(file))
+
+    def list_exceeding(self, share: float) -> list[Change]:
+        """Return the changes by more than a share, either way, that the intervals do not explain."""
+        return [change for change in self.changes if change.exceeds(share)]
+
+
+def diff(old: str | Path | Run, new: str | Path | Run) -> Difference:
+    """Compare two results: runs, folders of results, reports (.xlsx), comparisons (.csv) or parameter sets (.yaml).
+
+    >>> diff("results/october", "results/november").frame  # doctest: +SKIP
+    """
+    return Difference.of(read_snapshot(_find_path(old)), read_snapshot(_find_path(new)))
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """Return the measured times and parameters of one result."""
+    if path.suffix == ".xlsx":
+        from commodel.reports.workbooks import read_snapshot as read_workbook  # slow to load
+
+        return read_workbook(path)
+    return read_results_snapshot(path)
+
+
+def _find_path(result: str | Path | Run) -> Path:
+    return Path(result) if isinstance(result, str | Path) else result.folder
+
+
+def _make_change_row(change: Change) -> dict[str, Any]:
+    return {
+        "platform": change.platform,
+        "what": change.label,
+        "old": _format_value(change.old, change.unit),
+        "new": _format_value(change.new, change.unit),
+        "new / old": change.ratio,
+        "interval": f"[{change.low:.3f}, {change.high:.3f}]" if change.ratio > 0 else "-",
+        "verdict": change.verdict,
+    }
+
+
+def _format_value(value: float, unit: str) -> str:
+    if unit == "s":
+        return format_seconds(value)
+    return f"{value / 1024:.4g} KiB" if unit == "B" and value >= 1024 else f"{value:.4g} {unit}"
