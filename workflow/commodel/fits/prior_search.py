@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 
 import numpy as np
@@ -332,6 +332,7 @@ def count_messages(points: Sequence[Point]) -> Array:
     return counts
 
 
+@lru_cache(maxsize=1 << 14)  # the same points are fitted by many models
 def _count_messages(point: Point) -> int:
     return sum(count * pattern.messages for _, pattern, count in stack_parts([point]))
 

@@ -304,6 +304,14 @@ class Pairs:
             )
         ]
 
+    @classmethod
+    def of_types(cls, schedule: Schedule, types: Mapping[str, int] | None) -> "Pairs":
+        """Return the pairs of node types of a schedule, which are found once for all values."""
+        key = "pairs", *(types or {}).items()
+        if key not in schedule.cache:
+            schedule.cache[key] = cls(schedule, types)
+        return schedule.cache[key]
+
     def of_pair(self, values: Values, name: str) -> Array:
         """Return the value of each row's pair: (draws, rows)."""
         return _arrange_by_row(values, name, self.pairs, self.pair)
@@ -336,7 +344,9 @@ def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
 
 def select_by_channel(schedule: Schedule, values: Values, name: str) -> Array:
     """Return the value of each row's channel: `L.within` a node or `L.between` nodes."""
-    channels, channel_of = np.unique(schedule.channel, return_inverse=True)
+    if "channels" not in schedule.cache:
+        schedule.cache["channels"] = np.unique(schedule.channel, return_inverse=True)
+    channels, channel_of = schedule.cache["channels"]
     names = ["within" if channel == MEMORY else "between" for channel in channels]
     return _arrange_by_row(values, name, names, channel_of)
 

@@ -66,7 +66,7 @@ def fit_pair_network(pair: Pair, trips: RoundTrips, overhead: Overheads) -> tupl
 
 
 def find_costs(schedule: Schedule, values: Values) -> Costs:
-    pairs = Pairs(schedule, values.settings.get("types"))
+    pairs = Pairs.of_types(schedule, values.settings.get("types"))
     overhead = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
     return compute_costs(schedule, **overhead, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
 

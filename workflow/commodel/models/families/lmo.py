@@ -65,7 +65,7 @@ def fit(observed: Observed) -> Fitted:
 
 
 def find_costs(schedule: Schedule, values: Values) -> Costs:
-    pairs, m = Pairs(schedule, values.settings.get("types")), schedule.bytes
+    pairs, m = Pairs.of_types(schedule, values.settings.get("types")), schedule.bytes
     return Costs(
         send=pairs.of_sender(values, "C") + pairs.of_sender(values, "t") * m,
         receive=pairs.of_receiver(values, "C") + pairs.of_receiver(values, "t") * m,
