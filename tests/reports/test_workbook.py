@@ -311,7 +311,7 @@ def test_charts_are_native_logarithmic_and_refer_to_cells(workbook, report):
     for text in over:
         assert text.count("<c:scatterChart>") == 1
         assert text.count('<c:logBase val="10"') == 2
-        assert text.count("<c:ser>") == 6  # the diagonal and the five best families
+        assert text.count("<c:ser>") == 7  # the diagonal, the recommended prediction, and the five best models
         ends = re.findall(r'<c:(?:max|min) val="([^"]+)"', text)
         assert ends[:2] == ends[2:], "the diagonal needs equal axes"
         assert "'Chart data'!" in text

@@ -16,6 +16,7 @@ from commodel.compare.comparison import is_library_default
 from commodel.compare.model_ranking import drop_equal_models, find_best_model
 from commodel.models.evaluation.values import TABLE, format_form
 from commodel.parameters import Curve, ParameterSet
+from commodel.records import RECOMMENDED
 from commodel.reports.elements import (
     MICRO,
     Axis,
@@ -52,9 +53,11 @@ MIN_RELATIVE_RANGE = 1e-6  # a curve that varies by less is constant except for 
 MAX_BAND_ERROR = 0.1  # μ − 1 at the edges of the strip along the identity line
 
 
-def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
-    """Return, by platform, a chart with a series for each of the best models, and the identity line."""
+def chart_predictions(frame: pd.DataFrame, recommended: pd.DataFrame | None = None) -> dict[str, Chart]:
+    """Return, by platform, a chart with a series for the recommended prediction and for each of the best models, and
+    the identity line."""
     charts = {}
+    recommended = frame.iloc[:0] if recommended is None else recommended
     best = {platform: drop_equal_models(part, MAX_MODELS) for platform, part in frame.groupby("platform")}
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
@@ -62,10 +65,13 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
         count = len(best_models)
         note = f"Shown: the best {count} of {model_count} models by mean error; of models with equal predictions, one."
         note = note if count < model_count else ""
+        own = recommended[recommended["platform"] == platform]
+        shown = [RECOMMENDED, *best_models] if len(own) else best_models
+        part = pd.concat([own, part]) if len(own) else part
         part = part[part["measured"] > 0]
-        accuracy = describe_accuracy(part, best_models[0]) if best_models else ""
+        accuracy = describe_accuracy(part, shown[0]) if shown else ""
         part = part[part["predicted"] > 0]  # zero has no place on a log axis
-        part = part[part["family"].isin(best_models)]
+        part = part[part["family"].isin(shown)]
         if part.empty:
             continue
         step = -(-len(part) // MAX_DOTS)
@@ -84,10 +90,10 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
                 to_microseconds(predicted["measured"]),
                 to_microseconds(predicted["predicted"]),
                 "dots",
-                index,
+                len(drawn) if family == RECOMMENDED else drawn.index(family),
                 tuple(predicted["label"]),
             )
-            for index, family in enumerate(drawn)
+            for family in [RECOMMENDED, *drawn]
             if len(predicted := part[part["family"] == family])
         ]
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", GREY)
@@ -106,7 +112,8 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
 def describe_accuracy(part: pd.DataFrame, model: str) -> str:
     """Return the share of a model's predictions with an error μ − 1 of at most MAX_BAND_ERROR."""
     share = format_percent((part.loc[part["family"] == model, "mu"] <= 1 + MAX_BAND_ERROR).mean())
-    return f"{share} of {model}'s predictions are within {100 * MAX_BAND_ERROR:.0f} %"
+    owner = "the recommended predictions" if model == RECOMMENDED else f"{model}'s predictions"
+    return f"{share} of {owner} are within {100 * MAX_BAND_ERROR:.0f} %"
 
 
 def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:

@@ -84,7 +84,7 @@ def evaluate_campaign(comparison: pd.DataFrame, **properties) -> EvaluatedCampai
         recommended.assign(simulated=recommended["platform"].isin(simulated)),
         baselines.assign(simulated=baselines["platform"].isin(simulated)),
         choose_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),
-        chart_predictions(held_out),
+        chart_predictions(held_out, rows[list(held_out)]),
         chart_times(frame),
         **properties,
     )
