@@ -12,9 +12,9 @@ from pathlib import Path
 
 from commodel import sources
 from commodel.errors import UserError
-from commodel.files.atomic import MAX_FILE_BYTES, read_json, write_json
+from commodel.files.atomic import read_json, write_json
 from commodel.files.safe_paths import AnyPath, SafePath
-from commodel.files.safe_reading import read_bytes
+from commodel.files.safe_reading import open_file
 
 RECORD = ".inputs.json"
 WAITING_SUFFIX = ".new"
@@ -33,10 +33,11 @@ def list_prediction_code(family: str) -> list[str]:
 
 
 def digest_files(paths: Iterable[AnyPath]) -> str:
-    """Return a digest of the content of some files."""
+    """Return a digest of the content of some files, which may be large."""
     hashed = hashlib.sha256()
     for path in paths:
-        hashed.update(hashlib.sha256(read_bytes(path, MAX_FILE_BYTES, "a smaller file")).digest())
+        with open_file(path) as stream:
+            hashed.update(hashlib.file_digest(stream, "sha256").digest())
     return hashed.hexdigest()
 
 
