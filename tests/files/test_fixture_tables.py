@@ -7,7 +7,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.files.tables import COMPARISON, DISTRIBUTIONS, SUMMARY
 from tests.advice import test_advice
-from tests.compare import pairs, test_combined_prediction, test_recalibration, test_recommended
+from tests.compare import pairs, test_recalibration, test_recommended
 from tests.reports import study
 from tests.tables import check_table
 
@@ -17,7 +17,6 @@ TABLES = {
     "distributions of the study": (study.make_distributions, DISTRIBUTIONS),
     "pairs of nodes": (lambda: pairs.summary(test_recalibration.FLAT, 8), SUMMARY),
     "two batches": (test_recalibration.comparison, COMPARISON),
-    "rows of a model": (lambda: test_combined_prediction.rows("one", [1.1] * 6), COMPARISON),
     "rows of models": (lambda: test_recommended.rows({"one": lambda *at: 0.1 * at[3]}), COMPARISON),
     "two placements": (lambda: test_advice.measured({"hockney": 1.1}, {"hockney": 1.2}), COMPARISON),
 }
