@@ -133,7 +133,8 @@ def test_decide_has_a_row_for_each_workload(loggp):
         (lambda: commodel.load(TABLE), "found a file, wanted a folder of results"),
     ],
 )
-def test_a_mistake_is_one_user_error(call, message):
+def test_a_mistake_is_one_user_error(call, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(commodel.UserError, match=message):
         call()
 

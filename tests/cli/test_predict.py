@@ -381,8 +381,8 @@ def test_ends_of_an_interval_stay_columns_if_only_one_of_them_is_equal_in_all_ro
 @pytest.mark.parametrize(
     ("output", "wanted"),
     [
-        ("-o F.xlsx", "--format: found xlsx, wanted table or json or csv"),
-        ("--format xlsx -o F.xlsx", "--format: found xlsx, wanted table or json or csv"),
+        ("--format xlsx", "a workbook needs a file: give -o NAME.xlsx"),
+        ("--format xlsx -o F.csv", "--out: found F.csv for the format xlsx"),
         ("--format csv -o F.xlsx", "--out: found F.xlsx for the format csv"),
         ("--kernel summa --blocks 8 --format xlsx -o F.csv", "--out: found F.csv for the format xlsx"),
     ],

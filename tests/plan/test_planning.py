@@ -384,10 +384,10 @@ def mixture_sizes(plan):
 def test_probes_keep_to_their_share_of_the_time(planned, probes):
     """With few points on 64 simulated nodes, slow probes have every second size, also if the experiment names them."""
     matrix = "  - axes: {operation: alltoall, algorithm: linear, ranks: 64, bytes: %s}"
-    more = f"probes: {probes}\nprobe_bytes: {{from: 1, to: 1MiB, factor: 4}}\nmeasure: {{min_samples: 50}}"
-    few, many = (planned(matrix % sizes, more, SIMULATED) for sizes in ("8", "{from: 1024, to: 16KiB, factor: 2}"))
-    assert mixture_sizes(few) == [256, 4096, 65536, 1 << 20]
-    assert mixture_sizes(many) == [4**power for power in range(3, 11)]
+    more = f"probes: {probes}\nprobe_bytes: {{from: 1, to: 4MiB, factor: 4}}"
+    few, many = (planned(matrix % sizes, more, SIMULATED) for sizes in ("8", "{from: 1024, to: 128KiB, factor: 2}"))
+    assert mixture_sizes(few) == [4**power for power in range(3, 12, 2)]
+    assert mixture_sizes(many) == [4**power for power in range(3, 12)]
     seconds = [
         sum(batch.seconds for batch in many.batches if bool(batch.cases) == probing) for probing in (True, False)
     ]

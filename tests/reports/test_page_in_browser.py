@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import pandas as pd
 import pytest
 
-from commodel.compare.recommended import evaluate_recommended
+from commodel.compare.recommended import recommend_points
 from commodel.reports import build_report
 from commodel.reports.elements import format_value
 from commodel.reports.html.page import MAX_MARKUP_ROWS, format_page
@@ -192,7 +192,7 @@ def test_a_short_comparison_table_keeps_heading_and_print_note(small, tmp_path):
 
 def with_recommended(comparison):
     """Return the rows that the page shows: also those of the recommended prediction."""
-    return pd.concat([evaluate_recommended(comparison), comparison], ignore_index=True)
+    return pd.concat([recommend_points(comparison), comparison], ignore_index=True)
 
 
 def test_filters_apply_to_charts_table_and_address(fewer, tmp_path):

@@ -35,6 +35,10 @@ PLAIN = ["--snakefile", ROOT / "Snakefile", "--workflow-profile", ROOT / "profil
 PLAIN += ["--config", "experiment=small"]
 
 
+def find_set(results: Path, platform: str, family: str) -> Path:
+    return results / "fitted" / platform / f"{family}.yaml"
+
+
 class Project:
     """A folder with an experiment, in which commands run as a user runs them."""
 
@@ -85,11 +89,13 @@ class Project:
             self.measure(experiment, batch.name)
         observations, planned = results / "observations.csv", ("--plan", results / "plan.json")
         self.verb("collect", "--in", results / "plan.json", "--out", observations)
+        # All fits first, as in a run: all predictions are one job, which depends on every set.
         for name in plan.families:
-            sets = [results / "fitted" / platform / f"{name}.yaml" for platform in plan.platforms]
-            for platform, out in zip(plan.platforms, sets, strict=True):
+            for platform in plan.platforms:
                 of = ("--family", name, "--platform", platform)
-                self.verb("fit", "--in", observations, *planned, *of, "--out", out)
+                self.verb("fit", "--in", observations, *planned, *of, "--out", find_set(results, platform, name))
+        for name in plan.families:
+            sets = [find_set(results, platform, name) for platform in plan.platforms]
             params = [word for path in sets for word in ("--params", path)]
             out = results / "predictions" / f"{name}.csv"
             self.verb("predict", "--family", name, *params, *planned, "--out", out)

@@ -14,7 +14,7 @@ def test_a_loaded_run_has_tables_parameters_and_charts(whole_run):
     run = commodel.load(whole_run / "results/small")
     (platform,) = run.platforms
     assert run.comparison["mu"].dropna().ge(1).all()
-    assert set(run.comparison["family"]) <= {*run.models, ""}  # none: measured only
+    assert set(run.comparison["family"]) == {*run.models, "recommended", ""}  # none: measured only
     assert len(run.observations) > len(run.summary) > 0
     assert run.unmeasured.empty
     for model in run.models:
@@ -32,7 +32,8 @@ def test_a_loaded_run_has_tables_parameters_and_charts(whole_run):
 def test_predict_with_a_run_equals_the_prediction_in_the_comparison(whole_run):
     """`predict` by name returns the campaign's prediction of the same point."""
     run = commodel.load(whole_run / "results/small")
-    row = run.comparison.query("algorithm != 'library' and predicted.notna() and waves == 1").iloc[0]
+    of_models = run.comparison[run.comparison["family"].isin(run.models)]
+    row = of_models.query("predicted.notna() and waves == 1").iloc[0]
     named = "topology" if row["topology"] else "algorithm"
     names = {named: row[named], "layout": row["layout"], "model": row["family"], "parameters": run}
     ranks = None if row["topology"] else int(row["ranks"])

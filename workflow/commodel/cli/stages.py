@@ -172,7 +172,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 @make_option_group(
     "Output",
     out_option("Table to write.  [default: comparison.csv of the results]"),
-    click.option("--sets", is_flag=True, help="Also write sets with their errors, and recommended predictions."),
+    click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to validated/PLATFORM."),
 )
 def compare(folder: Path, out: Path | None, sets: bool) -> None:
     from dataclasses import replace
@@ -203,7 +203,8 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
             compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, processors)
         all_rows = add_recommended(compared)
         write_table(SafePath.of_argument(out or folder / "comparison.csv", folder), all_rows)
-        if sets:
+        # A table elsewhere is a trial, which changes nothing in the results.
+        if out is None or out.resolve().parent == folder.resolve():
             _, recommended = split_recommended(all_rows)
             write_table(results.predictions(RECOMMENDED), recommended[list_columns(PREDICTIONS)])
         for platform in plan.platforms if sets else ():
