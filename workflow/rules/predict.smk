@@ -27,7 +27,7 @@ rule compare:
         plan=CAMPAIGN.find_planned_file(RESULTS.plan),
         code=list_source_files("compare.comparison"),
     output:
-        report(
+        table=report(
             str(RESULTS.table("comparison")),
             caption="../report/comparison.rst",
             category="commodel",
@@ -40,4 +40,4 @@ rule compare:
     message:
         "comparing predictions with measurements"
     shell:
-        f"{COMMODEL} compare --in {RESULTS.folder} --out {{output[0]}} --sets"
+        f"{COMMODEL} compare --in {RESULTS.folder} --out {{output.table}} --sets"
