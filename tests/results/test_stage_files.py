@@ -71,6 +71,7 @@ def test_the_error_of_one_model_is_a_line_and_no_other_model_is_lost(here):
     assert run(here, PREDICT)[0] == ["hockney", "loggp"]
     assert {path.name for path in (here.results / "predictions").iterdir()} == {
         *(f"{family}.csv" for family in FAMILIES),
+        "recommended.csv",  # of the comparison
         ".inputs.json",
     }
 
