@@ -201,14 +201,14 @@ def _list_wanted(
 
 
 def predict_recommended(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
-    """Return the recommended predictions and those of all models; nothing if too little was measured."""
+    """Return the recommended predictions by the residuals that sets store, and those of all models; nothing if too
+    little was measured."""
     from commodel.advice.evidence import find_placement  # slow to load
     from commodel.advice.recommended_times import recommend_times
 
     sets = evidence.by_family()
-    has_campaign = not evidence.held_out.empty
     placements = {find_placement(point) for point in points}
-    if not has_campaign and not all(evidence.find_recommender(list(sets), placement) for placement in placements):
+    if not all(evidence.find_recommender(list(sets), placement) for placement in placements):
         return []
     try:
         return recommend_times(evidence, points, list(sets))

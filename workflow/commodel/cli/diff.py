@@ -51,7 +51,8 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
         print_rows(difference.rows, style)
     if out is not None:
         difference.to_excel(out)
-    if share is not None and (exceeding := difference.list_exceeding(share)):
+    exceeding = difference.list_exceeding(share) if share is not None else []
+    if exceeding:
         click.echo(f"commodel: {len(exceeding)} changed by more than {limit} beyond their intervals", err=True)
         raise SystemExit(1)
 

@@ -34,7 +34,7 @@ from commodel.records import RECOMMENDED
 MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with this share or less give no combined prediction
 MIN_WORKLOADS = 3  # measured workloads; with fewer, none can be left out
 MIN_POINTS_OF_OPERATION_BIAS = 6  # points; with fewer, the bias of an operation is that of all operations
-FOLDS = 10  # parts of the workloads, each left out once by `evaluate_recommended`
+FOLDS = 10  # parts of the workloads, each left out once by `recommend_points`
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # weight of the squares of uncorrected residuals, since a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
