@@ -77,6 +77,19 @@ def test_capacity_groups_send_to_other_node_types_if_a_type_has_too_few_nodes():
     assert all(len({node // 8 for node in case.where}) == 2 for case in cases)
 
 
+@pytest.mark.parametrize("types", [{}, {"fat": 16, "thin": 16}], ids=["equal", "two types"])
+def test_the_sizes_that_show_protocol_changes_are_measured_between_nodes_of_every_type(types):
+    """A slow port hides changes of latency, so the pair with fast ports needs these sizes, whichever type that is."""
+    site = Site(32, 2, types=types, levels=Hierarchy.of({"leaf": [node // 4 for node in range(32)]}))
+    largest, dense = 1 << 20, {"node": Counter(), "leaf": Counter(), "beyond": Counter()}
+    for case in find_probe("distance").cases("net", site, [largest]):
+        if case.settings["bytes"] == 3 * largest // 4:  # only among the closely spaced sizes
+            dense[case.settings["apart"]][frozenset(map(site.find_type, case.where))] += 1
+    for name, counts in dense.items():
+        assert set(counts.values()) == {1}, name
+        assert {frozenset([kind]) for kind in types} <= set(counts), name
+
+
 @given(
     st.integers(1, 6),
     st.integers(0, 4),

@@ -36,12 +36,17 @@ MAX_LARGE_PAIRS = 1024  # of the large message; one pair is measured after anoth
 
 
 def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield round trips at every distance class. One pair of each class has more sizes, to show protocol
-    changes."""
+    """Yield round trips at every distance class. One pair of each class has more sizes, to show protocol changes; if
+    there are types of nodes, one of each two types, since a slow port hides them."""
     for distance, name in enumerate(site.levels.names):
         placements = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, distance)
+        # The middle pair is the last one, and replaces others of the same types.
+        by_types = {
+            frozenset(map(site.find_type, placement.nodes)): placement
+            for placement in [*placements, *placements[len(placements) // 2 :][:1]]
+        }
         for placement in placements:
-            dense_sizes = list_dense_sizes(max(sizes)) if placement == placements[len(placements) // 2] else ()
+            dense_sizes = list_dense_sizes(max(sizes)) if placement in by_types.values() else ()
             yield from ((placement, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *dense_sizes}))
 
 
