@@ -109,4 +109,5 @@ def test_without_a_clone(installed, tmp_path):
     assert "hockney" in run("run", "small", folder=workspace)
     assert (workspace / "reports/small/small.xlsx").exists()
     assert (workspace / "build/smpi/player").exists()
-    assert run("report", "--verify", "reports/small/small.xlsx", folder=workspace)
+    point = ("--operation", "bcast", "--algorithm", "linear", "--ranks", "4", "--bytes", "1KiB")
+    assert "hockney" in run("predict", "--params", "reports/small/small.xlsx", *point, folder=workspace)

@@ -413,8 +413,6 @@ def test_a_slow_command_is_valid_in_every_format(project, mpi_programs, line):
     if "--experiment local" in line:
         project.experiment("local", LOCAL)
         project.compare("local")
-    if "--verify" in words:
-        project.verb("report", "--in", SAMPLE)
     if find_page(line) == "run":
         project.commodel(*words, *(() if "--cores" in words else ("--cores", "1")))
         return

@@ -2,61 +2,58 @@
 
 import random
 from dataclasses import dataclass
-from itertools import accumulate
-from operator import mul
 
 from commodel.models.families import find_family, find_unit
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.points import PlatformResources, make_point
-from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
-from commodel.reports.xlsx.calculator.cells import MAX_TREE_LEVELS, ModelTerms, Pattern, Row, make_term
-from commodel.reports.xlsx.calculator.families import BCAST, BINOMIAL, CHAIN, FORMULAS, KARY, LINEAR, REDUCE, TREE
+from commodel.reports.xlsx.closed_forms import (
+    BINOMIAL,
+    CHAIN,
+    KARY,
+    LINEAR,
+    MAX_TREE_LEVELS,
+    ROUNDS,
+    TREE,
+    ClosedForms,
+    evaluate,
+    make_identifier,
+)
 
 
 @dataclass(frozen=True)
 class Workload:
     ranks: int
     bytes: int
-    segment: int
     fan_out: int
     height: int
     fan_outs: tuple[int, ...]
 
-    def pattern(self, put) -> Pattern:
-        numbers = {name: put(name, getattr(self, name)) for name in ("ranks", "bytes", "segment", "fan_out", "height")}
+    @property
+    def inputs(self) -> dict[str, float]:
+        """The inputs of the calculator."""
         levels = [*self.fan_outs, *[0] * (MAX_TREE_LEVELS - len(self.fan_outs))]
-        return Pattern(**numbers, fan_outs=tuple(put(f"fan out {at}", count) for at, count in enumerate(levels, 1)))
+        inputs = {name: getattr(self, name) for name in ("ranks", "bytes", "fan_out", "height")}
+        inputs |= {f"fan_out_{number}": count for number, count in enumerate(levels, 1)}
+        return inputs | {"rounds": evaluate(ROUNDS, inputs)}
 
-    def point(self, operation: str, way: str, *, one_node: bool = False):
-        """Return the point of an operation and tree of the calculator, with each rank on its own node or all on one."""
-        layout = f"block:{self.nodes_of(way)}" if one_node else ""
-        common = {"operation": operation, "bytes": self.bytes, "layout": layout}
-        spellings = {
-            (BCAST, CHAIN): {"algorithm": f"chain:{self.segment}", "ranks": self.ranks},
-            (REDUCE, CHAIN): {"topology": f"chain:{self.ranks - 1}"},
-        }
+    def point(self, operation: str, way: str):
+        """Return the point of an operation and tree of the calculator, with each rank on its own node."""
         named = {
             LINEAR: {"algorithm": "linear", "ranks": self.ranks},
             BINOMIAL: {"algorithm": "binomial", "ranks": self.ranks},
+            CHAIN: {"topology": f"chain:{self.ranks - 1}"},
             KARY: {"topology": f"kary:{self.fan_out}^{self.height}"},
             TREE: {"topology": "balanced:" + "x".join(map(str, self.fan_outs))},
         }
-        return make_point(PlatformResources.unlimited(), common | (spellings.get((operation, way)) or named[way]))
-
-    def nodes_of(self, way: str) -> int:
-        """Return the number of ranks, which is the number of nodes of the tree."""
-        levels = {KARY: (self.fan_out,) * self.height, TREE: self.fan_outs}.get(way)
-        return sum(accumulate((1, *levels), mul)) if levels else self.ranks
+        return make_point(PlatformResources.unlimited(), {"operation": operation, "bytes": self.bytes} | named[way])
 
 
 def workload(draw: random.Random, most_ranks: int = 70) -> Workload:
     ranks = draw.choice([2, 3, 4, 5, 8, 16, 17, 31, 32, 33, draw.randint(2, most_ranks)])
     bytes = draw.choice([0, 1, 8, 1024, 1500, 1501, 4096, draw.randint(0, 1 << 17)])
-    segment = draw.choice([64, 512, 1024, 8192, max(bytes // draw.randint(1, 20), 1)])
-    segment = max(segment, bytes // 30, 1)
     fan_outs = tuple(draw.randint(1, 5) for _ in range(draw.randint(1, 4)))
-    return Workload(ranks, bytes, segment, draw.randint(1, 4), draw.randint(1, 4), fan_outs)
+    return Workload(ranks, bytes, draw.randint(1, 4), draw.randint(1, 4), fan_outs)
 
 
 def parameter_set(draw: random.Random, name: str) -> ParameterSet:
@@ -78,10 +75,6 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
             numbers["c"] = time(slope) * 1e-3
         if form == "exponential":
             numbers |= {"b": time(size), "c": draw.uniform(0.0, 0.02)}
-        if form in ("pipeline", "saturating"):
-            numbers |= {"b": time(size), "c": draw.uniform(0.1, 3)}
-        if form == "saturating":
-            numbers |= {"d": time(size), "e": -draw.uniform(0.01, 0.3), "f": draw.uniform(0, 3)}
         for number, edge in enumerate(edges, 1):
             numbers |= {f"x{number}": float(edge), f"a{number}": time(3 * size) + size / 10, f"b{number}": time(slope)}
         values.update({f"{called}.{letter}": value for letter, value in numbers.items()})
@@ -97,28 +90,12 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
     if name in ("logp", "loggp"):
         values |= {letter: time() for letter in ("L", "g", *(("o",) if name == "logp" else ("o_s", "o_r")))}
         values |= {} if name == "logp" else {"G": time(1e-8)}
-    if name == "lop":
-        settings = {
-            "posting": draw.choice(["isend", "list", "put"]),
-            "latency": draw.choice(["halved", "printed"]),
-        }
-        for called in ("rtt", "rtt_list", "rtt_put"):
-            function(called, draw.choice(["saturating", "pipeline", "constant"]), 4e-5)
-        for called in ("o_s", "o_list", "o_put"):
-            function(called, draw.choice(["pipeline", "constant"]), 2e-6)
     if name == "tan":
         del values["gamma"]
         settings = {"recipe": draw.choice(["joint", "paper"])}
         values |= {"L": time(), "g": time(1e-6), "C": time(), "C_paper": time()}
         for called in ("o", "o_paper"):
             function(called, draw.choice(["constant", "linear", "quadratic", "logarithmic", "exponential"]), 1e-5, 1e-6)
-            values[f"{called}.a"] -= draw.choice([0.0, 0.0, 3e-5])
-    if name == "cluster":
-        for called in ("O_s", "g_s", "g_r", "O_r"):
-            function(called, size=1e-5, slope=2e-8, **pieces())
-        values |= {"U_r": time(), "L_0": time(), "L_p": time(1e-7), "L_m": time(1e-8), "packet": 1500.0}
-        values |= draw.choice([{}, {"B_L": float(draw.randint(1, 300))}])
-        values |= draw.choice([{}, {"capacity": draw.uniform(1e7, 1e9)}])
     if name == "taulop":
         settings = {reading: draw.choice(find_family(name).settings[reading]) for reading in ("shared", "rings")}
         forms["gamma"], values["gamma.a"], values["gamma.b"] = "linear", 0.0, values.pop("gamma")
@@ -137,28 +114,17 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
 SIZES, LEVELS_AT_ONCE = (1, 64, 1024, 16384), (1, 2, 4, 8)
 
 
-def formulas(parameters: ParameterSet, some: Workload, row: Row):
-    """Return the calculator's terms for a set and a workload, with all inputs in cells of the row."""
-    requested = ModelTerms(find_family(parameters.family), Model.of_set(parameters).values)
-    FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: make_term(number)))
-    cells = {
-        name: row.put(f"{parameters.family} {name}", requested.convert_to_shown_unit(name)[0])
-        for name in requested.requested
-    }
-    areas = {}
-    for name, area in requested.areas.items():
-        places = [f"{name} {place}" for place in range(len(area.values))]
-        for place, value in zip(places, area.values, strict=True):
-            row.put(place, value)
-        areas[name] = row.make_area(places)
-    known = ModelTerms(requested.entry, requested.values, cells, areas)
-    pattern = some.pattern(row.put)
-    return FORMULAS[parameters.family](row, known, pattern), known, pattern
+def evaluate_forms(forms: ClosedForms, some: Workload) -> dict[tuple[str, str], float]:
+    """Return the predictions of the closed forms in µs."""
+    known = some.inputs
+    for name, numbers in forms.values.numbers.items():
+        in_time = find_unit(find_family(forms.parameters.family), name, forms.values.forms).startswith("s")
+        known[make_identifier(name)] = float(numbers[0, 0]) * (1e6 if in_time else 1)
+    known |= {name: evaluate(text, known) for name, text in forms.message.items()}
+    return {key: evaluate(text, known) for key, text in forms.predictions.items()}
 
 
 def predictions(parameters: ParameterSet, some: Workload, requested) -> dict[tuple[str, str], float]:
     """Return the package's predictions in µs."""
-    one_node = "L_0" in parameters.forms and "L_1" not in parameters.forms
-    points = [some.point(operation, way, one_node=one_node) for operation, way in requested]
-    predicted = predict(parameters, points)
+    predicted = predict(parameters, [some.point(operation, way) for operation, way in requested])
     return {key: entry.seconds * 1e6 for key, entry in zip(requested, predicted, strict=True)}

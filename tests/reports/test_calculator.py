@@ -1,5 +1,5 @@
-"""The calculator's formulas compared with the package's predictions: the values stored by the writer, and those that
-LibreOffice computes."""
+"""The calculator's closed forms compared with the package's predictions: as Python evaluates them, and as LibreOffice
+computes the sheet."""
 
 import math
 import random
@@ -7,34 +7,17 @@ from dataclasses import replace
 
 import openpyxl
 import pytest
-import xlsxwriter
 
-from commodel.advice.gather_windows import gather_bounds
+from commodel.errors import UserError
 from commodel.reports import write_xlsx
 from commodel.reports.elements import Report, Section
-from commodel.reports.xlsx.calculator.cells import MAX_TREE_LEVELS, Row
-from commodel.reports.xlsx.calculator.families import ALTERNATIVES, FORMULAS, OPERATIONS, find_bounds
-from commodel.reports.xlsx.calculator.sheet import BOUND_TITLES, CALCULATOR_SHEET, select_calculable
+from commodel.reports.xlsx.calculator import CALCULATOR_SHEET
+from commodel.reports.xlsx.closed_forms import ALTERNATIVES, BINOMIAL, MODELS, REDUCE, make_closed_forms
 from tests import libreoffice
-from tests.reports.calculations import formulas, parameter_set, predictions, workload
+from tests.reports.calculations import Workload, evaluate_forms, parameter_set, predictions, workload
 
-MANY = 203  # inputs: 29 of each family
-EXACT = 1e-9
-
-
-def close(found, wanted):
-    """Compare a cell with a prediction. If the package has no prediction, the cell may be negative or no number."""
-    if math.isnan(wanted):
-        return not isinstance(found, int | float) or found < 0 or math.isnan(found)
-    return isinstance(found, int | float) and math.isclose(found, wanted, rel_tol=EXACT, abs_tol=1e-12)
-
-
-def bounds_wanted(parameters, some):
-    bounds = gather_bounds(parameters, some.ranks, some.bytes)
-    times = bounds["full_after"] * 1e6 if bounds["full_after"] is not None else None
-    wanted = {name: bounds[name] for name in ("fewest", "most", "window")}
-    wanted |= {"arriving_share": bounds["through"], "fill_time": times}
-    return {name: value for name, value in wanted.items() if value is not None}
+INPUTS = range(40)  # random sets and workloads of each model
+EDITED = Workload(ranks=21, bytes=5000, fan_out=3, height=3, fan_outs=(2, 5, 1))
 
 
 def drawn(family, number):
@@ -42,114 +25,103 @@ def drawn(family, number):
     return parameter_set(draw, family), workload(draw)
 
 
-@pytest.fixture(scope="module")
-def cases():
-    """Return by model the row, its predictions as terms, and the package's predictions; for the cluster model also the
-    bounds."""
-    several = {}
-    for family in FORMULAS:
-        several[family] = []
-        for number in range(MANY // len(FORMULAS)):
-            parameters, some = drawn(family, number)
-            row = Row(number + 1)
-            terms, known, pattern = formulas(parameters, some, row)
-            terms = {key: row.put(f"prediction {key}", value) for key, value in terms.items()}
-            wanted = predictions(parameters, some, list(terms))
-            if family == "cluster":
-                own = {
-                    name: row.put(f"bound {name}", value) for name, value in find_bounds(row, known, pattern).items()
-                }
-                wanted |= bounds_wanted(parameters, some)
-                terms |= {name: value for name, value in own.items() if name in wanted}
-            several[family].append((row, terms, wanted))
-    return several
+def close(found, wanted):
+    return isinstance(found, int | float) and math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-12)
 
 
-@pytest.mark.parametrize("family", FORMULAS)
-def test_cached_values_are_our_predictions(cases, family):
-    for row, terms, wanted in cases[family]:
-        for key, cell in terms.items():
-            assert close(cell.value, wanted[key]), (row.number, key)
-
-
-def place(sheet, name):
-    return sheet.defined_names[name].attr_text.rpartition("!")[2].replace("$", "")
+@pytest.mark.parametrize("family", MODELS)
+def test_closed_forms_are_our_predictions(family):
+    compared = set()
+    for parameters, some in (drawn(family, number) for number in INPUTS):
+        found = evaluate_forms(make_closed_forms(parameters), some)
+        wanted = predictions(parameters, some, list(found))
+        for key, value in found.items():
+            if key == (REDUCE, BINOMIAL) and some.ranks & (some.ranks - 1):
+                assert math.isnan(value)
+                continue
+            assert close(value, wanted[key]), (parameters, some, key)
+            compared.add(key)
+    assert len(compared) == (4 if family == "tan" else 10)
 
 
 @pytest.fixture(scope="module")
-def recalculated(cases, tmp_path_factory):
-    """Return both workbooks after one run of LibreOffice has computed them."""
+def written(tmp_path_factory):
+    """Return the calculator of two platforms as it was written, and as LibreOffice computes it after a reader has
+    typed other inputs and a factor."""
     folder = tmp_path_factory.mktemp("office")
-    with xlsxwriter.Workbook(folder / "bulk.xlsx") as book:
-        for family, rows in cases.items():
-            sheet = book.add_worksheet(family)
-            for row, _, _ in rows:
-                for column, cell in enumerate(row.terms.values()):
-                    sheet.write_formula(row.number - 1, column, f"={cell.text}", None, 0)
-    sets = tuple(drawn(family, 3)[0] for family in FORMULAS)
-    write_xlsx(Report("e", "e", "", (Section("Summary", "", ()),), sets=sets), folder / "report.xlsx")
+    sets = [replace(drawn(family, 3)[0], platform=name) for name in ("one", "two") for family in MODELS]
+    write_xlsx(Report("e", "e", "", (Section("Summary", "", ()),), sets=tuple(sets)), folder / "report.xlsx")
+    before = openpyxl.load_workbook(folder / "report.xlsx", data_only=True)[CALCULATOR_SHEET]
     book = openpyxl.load_workbook(folder / "report.xlsx")
-    sheet, some = book[CALCULATOR_SHEET], EDITED
-    for name in ("ranks", "bytes", "segment", "fan_out", "height"):
-        sheet[place(sheet, name)] = getattr(some, name)
-    for at, count in enumerate([*some.fan_outs, *[0] * (MAX_TREE_LEVELS - len(some.fan_outs))], 1):
-        sheet[place(sheet, f"fan_out_{at}")] = count
+    sheet = book[CALCULATOR_SHEET]
+    for name, value in EDITED.inputs.items():
+        if name != "rounds":
+            sheet[sheet.defined_names[name].attr_text.rpartition("!")[2].replace("$", "")] = value
+    (row,) = (row for row in sheet.iter_rows() if [row[0].value, row[2].value, row[3].value] == ["two", "loggp", "L"])
+    row[6].value = 2
     book.save(folder / "report.xlsx")
-    names = ("bulk", "report")
-    computed = libreoffice.recalculated([folder / f"{name}.xlsx" for name in names], folder)
-    return dict(zip(names, computed, strict=True)), sets
+    (computed,) = libreoffice.recalculated([folder / "report.xlsx"], folder)
+    return sets, before, computed[CALCULATOR_SHEET]
 
 
-EDITED = replace(workload(random.Random(5)), ranks=21, bytes=5000, segment=700, fan_out=3, height=3, fan_outs=(2, 5, 1))
-
-
-def test_libreoffice_computes_our_predictions(cases, recalculated):
-    compared = 0
-    for family, rows in cases.items():
-        sheet = recalculated[0]["bulk"][family]
-        for row, terms, wanted in rows:
-            for key, cell in terms.items():
-                assert close(sheet[cell.text.replace("$", "")].value, wanted[key]), (family, row.number, key)
-                compared += 1
-    assert compared > 1000
-
-
-def test_a_reader_changes_a_job_and_predictions_follow(recalculated):
-    (_, sets), sheet = recalculated, recalculated[0]["report"][CALCULATOR_SHEET]
+def read_predictions(sheet):
+    """Return the cells of the table of predictions by platform, model, operation and alternative."""
     rows = [[cell.value for cell in row] for row in sheet.iter_rows(max_col=9)]
-    head = next(number for number, row in enumerate(rows) if row[:2] == ["model", "operation"])
-    titles = {"Hockney": "hockney", "LogP": "logp", "LogGP": "loggp", "TAN": "tan", "LoP": "lop", "τ–Lop": "taulop"}
-    titles |= {"Model for commodity clusters": "cluster"}
-    by_name, seen = {parameters.family: parameters for parameters in sets}, set()
-    for title, operation, *shown in (row[:7] for row in rows[head + 1 :]):
-        if operation not in OPERATIONS:
-            break
-        requested = [(operation, way) for way, value in zip(ALTERNATIVES, shown, strict=True) if value is not None]
-        wanted = predictions(by_name[titles[title]], EDITED, requested)
-        assert all(close(shown[ALTERNATIVES.index(way)], wanted[operation, way]) for _, way in requested), (
-            title,
-            operation,
-        )
-        seen.add(titles[title])
-    assert seen == set(FORMULAS)
-    bounds = {row[3]: row[2] for row in rows if row[0] == "gather, cluster"}
-    wanted = bounds_wanted(by_name["cluster"], EDITED)
-    wanted |= {"arriving_share": 100 * wanted["arriving_share"]} if "arriving_share" in wanted else {}
-    assert {BOUND_TITLES[name] for name in wanted} <= set(bounds)
-    assert all(close(bounds[BOUND_TITLES[name]], value) for name, value in wanted.items())
+    head = rows.index(["platform", "simulated", "model", "operation", *ALTERNATIVES])
+    shown = {}
+    for platform, _, model, operation, *values in rows[head + 1 :]:
+        if model is None:
+            return shown
+        shown |= {(platform, model, operation, way): value for way, value in zip(ALTERNATIVES, values, strict=True)}
+    return shown
 
 
-def test_why_a_family_is_left_out():
-    measured = next(found for number in range(20) if "L_1" in (found := drawn("taulop", number)[0]).forms)
-    names = {"L_1": "L_1.a-b", "o_1": "o_1.a-b"}
-    renamed = {key.replace(key[:3], names.get(key[:3], key[:3])): value for key, value in measured.values.items()}
-    forms = {names.get(key, key): form for key, form in measured.forms.items()}
-    several, refused = select_calculable([replace(measured, values=renamed, forms=forms)])
-    assert not several
-    assert "differ between node types" in refused["taulop"]
+def check_predictions(sheet, sets, some):
+    shown = read_predictions(sheet)
+    assert len(shown) == 2 * (3 * 2 + 1) * len(ALTERNATIVES)
+    for parameters in sets:
+        forms = make_closed_forms(parameters)
+        for key, wanted in predictions(parameters, some, list(forms.predictions)).items():
+            value = shown.pop((parameters.platform, parameters.family, *key))
+            if key == (REDUCE, BINOMIAL) and some.ranks & (some.ranks - 1):
+                assert value == "n/a"
+            else:
+                assert close(value, wanted), (parameters.family, key)
+    assert set(shown.values()) == {"n/a"}  # of trees without a closed form
 
 
-def test_ranks_of_one_node_and_ranks_of_many_are_both_tried():
-    sets = [drawn("taulop", number)[0] for number in range(MANY // len(FORMULAS))]
-    kinds = {(next(name for name in ("L_0", "L_1") if name in some.forms), some.settings["shared"]) for some in sets}
-    assert kinds == {(name, shared) for name in ("L_0", "L_1") for shared in ("channel", "node", "port")}
+def test_a_reader_sees_our_predictions_before_a_program_computes_them(written):
+    sets, before, _ = written
+    start = Workload(ranks=16, bytes=1024, fan_out=4, height=2, fan_outs=(4, 4))
+    check_predictions(before, sets, start)
+
+
+def test_a_reader_changes_a_workload_and_a_latency_and_predictions_follow(written):
+    sets, _, computed = written
+    changed = []
+    for parameters in sets:
+        values = dict(parameters.values)
+        if (parameters.platform, parameters.family) == ("two", "loggp"):
+            values["L"] = replace(values["L"], value=2 * values["L"].value)
+        changed.append(replace(parameters, values=values))
+    assert changed != sets
+    check_predictions(computed, changed, EDITED)
+
+
+def test_libreoffice_computes_the_chart(written):
+    """The charted column has the prediction that the reader chose, at every size of the chart."""
+    sets, _, computed = written
+    rows = [[cell.value for cell in row] for row in computed.iter_rows(max_col=19)]
+    head = next(number for number, row in enumerate(rows) if row[18] == "charted")
+    of_hockney = [row for row in rows[head + 2 :] if (row[0], row[2]) == ("one", "hockney")]
+    assert len(of_hockney) == 13
+    for row in of_hockney:
+        some = replace(EDITED, bytes=row[3])
+        (wanted,) = predictions(sets[0], some, [("bcast", BINOMIAL)]).values()
+        assert close(row[18], wanted)
+
+
+def test_why_a_set_is_left_out():
+    parameters, _ = drawn("logp", 0)
+    with pytest.raises(UserError, match="a finite capacity has no closed form"):
+        make_closed_forms(replace(parameters, settings={"capacity": "finite"}))

@@ -15,7 +15,6 @@ from commodel.reports import build_report, build_stored_report, write_xlsx
 from commodel.reports.elements import make_raw_link
 from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.reports.stored_results import find_relative_results
-from commodel.reports.verify import verify_workbook
 from commodel.results.provenance import ExperimentProvenance
 
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
@@ -75,13 +74,6 @@ def test_every_measured_row_links_to_the_raw_sample_file(project, out):
             assert there.read_text() == f"samples of {text}"
     targets = {target.replace("\\", "/") for sheet in SHEETS for _, _, target in read_links(path, sheet) if target}
     assert find_raw_links((path.parent / "index.html").read_text(encoding="utf-8")) == targets
-
-
-def test_a_workbook_that_was_moved_is_still_the_same(project, tmp_path):
-    path = shutil.move(reported(project), tmp_path / "by mail.xlsx")
-    findings, remark = verify_workbook(path, project / "results/trees")
-    assert {finding.verdict for finding in findings} == {"same"}
-    assert remark == ""
 
 
 def test_folders_outside_of_the_project_are_not_linked(project, tmp_path):

@@ -53,7 +53,6 @@ VERBS = {
     "compare": ["compare", "--in", FOLDER, "--out", f"{FOLDER}/comparison.csv"],
     "report": ["report", "--in", FOLDER, "--out", "reports/e"],
     "anonymous": ["report", "--in", FOLDER, "--out", "reports/e", "--anonymous"],
-    "verify": ["report", "--verify", "reports/e/e.xlsx"],
     "status": ["status", "e"],
     "advise": [*("advise", "--platform", "two-cores", "--operation", "bcast", "--ranks", "2", "--bytes", "8")],
 }

@@ -246,7 +246,7 @@ def choose_sets(
 
 def read_sets(source: Source | AnyPath, model: str | None = None, platform: str | None = None) -> list[ParameterSet]:
     """Return the parameter sets of a source that belong to a model, or all: those of a file, of a folder of files, of a
-    run, or of the calculator of a report's workbook as its reader has changed it (REPORT.xlsx#PLATFORM)."""
+    run, or of a report's workbook (REPORT.xlsx#PLATFORM)."""
     if isinstance(source, ParameterSet):
         sets = [source]
     elif hasattr(source, "parameter_sets"):
@@ -254,9 +254,9 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
     else:
         file, _, sheet = str(source).partition(".xlsx#")
         if sheet or file.endswith(".xlsx"):
-            from commodel.reports.received_workbooks import read_changed_sets
+            from commodel.reports.received_workbooks import read_platform_sets
 
-            sets = read_changed_sets(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
+            sets = read_platform_sets(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
         else:
             files = [source] if isinstance(source, SafePath) else list_sets(Path(source))
             sets = [read_set(file) for file in files]

@@ -1,4 +1,4 @@
-"""commodel report: write the workbook, the page or pictures, or check a workbook against its results."""
+"""commodel report: write the workbook, the page or pictures."""
 
 from pathlib import Path
 
@@ -29,12 +29,13 @@ class ReportVerb(Verb):
 
 @click.command(
     cls=ReportVerb,
-    examples=("commodel report --in results/sample", "commodel report --verify reports/sample/sample.xlsx"),
+    examples=("commodel report --in results/sample",),
 )
 @make_option_group(
     "Results to read",
-    click.option("--in", "folder", metavar="FOLDER", type=PATH, help="Results of an experiment, results/NAME."),
-    click.option("--verify", "workbook", type=PATH, help="Check a workbook against its results instead."),
+    click.option(
+        "--in", "folder", metavar="FOLDER", type=PATH, required=True, help="Results of an experiment, results/NAME."
+    ),
     click.option("--anonymous", is_flag=True, help="Write numbers instead of the names of machines."),
     click.option("--samples", is_flag=True, help="Add a sheet with every sample to the workbook."),
 )
@@ -45,19 +46,13 @@ class ReportVerb(Verb):
     click.option("--every-chart", is_flag=True, help="Write all charts of the page, not only of its first screen."),
 )
 def report(
-    folder: Path | None,
+    folder: Path,
     out: Path | None,
-    workbook: Path | None,
     anonymous: bool,
     samples: bool,
     pictures: Path | None,
     every_chart: bool,
 ) -> None:
-    if workbook:
-        _print_verification(workbook, folder)
-        return
-    if folder is None:
-        raise UserError("found neither --in nor --verify, wanted one of the two")
     if every_chart and not pictures:
         raise UserError("found --every-chart without --pictures, wanted --pictures FOLDER with it")
     if out is None and pictures is None:
@@ -76,19 +71,3 @@ def report(
         click.echo(path)
     if out and (obstacle := find_obstacle()):
         click.echo(f"static pictures were not drawn: {obstacle}", err=True)
-
-
-def _print_verification(workbook: Path, folder: Path | None) -> None:
-    from commodel.reports.verify import SAME, SKIPPED, verify_workbook
-
-    results = folder or Path("results") / workbook.stem
-    if folder is None and workbook.exists() and not results.exists():
-        raise UserError(f"found no folder {results}, wanted --in FOLDER with the results behind it", file=workbook)
-    with show_waiting("reading the workbook"):
-        findings, note = verify_workbook(workbook, results)
-    for finding in findings:
-        click.echo(f"{finding.verdict:<8} {finding.name}" + (f": {finding.detail}" if finding.detail else ""))
-    if note:
-        click.echo(note)
-    if any(finding.verdict not in (SAME, SKIPPED) for finding in findings):
-        raise SystemExit(1)

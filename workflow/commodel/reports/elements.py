@@ -98,11 +98,6 @@ def format_value(kind: str, value: object) -> str:
     return text
 
 
-def format_undetermined(value: float) -> str:
-    """Return a value that the data do not determine, to one digit: `≈ 3`."""
-    return f"≈ {float(f'{value:.0e}'):,.15g}".upper() if math.isfinite(value) else format_value("number", value)
-
-
 MAX_TALLIED_WORDS = 4  # words that are counted one by one
 ALL_OPERATIONS = "all"  # operations together
 TIED_PREFIX = "≈ "  # before an alternative that is statistically tied with others

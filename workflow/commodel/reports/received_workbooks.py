@@ -1,29 +1,27 @@
 """Workbooks from untrusted sources (`open_received`): formulas are not computed, links are not followed, and the
 sizes of the parts are limited.
 
-`read_changed_sets` returns the parameter sets of a report's workbook, with the changes that a reader made on its
-calculators: a factor, or a value in place of the fitted one. A workbook has no curves and draws, so predictions by
-these sets have no intervals."""
+`read_platform_sets` returns the parameter sets of a report's workbook, from the tables of its sheet Parameters. A
+workbook has no curves and draws, so predictions by these sets have no intervals."""
 
+import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from commodel.errors import UserError, make_printable, suggest_name
-from commodel.files.parameter_sets import format_parameters, parse_parameters
+from commodel.files.parameter_sets import parse_parameters
 from commodel.files.safe_reading import open_bounded
-from commodel.files.yaml import Document, parse_yaml
-from commodel.models.families import find_family, find_unit, list_family_names
+from commodel.files.yaml import Document
 from commodel.models.keys import make_key
-from commodel.models.parameter_sets import BY_HAND_KEY, parse_set
-from commodel.parameters import Estimate, ParameterSet
-from commodel.reports.xlsx.calculator.cells import find_shown_unit
-from commodel.reports.xlsx.calculator.sheet import CALCULATOR_SHEET, PLATFORM_HEADER, SAMPLES_TITLE, VALUE_HEADERS
+from commodel.models.parameter_sets import parse_set
+from commodel.parameters import ParameterSet
+from commodel.reports.elements import format_simulated, select_columns
+from commodel.reports.sections.evidence import FORMS_KEYS, SHOWN_UNITS
 
 MAX_PARTS = 1000
 MAX_PART_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one uncompressed part, by the prefix of its name
@@ -123,38 +121,26 @@ class Formula(str):
         return hash(str(self))
 
 
-SETS_SHEET = "Sets"
-MAX_SHEET_ROWS, MAX_CALCULATOR_COLUMNS = 20_000, 12
+SETS_SHEET = "Parameters"
+MAX_SHEET_ROWS, MAX_SHEET_COLUMNS = 250_000, 16
+SI_UNITS = {shown: (unit, factor) for unit, (shown, factor) in reversed(SHOWN_UNITS.items())}
 
 
-def list_set_lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
-    """Yield the number of each set with the lines of its file."""
-    for number, parameters in enumerate(sets, 1):
-        small_set = replace(parameters, curves=(), draws={}, provenance={})
-        yield from ((number, line) for line in format_parameters(small_set).splitlines())
-
-
-def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
+def read_platform_sets(path: Path, platform: str = "") -> list[ParameterSet]:
     """Return the parameter sets of `platform`; empty is accepted if the workbook has a single platform."""
     with open_received(path) as book:
-        if SETS_SHEET not in book.sheetnames:
-            raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
         sets = [parse_set(document) for document in _read_documents(book, path)]
-        platforms = sorted({parameters.platform for parameters in sets})
-        if platform and platform not in platforms:
-            raise UserError(f"no platform '{platform}'; {suggest_name(platform, platforms)}", file=path)
-        if not platform and len(platforms) > 1:
-            raise UserError(f"has {', '.join(platforms)}: name one of them, as {path.name}#{platforms[0]}", file=path)
-        chosen = [entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values]
-        if not chosen:
-            raise UserError("found no values in it", file=path)
-        changes: dict[tuple[str, str], Change] = {}
-        for name in book.sheetnames:
-            if name.startswith(CALCULATOR_SHEET):
-                changes |= _read_changes(
-                    list(read_sheet_rows(book[name], MAX_SHEET_ROWS, MAX_CALCULATOR_COLUMNS, path)), name, chosen, path
-                )
-    return [_apply_changes(parameters, changes) for parameters in chosen]
+    if not sets:
+        raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
+    platforms = sorted({parameters.platform for parameters in sets})
+    if platform and platform not in platforms:
+        raise UserError(f"no platform '{platform}'; {suggest_name(platform, platforms)}", file=path)
+    if not platform and len(platforms) > 1:
+        raise UserError(f"has {', '.join(platforms)}: name one of them, as {path.name}#{platforms[0]}", file=path)
+    chosen = [entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values]
+    if not chosen:
+        raise UserError("found no values in it", file=path)
+    return chosen
 
 
 def read_stored_sets(book, path: Path) -> list[ParameterSet]:
@@ -163,76 +149,81 @@ def read_stored_sets(book, path: Path) -> list[ParameterSet]:
 
 
 def _read_documents(book, path: Path) -> Iterator[Document]:
-    texts: dict[int, list[str]] = {}
-    for row in read_sheet_rows(book[SETS_SHEET], MAX_SHEET_ROWS, 2, path) if SETS_SHEET in book.sheetnames else ():
-        if len(row) > 1 and isinstance(row[0], int) and row[1] is not None:
-            texts.setdefault(row[0], []).append(str(row[1]))
-    for number, text in texts.items():
-        yield parse_yaml("\n".join(text), f"{path}!{SETS_SHEET}, set {number}")
+    """Yield a document for each row of the table Sources, with its values from the other tables."""
+    if SETS_SHEET not in book.sheetnames:
+        return
+    rows = list(read_sheet_rows(book[SETS_SHEET], MAX_SHEET_ROWS, MAX_SHEET_COLUMNS, path))
+    values: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    missing: dict[tuple[str, str], dict[str, str]] = {}
+    for name in ("Parameters", "Sampled functions"):
+        for at, row in _read_table(rows, name, path):
+            owner = _read_owner(row)
+            if "at" in row:
+                sample = str(row["at"]) + ("" if row["level"] is None else f"x{row['level']}")
+                row["name"] = make_key(str(row["name"]), sample)
+            if row["value"] == "n/a":
+                missing.setdefault(owner, {})[str(row["name"])] = str(row["note"])
+            else:
+                values.setdefault(owner, {})[str(row["name"])] = _parse_estimate(row, at, path)
+    for at, row in _read_table(rows, "Sources", path):
+        owner = _read_owner(row)
+        found = values.get(owner, {})
+        if row["values"] != len(found):
+            message = f"found {len(found):,} values of {' on '.join(reversed(owner))}, wanted {row['values']}"
+            raise UserError(message, file=path, key=SETS_SHEET)
+        range_ends = [row["low"], row["high"]]
+        data = {
+            "family": str(row["family"]),
+            "platform": str(row["platform"] or ""),
+            "simulated": row["simulated"] == format_simulated(True),
+            "source": str(row["source"] or ""),
+            "bytes_range": None if None in range_ends else range_ends,
+            **_parse_forms(row["forms"], at, path),
+            "parameters": found,
+            "missing": missing.get(owner, {}),
+        }
+        filled = {key: value for key, value in data.items() if value not in (None, {})}
+        yield Document(Path(f"{path}!{SETS_SHEET}, row {at}"), filled, {})
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of a value, in the unit that the sheet shows."""
-
-    value: float | None = None
-    factor: float = 1.0
+def _read_owner(row: Mapping[str, Any]) -> tuple[str, str]:
+    return str(row["platform"] or ""), str(row["family"])
 
 
-def _read_changes(
-    cells: list[tuple], sheet: str, sets: list[ParameterSet], path: Path
-) -> dict[tuple[str, str], Change]:
-    """Return the reader's changes by model and value; none if the sheet belongs to another platform."""
-    header_index = next(
-        (number for number, row in enumerate(cells) if row[:2] == VALUE_HEADERS[:2] and len(row) > 8), None
-    )
-    if header_index is None or cells[header_index][8] != f"{PLATFORM_HEADER}{sets[0].platform}":
-        return {}
-    titles = {find_family(name).title: name for name in list_family_names()}
-    changes: dict[tuple[str, str], Change] = {}
-    sampled_function: tuple[str, str] | None = None
-    levels: list[float] = []
-    for number, row in enumerate(cells[header_index + 1 :], header_index + 2):
-        if row and row[0] in titles and isinstance(row[1], str):
-            name = titles[row[0]]
-            sampled_function = (name, row[1].removesuffix(SAMPLES_TITLE)) if row[1].endswith(SAMPLES_TITLE) else None
-            levels = []
-            if sampled_function is None and len(row) > 5:
-                factor, value = _parse_number(row, 4, sheet, number, path), _parse_number(row, 5, sheet, number, path)
-                if value is not None or factor not in (None, 1.0):
-                    changes[name, row[1]] = Change(value, 1.0 if factor is None else factor)
-        elif sampled_function and not levels:
-            levels = [level for level in row[2:] if isinstance(level, int | float)]
-        elif sampled_function and len(row) > 1 and isinstance(row[1], int):
-            for column, level in enumerate(levels, 2):
-                sample = make_key(sampled_function[1], f"{row[1]}x{int(level)}")
-                changes[sampled_function[0], sample] = Change(_parse_number(row, column, sheet, number, path))
-        else:
-            sampled_function = None
-    return changes
+def _read_table(rows: Sequence[tuple], name: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield number and values of each row of a table, by the keys of its columns; none if the table is empty."""
+    headers = {column.header: column.key for column in select_columns(name, without=("definition",))}
+    head = next((number for number, cells in enumerate(rows) if set(headers) <= set(cells)), None)
+    if head is None:
+        return
+    columns = {key: rows[head].index(header) for header, key in headers.items()}
+    for number, row in enumerate(rows[head + 1 :], head + 2):
+        found = {key: row[column] if column < len(row) else None for key, column in columns.items()}
+        if any(isinstance(value, Formula) for value in found.values()):
+            raise UserError("found a formula, wanted a value", file=path, key=f"{SETS_SHEET}, row {number}")
+        if found["family"] is None:
+            return
+        yield number, found
 
 
-def _parse_number(row: tuple, column: int, sheet: str, number: int, path: Path) -> float | None:
-    value = row[column] if column < len(row) else None
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        cell = f"{sheet}!{chr(ord('A') + column)}{number}"
-        raise UserError(f"found {make_printable(value, 40)!r}, wanted a number", file=path, key=cell)
-    return float(value)
+def _parse_estimate(row: Mapping[str, Any], at: int, path: Path) -> dict[str, Any]:
+    unit, factor = SI_UNITS.get(str(row["unit"]), (str(row["unit"] or ""), 1.0))
+    fields: dict[str, Any] = {"unit": unit, "known": row["known"] != "no", "note": str(row["note"] or "")}
+    for key in ("value", "low", "high"):
+        value = row[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            key_text = f"{SETS_SHEET}, row {at}, {key}"
+            raise UserError(f"found {make_printable(value, 40)!r}, wanted a number", file=path, key=key_text)
+        fields[key] = value / factor
+    return fields
 
 
-def _apply_changes(parameters: ParameterSet, changes: dict[tuple[str, str], Change]) -> ParameterSet:
-    entry, values, notes = find_family(parameters.family), dict(parameters.values), []
-    for (name, value_name), change in changes.items():
-        if name != parameters.family or value_name not in values:
-            continue
-        original = values[value_name]
-        factor = find_shown_unit(find_unit(entry, value_name, parameters.forms))[1]
-        value = original.value * change.factor if change.value is None else change.value / factor
-        if abs(value - original.value) > 1e-9 * abs(original.value):  # a sheet shows rounded numbers
-            values[value_name] = Estimate(value, original.unit, value, value, note="changed in the workbook")
-            notes.append(f"{value_name}={value:.6g} {original.unit} in place of {original.value:.6g}")
-    if not notes:
-        return parameters
-    return replace(parameters, values=values, provenance={**parameters.provenance, BY_HAND_KEY: ", ".join(notes)})
+def _parse_forms(text: object, at: int, path: Path) -> dict[str, Any]:
+    """Return forms and settings of a set, which its row has as JSON."""
+    try:
+        forms = json.loads(str(text))
+    except (ValueError, RecursionError):
+        forms = None
+    if not isinstance(forms, dict) or not set(forms) <= set(FORMS_KEYS):
+        raise UserError("found no forms and settings as JSON", file=path, key=f"{SETS_SHEET}, row {at}")
+    return forms

@@ -1,5 +1,5 @@
 """The report of a folder of results (`build_stored_report`), from nothing but the files that the stages left there.
-`commodel report` writes it, and `--verify` compares it with a workbook.
+`commodel report` writes it.
 
 Names of machines are shortened to ranges (`shorten_to_ranges`), or replaced by numbers (`make_anonymizer`).
 """
@@ -147,18 +147,16 @@ ANONYMOUS_KEY, SAMPLES_KEY = "anonymous", "samples"
 def build_stored_report(
     folder: AnyPath,
     anonymous: bool = False,
-    tools: Mapping[str, str] | None = None,
     output_folder: Path | None = None,
     samples: bool = False,
 ) -> Report:
     """Return the report of a folder of results. `anonymous` replaces the names of machines by numbers, for reports that
-    are passed on; these have no links. `tools` are the versions with which an earlier report was written, and its path
-    to the results; otherwise the present versions, and the path from `output_folder`. `samples` adds a sheet of all
-    samples."""
+    are passed on; these have no links. Others have links from `output_folder` to the results. `samples` adds a sheet of
+    all samples."""
     results = Results.of(folder)
     plan = load_plan(results.plan)
     with use_archived_inputs(results, plan.files):
-        return _build_report(plan, results, anonymous, tools, output_folder, samples)
+        return _build_report(plan, results, anonymous, output_folder, samples)
 
 
 def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
@@ -177,7 +175,6 @@ def _build_report(
     plan: Plan,
     results: Results,
     anonymous: bool,
-    tools: Mapping[str, str] | None,
     output_folder: Path | None,
     samples: bool,
 ) -> Report:
@@ -212,7 +209,7 @@ def _build_report(
     attempts = tuple(
         dict(entry) | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in run_provenance.attempts
     )
-    run_provenance = replace(run_provenance, attempts=attempts, tools=versions if tools is None else tools)
+    run_provenance = replace(run_provenance, attempts=attempts, tools=versions)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
     kinds = {name: platform.kind for name, platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)

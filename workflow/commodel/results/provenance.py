@@ -2,9 +2,8 @@
 attempts and inputs of an experiment (`ExperimentProvenance`), and the version of the code (`find_revision`,
 `list_versions`).
 
-A report prints the digest of every result file, the attempts at each batch, and the texts of the inputs. `commodel
-report --verify` computes the digests again. The version of the code is its commit, its release, and the versions of the
-packages that can change a number.
+A report prints the digest of every result file, the attempts at each batch, and the texts of the inputs. The version
+of the code is its commit, its release, and the versions of the packages that can change a number.
 """
 
 import hashlib

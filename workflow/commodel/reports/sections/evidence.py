@@ -2,6 +2,7 @@
 summaries of raw samples, and with `--samples` every sample.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -30,7 +31,6 @@ from commodel.reports.elements import (
     Section,
     Series,
     format_count,
-    format_undetermined,
     format_value,
     label_platform,
     make_table,
@@ -370,18 +370,18 @@ def flatten_provenance(nested: Mapping[str, Any], prefix: str = "") -> dict[str,
 SHOWN_UNITS = {
     "": ("1", 1.0),
     "s": ("µs", MICRO),
-    "s·1": ("µs", MICRO),
     "s·B": ("µs·B", MICRO),
     "s/B": ("ns/B", 1e9),
     "s/B²": ("fs/B²", 1e15),
-    "s/message": ("µs/message", MICRO),
     "B/s": ("MB/s", 1e-6),
 }
 SET_KEYS = ("platform", "simulated", "family")
 NOTE = (
-    "Low and high: ends of the 95 % parameter interval; equal: given as exact. ≈: the data do not determine this value "
-    "alone. n/a: not observed, with the reason in the note."
+    "Low and high: ends of the 95 % parameter interval; equal: given as exact. Grey: the data do not determine this "
+    "value alone. n/a: not observed, with the reason in the note. `commodel predict --params` reads these tables."
 )
+UNDETERMINED_COLOUR = "#E4E4E4"
+FORMS_KEYS = ("forms", "settings", "vectors")
 SAMPLED_NOTE = (
     "Linear between samples, constant below the first. Beyond the last: the last slope, or constant if it is negative."
 )
@@ -407,10 +407,12 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
             head
             | {
                 "source": fitted.source,
-                "range": f"{format_bytes(int(ends[0]))} … {format_bytes(int(ends[1]))}" if ends else "",
+                "low": int(ends[0]) if ends else None,
+                "high": int(ends[1]) if ends else None,
                 "values": len(fitted.values),
                 "left_out": 100 * fitted.left_out.get("error", math.nan),
                 "cases": fitted.left_out.get("cases", 0),
+                "forms": format_forms(fitted),
                 "unknown": sum(not estimate.known for estimate in fitted.values.values()),
                 "provenance": "; ".join(
                     f"{key}: {entry}" for key, entry in flatten_provenance(fitted.provenance).items()
@@ -421,12 +423,30 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
     columns, sampled_columns = (
         select_columns(table, without=optional) for table in ("Parameters", "Sampled functions")
     )
+    grey, sampled_grey = (
+        {key: ["" if row["known"] else UNDETERMINED_COLOUR for row in rows] for key in ("value", "low", "high")}
+        for rows in (scalars, samples)
+    )
     blocks = (
-        make_table("Parameters", "Values", scalars, columns, fixed=4),
+        make_table("Parameters", "Values", scalars, columns, fixed=4, backgrounds=grey),
         make_table("Sources", "Sources", sources, fixed=3),
-        make_table("Sampled functions", "Sampled functions", samples, sampled_columns, note=SAMPLED_NOTE, fixed=6),
+        make_table(
+            "Sampled functions",
+            "Sampled functions",
+            samples,
+            sampled_columns,
+            note=SAMPLED_NOTE,
+            fixed=6,
+            backgrounds=sampled_grey,
+        ),
     )
     return Section("Parameters", NOTE, blocks)
+
+
+def format_forms(fitted: ParameterSet) -> str:
+    """Return what predictions need of a set besides its values, as JSON."""
+    fields = {key: dict(getattr(fitted, key)) for key in FORMS_KEYS}
+    return json.dumps({key: entries for key, entries in fields.items() if entries}, ensure_ascii=False)
 
 
 def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
@@ -442,22 +462,10 @@ def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], s
 
 
 def convert_estimate(estimate: Estimate) -> dict:
-    """Return the numbers in the units of a report. A value that the data do not determine is marked by ≈."""
+    """Return the numbers in the units of a report."""
     unit, factor = SHOWN_UNITS.get(estimate.unit, (estimate.unit, 1.0))
-    ends = round_to_interval({key: getattr(estimate, key) * factor for key in ("value", "low", "high")})
-    numbers: dict[str, float | str] = dict(ends)
-    if not estimate.known:
-        numbers = {key: format_undetermined(value) for key, value in ends.items()}
+    numbers = {key: getattr(estimate, key) * factor for key in ("value", "low", "high")}
     return numbers | {"unit": unit, "known": estimate.known, "note": estimate.note}
-
-
-def round_to_interval(ends: dict[str, float]) -> dict[str, float]:
-    """Return the numbers rounded to two digits below the width of the interval."""
-    wide = ends["high"] - ends["low"]
-    if not (wide > 0 and math.isfinite(wide)):
-        return ends
-    places = 2 - math.floor(math.log10(wide))
-    return {key: float(f"{round(value, places):.15g}") for key, value in ends.items()}
 
 
 def make_model_section(families: Mapping[str, Mapping[str, str]]) -> Section:

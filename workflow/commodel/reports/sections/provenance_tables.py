@@ -1,6 +1,4 @@
-"""Provenance of a report: batches, attempts, files with digests, and the experiment's own texts.
-
-`commodel report --verify` compares the digests."""
+"""Provenance of a report: batches, attempts, files with digests, and the experiment's own texts."""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +25,7 @@ MAX_COLUMNS = 12  # if more keys differ between batches, each becomes a row inst
 MAX_LINE_LENGTH, MAX_LINES = 500, 2000  # shown characters of a line, and shown lines of a text
 FILES_NOTE = (
     "Files in the folder of the results. For a batch: the digest of sha256sum's list of its samples and its programs' "
-    "outputs. `commodel report --verify FILE.xlsx --in FOLDER` compares them."
+    "outputs."
 )
 
 

@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
-from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -16,7 +15,6 @@ import xlsxwriter
 
 from commodel.files.atomic import make_temporary_folder, write_atomically
 from commodel.files.streamed_tables import return_freed_memory
-from commodel.reports import received_workbooks
 from commodel.reports.elements import (
     COLOURS,
     TEXT_KINDS,
@@ -36,8 +34,7 @@ from commodel.reports.elements import (
     make_raw_link,
     to_plain_value,
 )
-from commodel.reports.xlsx import charts, layout
-from commodel.reports.xlsx.calculator import sheet as calculator
+from commodel.reports.xlsx import calculator, charts, layout
 from commodel.reports.xlsx.layout import (
     A3_PAPER,
     HEADER_COLOUR,
@@ -64,7 +61,6 @@ HEADING_ROWS = 5  # of a block, which a page does not part: heading, note, heade
 SENTENCE_WIDTH = 150  # characters in a line of a sentence, which spans columns
 RAW_SECTION = "Raw summary"
 TEXT_COLOURS = {"simulated": HIGHLIGHT_COLOUR, "no": "#8A8A8A", "n/a": "#8A8A8A"}
-get_platform = attrgetter("platform")
 
 
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
@@ -77,7 +73,7 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
         for section in report.sections:
             book.add_section(section)
             if section.name == "Summary":
-                book.add_calculators()
+                book.add_calculator()
             if section.name == RAW_SECTION and report.samples:
                 book.add_section(report.samples)
         book.close()
@@ -111,18 +107,17 @@ class Workbook:
         self.first_sheets: list[Overview] = []
         self.unbroken_ranges: list[tuple[int, int]] = []  # first row and end of what a page of the sheet does not part
         self.long_tables: dict[str, Table] = {}  # too long for a sheet, by name of their file
-        by_platform = groupby(sorted(report.sets, key=get_platform), key=get_platform)
-        calculable = [(platform, *calculator.select_calculable(list(sets))) for platform, sets in by_platform]
         order = {screen.platform: rank for rank, screen in enumerate(report.screens)}
-        calculable.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
-        self.calculable = [entry for entry in calculable if entry[1]]
-        self.platforms = {*order, *(to_plain_value(entry[0]) for entry in self.calculable)}
+        sets = sorted(report.sets, key=lambda entry: order.get(to_plain_value(entry.platform), len(order)))
+        self.calculable, self.refused = calculator.select_calculable(sets)  # as the first sheets
+        self.platforms = {*order, *(to_plain_value(forms.parameters.platform) for forms in self.calculable)}
         simulated = {screen.platform for screen in report.screens if screen.simulated}
         simulated |= {to_plain_value(parameters.platform) for parameters in report.sets if parameters.simulated}
         self.measured_platforms = self.platforms - simulated
         names = f" on {', '.join(sorted(simulated))}" if self.measured_platforms else ""
         self.simulation_header = f"&C&B SIMULATED measurements{names.replace('&', '&&')[:150]}"
-        self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to the factor of a latency
+        self.calculator_link = ""
+        self.latency_links: dict[str, str] = {}  # to the factor of a latency in the calculator, by platform
         self.chart_data = charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `add_sheet` returns
 
     def make_format(self, **properties: object) -> object:
@@ -184,16 +179,16 @@ class Workbook:
             sheet, row = self.add_sheet(OVERVIEW_SHEET, describe_origin(self.report), screen.platform)
             self.first_sheets.append(Overview(self, screen, sheet, row))
 
-    def add_calculators(self) -> None:
-        """Add a calculator for each platform with a parameter set that the formulas can use."""
-        for platform, sets, refused in self.calculable:
-            note = f"{to_plain_value(platform)}: change a yellow cell and all predictions follow. "
-            note += "Intervals are in Comparison."
-            sheet, row = self.add_sheet(calculator.CALCULATOR_SHEET, note, to_plain_value(platform))
-            writer = calculator.Sheet(self, sheet, row, sets, refused)
-            writer.write()
-            factor = link_cell(sheet.get_name(), *writer.latency) if writer.latency else ""
-            self.calculator_of[to_plain_value(platform)] = link_cell(sheet.get_name()), factor
+    def add_calculator(self) -> None:
+        """Add the calculator, if formulas can use a parameter set."""
+        if self.calculable:
+            note = "Change a yellow cell and all predictions follow. Intervals are in Comparison."
+            sheet, row = self.add_sheet(calculator.CALCULATOR_SHEET, note)
+            writer = calculator.Calculator(self, sheet, row, self.calculable)
+            writer.write(self.refused)
+            self.calculator_link = link_cell(sheet.get_name())
+            cells = writer.latencies.items()
+            self.latency_links = {platform: link_cell(sheet.get_name(), *cell) for platform, cell in cells}
 
     def add_section(self, section: Section) -> None:
         """Add the sheet of a section. If it is a single table, its header and first columns are frozen."""
@@ -284,15 +279,8 @@ class Workbook:
     def close(self) -> None:
         overview_links = [(overview.screen.platform, link_cell(overview.name)) for overview in self.first_sheets]
         for overview in self.first_sheets:
-            calculator_at = self.calculator_of.get(overview.screen.platform, ("", ""))
-            overview.write(self.places, self.chart_data, overview_links, calculator_at)
-        if self.report.sets:  # written as YAML text, which `read_changed_sets` parses
-            note = "commodel predict --params reads these, and what a calculator changes."
-            sheet, first = self.add_sheet(received_workbooks.SETS_SHEET, note)
-            for row, (number, line) in enumerate(received_workbooks.list_set_lines(self.report.sets), first):
-                sheet.write_number(row, 0, number)
-                sheet.write_string(row, 1, line[:MAX_CELL_LENGTH])
-            sheet.hide()
+            latency_link = self.latency_links.get(overview.screen.platform, "")
+            overview.write(self.places, self.chart_data, overview_links, (self.calculator_link, latency_link))
         if self.chart_data.columns:
             sheet, _ = self.add_sheet(
                 charts.CHART_DATA_SHEET, "What the charts draw; change a value and its chart follows."
