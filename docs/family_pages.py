@@ -154,7 +154,7 @@ def _limits(entry: Family) -> Iterator[str]:
     else:
         yield "The model adds up steps that all ranks share: it predicts no stream of waves."
     if entry.initial_values or entry.fit_points or entry.priors:
-        yield "Measured collectives alone are enough to fit the model: `commodel fit --points`."
+        yield "Measured collectives alone are enough to fit the model: `commodel fit table`."
     else:
         yield "The model needs probes: measured collectives alone do not determine its parameters."
     if entry.by_class:

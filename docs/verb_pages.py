@@ -30,7 +30,7 @@ def _describe_verb(command: click.Command, name: str, parent: click.Context, lev
     rows = [f"| | `{name}` | {_cell(text)} |" for name, text in command.arguments.items()]
     for title, options in command.group_options(context).items():
         for number, (names, text) in enumerate(map(describe_option, options)):
-            if names.endswith(("--help", "--help-all")):
+            if names.endswith("--help"):
                 continue
             rows.append(f"| {'' if number else title} | `{names}` | {_cell(text)} |")
     if rows:

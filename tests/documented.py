@@ -75,6 +75,6 @@ def of(program: str) -> list[Command]:
 
 
 def inline() -> list[Command]:
-    """Return commands within sentences, which may be shortened: `commodel fit --points`."""
+    """Return commands within sentences, which may be shortened: `commodel fit table`."""
     texts = [(page, " ".join(page.read_text(encoding="utf-8").split())) for page in PAGES]
     return [Command(str(page.relative_to(ROOT)), text) for page, flat in texts for text in INLINE.findall(flat)]

@@ -33,15 +33,15 @@ NOT_RUN = {
 # These measure for minutes, or on a machine that is not here: what stands in their place.
 SMALLER = {
     r"commodel tune ": {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "8": "3"},
-    r"commodel measure .*--kernel ": {"16:4096": "16:64"},
+    r"commodel measure speeds ": {"16:4096": "16:64"},
     r"commodel (advise|predict) --platform fast-ethernet-32 ": {"fast-ethernet-32": "mycluster", "16": "8"},
 }
 # Each takes more than a second of a processor; `make test` leaves them out.
 SLOW = (
-    r"commodel run |commodel tune |commodel measure .*--kernel ",
+    r"commodel run |commodel tune |commodel measure speeds ",
     r"commodel advise .*--(leaves|bytes)",
     r"commodel advise .*--cores",
-    r"commodel fit .*--points",
+    r"commodel fit table",
     r"commodel report |commodel predict --params report.xlsx",
 )
 MAILED = "FOLDER/inputs/experiments/mine.yaml"

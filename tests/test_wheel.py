@@ -101,7 +101,7 @@ def test_without_a_clone(installed, tmp_path):
     run("init", "mine")
     workspace = tmp_path / "mine"
     assert "node-hours" in run("plan", "demo", folder=workspace)
-    run("predict", "--matrix", "demo", *published, "--out", "predictions.csv", folder=workspace)
+    run("predict", "matrix", "demo", *published, "--out", "predictions.csv", folder=workspace)
     assert len((workspace / "predictions.csv").read_text().splitlines()) > 100
     if find_tool("smpicc") is None:
         return

@@ -56,7 +56,7 @@ def list_stages(results: Results, experiment: str) -> dict[str, list[str]]:
     params = [word for path in sets for word in ("--params", path)]
     fits = {
         f"fit, {platform}": [
-            *("fit", "--in", f"{folder}/observations.csv", "--plan", f"{folder}/plan.json", *models),
+            *("fit", "probes", f"{folder}/plan.json", *models),
             *("--platform", platform, "--out", f"{folder}/fitted/{platform}"),
         ]
         for platform in plan.platforms
@@ -65,7 +65,7 @@ def list_stages(results: Results, experiment: str) -> dict[str, list[str]]:
     return {
         "collect": ["collect", "--in", folder],
         **fits,
-        "predict the matrix": ["predict", "--plan", f"{folder}/plan.json", *params, "--out", f"{folder}/predictions"],
+        "predict the matrix": ["predict", "plan", f"{folder}/plan.json", *params, "--out", f"{folder}/predictions"],
         "compare": ["compare", "--in", folder, "--sets"],
         "report": ["report", "--in", folder],
         "predict one workload": ["predict", "--params", sets[0], *workload],

@@ -1,7 +1,7 @@
 """Errors of models and regret of their choices at held-out points of a table: `make bench-heldout TABLE=T.csv`.
 
 Options of the command: FAMILIES, the models; RANKS, the largest number of ranks that is used; STATISTIC, that of the
-times if the table does not state it. Models are fitted to the points that are not held out, as `commodel fit --points`
+times if the table does not state it. Models are fitted to the points that are not held out, as `commodel fit table`
 does. Baselines, the recommended prediction and ratios use the same points.
 
 Held out are, one after the other:

@@ -151,7 +151,7 @@ def test_a_model_without_buffers_is_flagged_as_not_modelling_packet_loss(params)
 def test_a_sum_of_iterations_is_for_another_verb(params):
     result = run(f"advise --operation summa:n=8 --ranks 4 --bytes 8KiB --params {params}", code=2)
     assert (
-        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict --kernel` predicts it"
+        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict kernel` predicts it"
         in result.output
     )
     assert result.output.count("\n") == 1
@@ -175,7 +175,6 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
         ("--operation bcast --ranks 0 --bytes 8", "ranks: found '0', wanted a whole number from 2"),
         (f"{WORKLOAD} --params P --out t.txt", "found 't.txt', wanted a file .csv, .xlsx or .conf"),
         (f"{WORKLOAD} --params P --only rng", "no algorithm 'rng' for allreduce"),
-        (f"{WORKLOAD} --params P --score", "nothing to score"),
         (f"{WORKLOAD} --params P --layout block --layout cyclic --out t.conf", "give one --layout"),
         (f"{WORKLOAD} --params P --only ring:1KiB:2 --open-mpi", "'1KiB:2'"),
         (
@@ -266,9 +265,6 @@ def test_values_by_hand_are_reported_wherever_the_advice_goes(platform, tmp_path
     assert by_hand in (tmp_path / "a.conf").read_text().splitlines()[0]
     cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx")["Decisions"].values for cell in row if cell]
     assert any(by_hand in str(cell) for cell in cells)
-    assert run(f"advise {WORKLOAD} --platform {platform} --score --set loggp:L=1us", code=2).output == (
-        "commodel: --score uses the fitted sets: omit --set\n"
-    )
     refused = run(f"advise {WORKLOAD} --platform {platform} --set L=1us", code=2).output.splitlines()[-1]
     assert "family hockney has no parameter or setting 'L'" in refused
 
@@ -350,14 +346,14 @@ def test_the_score_of_a_platform(platform, tmp_path):
     table = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(table, dtype={"workload": str})
     rows[rows["ranks"] != 6].to_csv(table, index=False)
-    said = run(f"advise --platform {platform} --score", code=2).stderr
+    said = run(f"advise score --platform {platform}", code=2).stderr
     assert "wanted three workloads or more with two predicted and measured alternatives" in said
     more = [
         rows.assign(bytes=rows["bytes"] * 2**n, point=rows["point"] + f"-{n}", workload=rows["workload"] + f"-{n}")
         for n in (1, 2, 3)
     ]
     pd.concat([rows, *more]).to_csv(table, index=False)
-    (row,) = read_rows(f"advise --platform {platform} --score")
+    (row,) = read_rows(f"advise score --platform {platform}")
     assert (row["workloads"], row["right"], row["regret_max"]) == (12, 1.0, 0.0)
 
 

@@ -35,7 +35,6 @@ from tests.once import made_once
 from tests.patterns.goal_files import BINARY, TEXT
 from tests.workflow.conftest import Project
 
-WINDOW_SET = "params/published/cluster/fast-ethernet-16.yaml"
 PROCESSES = "--layout processes:params/layouts/mine/even.csv --platform mycluster"
 KERNEL = "--speeds speeds.yaml --platform mycluster --blocks 8"
 SAMPLE, PLATFORM = "results/sample", "--platform fast-ethernet-32"
@@ -48,27 +47,33 @@ INVOCATIONS = {
         "--params loggp.yaml --operation reduce --topology flat:4 --bytes 1KiB --set L=2us --waves 5 --layout block:2",
         f"--params loggp.yaml --family loggp {BCAST} --pipelined --verbose",
         f"{PLATFORM} --experiment sample {BCAST}",
-        "--kernel summa --params loggp.yaml --ranks 4 --blocks 8 --grid 2x2 --iteration 0",
-        f"--kernel summa --params loggp.yaml --blocks 8 --overlapped --speeds speeds.yaml {PROCESSES}",
-        "--kernel wave2d --params loggp.yaml --partition partition.csv",
-        "--matrix sample --params loggp.yaml --draws 0 --part 1/2 -o part.parquet",
-        "--family loggp --params loggp.yaml --plan results/sample/plan.json -o predicted.csv",
         f"--params loggp.yaml {BCAST} --statistic 'rank mean'",
         f"{PLATFORM} --experiment sample {BCAST} --statistic 'last rank'",
     ),
+    "predict kernel": (
+        "summa --params loggp.yaml --ranks 4 --blocks 8 --grid 2x2 --iteration 0 --bytes 2KiB --set L=2us",
+        f"summa --params loggp.yaml --blocks 8 --overlapped --speeds speeds.yaml {PROCESSES}",
+        "wave2d --params loggp.yaml --partition partition.csv",
+        f"wave2d {PLATFORM} --experiment sample --ranks 4 --blocks 8 -o wave.json",
+    ),
+    "predict matrix": (
+        "sample --params loggp.yaml --set L=2us --part 1/2 -o part.parquet",
+        f"sample --params loggp.yaml {PLATFORM} -o sample.csv",
+    ),
+    "predict plan": ("results/sample/plan.json --params loggp.yaml --set L=2us -o predicted.csv",),
     "advise": (
         "--params tan.yaml --operation reduce --leaves 16 --bytes 1KiB --top 3 --verbose",
         f"--params loggp.yaml {BCAST} --only binomial --only linear --layout block --set L=2us",
         "--experiment sample --operation bcast --ranks 4,8 --bytes 8 --open-mpi --commutative --same-types",
         "--experiment sample --operation bcast --operation reduce --ranks 4,8 --bytes 8",
-        "--score --experiment sample",
         f"--params loggp.yaml {BCAST} --statistic 'rank mean'",
-        f"--window --params {WINDOW_SET} --ranks 16 --bytes 256KiB",
-        f"--kernel gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml --family loggp",
-        f"--kernel wave {KERNEL} --layout params/layouts/mine --params loggp.yaml --cores 1,2 --iterations 2",
-        f"--kernel gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml -o partitions",
         "--experiment sample --operation bcast --ranks 4,8 --bytes 8 -o decisions.csv",
         "--experiment sample --operation bcast --ranks 4,8 --bytes 8 -o decisions.xlsx",
+    ),
+    "advise layouts": (
+        f"gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml --family loggp --bytes 1KiB",
+        f"wave {KERNEL} --layout params/layouts/mine --params loggp.yaml --cores 1,2 --iterations 2",
+        f"gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml -o partitions",
     ),
     "tune": (
         f"{TUNE} --params loggp.yaml --sync barrier --commutative --same-types -o tuned -q --verbose",
@@ -117,16 +122,13 @@ INVOCATIONS = {
         "--from sample-plan.xlsx -o edited.yaml",
     ),
     "build": ("replay", "overlay"),
-    "measure": (
-        "--in results/sample --batch fast-ethernet-32-upto16n --out raw --setting monday -q",
-        f"{MEASURE} --kernel gemm --ranks 2 --block 8 --within 20% --precision 50% -o gemm.yaml -q",
-        f"{MEASURE} --kernel wave -o wave.yaml",
+    "measure": ("--in results/sample --batch fast-ethernet-32-upto16n --out raw --setting monday -q",),
+    "measure speeds": (
+        f"gemm {MEASURE} --ranks 2 --block 8 --within 20% --precision 50% -o gemm.yaml -q",
+        f"wave {MEASURE} -o wave.yaml",
     ),
     "collect": ("--in results/sample --out collected/observations.csv",),
-    "fit": (
-        "--family hockney --points collectives.csv --setting friday --statistic completion",
-        f"--family loggp --in {SAMPLE}/observations.csv --plan {SAMPLE}/plan.json {PLATFORM} -o s.yaml",
-    ),
+    "fit table": ("collectives.csv --family hockney --setting friday --statistic completion",),
     "compare": ("--in results/sample --out compared.csv",),
 }
 FILES = {
@@ -157,28 +159,24 @@ matrix:
 # Options and their values that other tests run, because they start Snakemake, need a cluster or measure for long.
 ELSEWHERE = {
     "run": {"tests/workflow/test_run.py": ("--profile",)},
-    "predict": {
-        "tests/cli/test_matrix_predictions.py": ("--jobs", "--profile"),
-        "tests/cli/test_statistic.py": ("first rank",),
-    },
-    "advise": {
-        "tests/cli/test_kernels.py": ("--measure",),
-        "tests/cli/test_statistic.py": ("last rank", "first rank"),
-    },
+    "predict": {"tests/cli/test_statistic.py": ("first rank",)},
+    "predict matrix": {"tests/cli/test_matrix_predictions.py": ("--jobs", "--profile")},
+    "advise": {"tests/cli/test_statistic.py": ("last rank", "first rank")},
+    "advise layouts": {"tests/cli/test_kernels.py": ("--experiment", "--measure")},
     "build": {"tests/lab/overlay_trees.py": ("mrnet",)},
     "import csv": {
         "tests/cli/test_import.py": ("--ranks", "--statistic", "completion", "last rank", "first rank", "rank mean")
     },
-    "fit": {"tests/fits/test_statistics.py": ("last rank", "first rank", "rank mean")},
+    "fit table": {"tests/fits/test_statistics.py": ("last rank", "first rank", "rank mean")},
     "import imb": {"tests/cli/test_import.py": ("--ranks",)},
     "import skampi": {"tests/cli/test_import.py": ("--ranks",)},
 }
 # They measure on this machine, or write whole reports.
-SLOW = re.compile(r"run |tune |measure .*--kernel |partition --by dynamic --measure |report |-C mine run ")
+SLOW = re.compile(r"run |tune |measure speeds |partition --by dynamic --measure |report |-C mine run ")
 # Their output is a file, or has no other format.
 WITHOUT_FORMAT = re.compile(
-    r"predict .*--(matrix|plan) |advise .*-o |partition .*-o |plan .*--(from|learn|write)|fit .*--(in|data)|"
-    r"show network .*--levels|export extrap|status .*--watch|diff .*--out|history .*--out"
+    r"predict (matrix|plan) |predict kernel .*-o |advise .*-o |partition .*-o |plan .*--(from|learn|write)|"
+    r"fit (probes|sheet) |show network .*--levels|export extrap|status .*--watch|diff .*--out|history .*--out"
 )
 # In slow examples.
 SMALLER_VALUES = {
@@ -208,7 +206,12 @@ def find_page(line: str) -> str:
 
 
 COMMANDS = list_commands()
-LEAVES = {page: command for page, command in PAGES.items() if not isinstance(command, click.Group)}
+# Commands with an answer of their own.
+LEAVES = {
+    page: command
+    for page, command in PAGES.items()
+    if not isinstance(command, click.Group) or command.invoke_without_command
+}
 
 
 def list_formats(line: str) -> list[str | None]:
@@ -282,7 +285,7 @@ def run_sample(project: Project) -> None:
         shutil.copy(project.folder / "loggp.yaml", project.folder / name / "loggp.yaml")
     for part in (1, 2):
         out = project.folder / f"{part}.parquet"
-        project.verb("predict", "--matrix", "sample", "--params", "loggp.yaml", "--part", f"{part}/2", "--out", out)
+        project.verb("predict", "matrix", "sample", "--params", "loggp.yaml", "--part", f"{part}/2", "--out", out)
         shutil.copy(out, project.folder / "parts")
     project.verb("partition", *f"{PROCESSES} --speeds speeds.yaml --blocks 8 -o partition.csv".split())
     project.verb("plan", "sample", "--format", "xlsx", "-o", "sample-plan.xlsx")
@@ -417,7 +420,7 @@ def test_a_slow_command_is_valid_in_every_format(project, mpi_programs, line):
         project.commodel(*words, *(() if "--cores" in words else ("--cores", "1")))
         return
     in_example = line not in {f"{page} {more}" for page in INVOCATIONS for more in INVOCATIONS[page]}
-    if in_example and find_page(line) in ("tune", "measure"):
+    if in_example and find_page(line) in ("tune", "measure speeds"):
         words = [SMALLER_VALUES.get(word, word) for word in words]
     check_command(project, shlex.join(words))
 

@@ -43,7 +43,7 @@ def _predicted(points):
 
 
 def test_one_family_in_detail(table):
-    said = run(f"fit --points {table} --family hockney --hold-out", WHERE)
+    said = run(f"fit table {table} --family hockney --hold-out", WHERE)
     lines = said.stdout.splitlines()
     assert [line.split()[:4] for line in lines[5:8]] == [
         ["bcast", "algorithm", "binomial", "4"],  # 4 KiB lies beyond what was fitted
@@ -62,7 +62,7 @@ def test_one_family_in_detail(table):
 def test_several_families_beside_each_other_the_nearest_first(table):
     sets = table.parent / "sets"
     families = ("--family", "logp", "--family", "pmnf", "--family", "hockney")
-    said = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
+    said = run(f"fit table {table}", *families, "--hold-out", WHERE, "--out", sets)
     lines = said.stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["model", "hockney"]
     assert "nan" not in said.stdout  # of logp, which was fitted to one size, nothing is in range
@@ -77,7 +77,7 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     # Stopped and called again it goes on where it was, but not with another table or split.
     written = {path.name: path.stat().st_mtime_ns for path in sets.iterdir()}
     (sets / "logp.yaml").unlink()
-    again = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
+    again = run(f"fit table {table}", *families, "--hold-out", WHERE, "--out", sets)
     assert again.stdout == said.stdout
     assert [
         name
@@ -88,7 +88,7 @@ def test_several_families_beside_each_other_the_nearest_first(table):
         "pmnf",
     ]
     assert (sets / "hockney.yaml").stat().st_mtime_ns == written["hockney.yaml"]
-    other = run(f"fit --points {table}", *families, "--hold-out", "ranks > 4", "--out", sets)
+    other = run(f"fit table {table}", *families, "--hold-out", "ranks > 4", "--out", sets)
     assert "before" not in other.stderr
 
 
@@ -110,7 +110,7 @@ def test_fit_digest_changes_only_for_models_that_depend_on_the_edited_code(table
 @pytest.mark.parametrize("style", ["csv", "json"])
 def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
     families = ("--family", "logp", "--family", "hockney")
-    text = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--format", style).stdout
+    text = run(f"fit table {table}", *families, "--hold-out", WHERE, "--format", style).stdout
     rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
     chosen = [row for row in rows if row["workloads"] not in ("", None)]
     # LogP ignores the size, so its ratios are blank.
@@ -132,7 +132,7 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
 
 
 def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
-    said = run(f"fit --points {table} --family tan --family hockney --hold-out", "ranks > 4 or bytes > 8")
+    said = run(f"fit table {table} --family tan --family hockney --hold-out", "ranks > 4 or bytes > 8")
     assert "family tan: found 2 points, wanted more than its 3 values" in said.stderr
 
 
@@ -149,25 +149,15 @@ def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
 )
 def test_invalid_fit_arguments_are_reported_in_one_line(table, arguments, words):
     families = [] if "--family" in arguments else ["--family", "hockney"]
-    said = run(f"fit --points {table}", *families, *arguments, code=2)
+    said = run(f"fit table {table}", *families, *arguments, code=2)
     message = [line for line in said.stderr.splitlines() if "left out" not in line]
     assert len(message) == 1
     assert words in message[0]
 
 
 def test_several_families_want_a_folder(table):
-    said = run(f"fit --points {table} --family all --hold-out", "ranks > 4", "--out", table, code=2)
+    said = run(f"fit table {table} --family all --hold-out", "ranks > 4", "--out", table, code=2)
     assert "found a file, wanted a folder" in said.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--family", "hockney", "--hold-out", "ranks > 4"], "--hold-out needs --points"),
-    ],
-)
-def test_probes_have_no_such_thing(arguments, words):
-    assert words in run("fit", *arguments, code=2).stderr
 
 
 HEAD = "operation,algorithm,topology,ranks,bytes,seconds,comment"
@@ -181,7 +171,7 @@ def write_rows(tmp_path, rows, head=HEAD):
 
 def fit(path, *more, family="hockney"):
     out = path.parent / "set.yaml"
-    result = CliRunner().invoke(main, ["fit", "--points", str(path), "--family", family, "--out", str(out), *more])
+    result = CliRunner().invoke(main, ["fit", "table", str(path), "--family", family, "--out", str(out), *more])
     return result, out
 
 
@@ -228,12 +218,12 @@ def test_a_mistake_names_file_row_and_column(tmp_path, row, words):
 
 
 def test_the_fitted_values_are_printed_if_no_file_is_named(table):
-    rows = json.loads(run(f"fit --points {table} --family hockney --family logp --format json").stdout)
+    rows = json.loads(run(f"fit table {table} --family hockney --family logp --format json").stdout)
     assert {row["model"] for row in rows} == {"hockney", "logp"}
     (beta,) = [row for row in rows if row["parameter"] == "beta.a"]
     assert (beta["value"], beta["unit"]) == (pytest.approx(2e-9, rel=1e-3), "s/B")
     assert beta["low"] <= beta["value"] <= beta["high"]
-    lines = run(f"fit --points {table} --family hockney").stdout.splitlines()
+    lines = run(f"fit table {table} --family hockney").stdout.splitlines()
     assert ["hockney", "beta.a"] in [line.split()[:2] for line in lines]
 
 
@@ -242,8 +232,8 @@ def test_several_tables_are_fitted_together(table, tmp_path):
     head, *rows = table.read_text().splitlines()
     (tmp_path / "a.csv").write_text("\n".join([head, *rows[:8]]))
     (tmp_path / "b.csv").write_text("\n".join([head, *rows[8:]]))
-    both = run(f"fit --points {tmp_path}/a.csv --points {tmp_path}/b.csv --family hockney --out {tmp_path}/both.yaml")
-    run(f"fit --points {table} --family hockney --out {tmp_path}/whole.yaml")
+    both = run(f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --family hockney --out {tmp_path}/both.yaml")
+    run(f"fit table {table} --family hockney --out {tmp_path}/whole.yaml")
     whole, parts = (read_parameters(tmp_path / f"{name}.yaml") for name in ("whole", "both"))
     assert parts.values == whole.values
     assert parts.source == "fitted from 16 points of a.csv, b.csv; these points are not held out"
@@ -251,24 +241,24 @@ def test_several_tables_are_fitted_together(table, tmp_path):
     fitted = commodel.fit([tmp_path / "a.csv", tmp_path / "b.csv"], "hockney")
     assert fitted.parameter_set.values == whole.values
     (tmp_path / "b.csv").write_text(head.replace("seconds", "time") + "\nbcast,binomial,4,8,1e-5\n")
-    said = refused(f"fit --points {tmp_path}/a.csv --points {tmp_path}/b.csv --family hockney --out {tmp_path}/c")
+    said = refused(f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --family hockney --out {tmp_path}/c")
     assert "b.csv:1: found no column 'seconds'" in said
 
 
 def test_columns_have_names_in_any_case(table, tmp_path):
     text = table.read_text()
     (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm,ranks", "Operation,ALGORITHM, Ranks"))
-    results = [run(f"fit --points {path} --family hockney").stdout for path in (table, tmp_path / "capitals.csv")]
+    results = [run(f"fit table {path} --family hockney").stdout for path in (table, tmp_path / "capitals.csv")]
     assert results[0] == results[1]
     (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm", "RANKS,algorithm"))
     assert "capitals.csv:1: found no column 'operation' among RANKS, " in refused(
-        f"fit --points {tmp_path}/capitals.csv --family hockney"
+        f"fit table {tmp_path}/capitals.csv --family hockney"
     )
 
 
 def test_a_table_that_is_none(tmp_path):
     path = write_rows(tmp_path, [], head="operation,ranks")
-    said = refused(f"fit --points {path} --family hockney")
+    said = refused(f"fit table {path} --family hockney")
     assert said == (
         f"commodel: {path}:1: found no column 'seconds' among operation, ranks; "
         "convert a table with other column names: commodel import csv FILE --column NAME=COLUMN -o TABLE\n"
@@ -283,16 +273,17 @@ def test_a_table_that_is_none(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--points", "t.csv", "--platform", "local"], "found --platform together with --points, wanted one of them"),
-        (["--points", "t.csv", "--in", "o.csv"], "found --in together with --points"),
-        (["--in", "o.csv", "--platform", "local"], "--plan is missing"),
-        ([], "--in is missing; give --in, --plan and --platform, or --points alone"),
-        (["--in", "o.csv", "--plan", "p.json", "--platform", "local"], "--out is missing"),
+        (["table", "t.csv", "--out", "set.yaml", "--platform", "local"], "No such option '--platform'"),
+        (["probes", "p.json", "--out", "set.yaml", "--hold-out", "ranks > 4"], "No such option '--hold-out'"),
+        (["sheet", "--out", "set.yaml", "--platform", "local", "--setting", "x"], "No such option '--setting'"),
+        (["probes", "p.json", "--out", "set.yaml"], "Missing option '--platform'"),
+        (["probes", "p.json", "--platform", "local"], "Missing option '-o' / '--out'"),
+        (["table"], "Missing argument 'TABLE…'"),
+        (["sheet", "--out", "set.yaml"], "Missing option '--platform'"),
     ],
 )
-def test_probes_or_points_never_both(arguments, words):
-    out = [] if "--out" in words else ["--out", "set.yaml"]
-    result = CliRunner().invoke(main, ["fit", "--family", "hockney", *out, *arguments])
+def test_each_source_has_its_own_options(arguments, words):
+    result = CliRunner().invoke(main, ["fit", *arguments, "--family", "hockney"])
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert words in result.stderr

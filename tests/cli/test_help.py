@@ -11,6 +11,7 @@ from commodel.sources import PACKAGE, ROOT, list_source_files
 from tests.cli.running import run
 
 MAX_WIDTH = 80  # columns of the terminal
+MAX_LENGTH = 60  # lines of a page: a screen
 
 
 def list_pages(command=main, words=()):
@@ -60,6 +61,7 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     assert len(command.examples) == 2
     assert all(page in " ".join(read_words(example)) or page == "init" for example in command.examples)
     assert not [line for line in text.splitlines() if len(line) > MAX_WIDTH]
+    assert len(text.splitlines()) <= MAX_LENGTH
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert all(hasattr(option, "group_title") for option in options)
     assert not {"What", "Where"} & {
@@ -73,18 +75,17 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        ("predict --matrix demo --params p.yaml --out a.csv --ranks 4", "--ranks has no meaning with --matrix"),
-        ("predict --matrix demo --out a.csv", "--matrix needs --params"),
-        ("predict --kernel summa --params p.yaml --ranks 4 --draws 3", "--draws has no meaning with --kernel"),
-        (
-            "predict --params p.yaml --operation bcast --blocks 3",
-            "--blocks has no meaning without --kernel or --matrix",
-        ),
-        ("advise --window --params p.yaml --ranks 4", "--window needs --bytes"),
-        ("advise --kernel gemm --speeds s.yaml --blocks 8", "--kernel needs --platform"),
-        ("advise --operation bcast --ranks 4 --bytes 8 --cores 4", "--cores has no meaning without --kernel"),
-        ("measure --in plan.json --out raw", "give --in PLAN and --batch, or --kernel"),
-        ("measure --kernel gemm --out s.yaml", "--kernel needs --layout"),
+        ("predict matrix demo --params p.yaml --out a.csv --ranks 4", "No such option '--ranks'"),
+        ("predict matrix demo --out a.csv", "Missing option '--params'"),
+        ("predict --ranks 4 matrix demo", "predict: found --ranks before 'matrix', wanted options behind it"),
+        ("predict kernel summa --params p.yaml --ranks 4 --draws 3", "No such option '--draws'"),
+        ("predict --params p.yaml --operation bcast --blocks 3", "No such option '--blocks'"),
+        ("predict bcast --ranks 4", "No such command 'bcast'"),
+        ("advise layouts gemm --speeds s.yaml --blocks 8", "Missing option '--platform'"),
+        ("advise --operation bcast --ranks 4 --bytes 8 --cores 4", "No such option '--cores'"),
+        ("advise score --set L=1us", "No such option '--set'"),
+        ("measure --in plan.json --out raw", "give --in PLAN and --batch NAME"),
+        ("measure speeds gemm --out s.yaml", "Missing option '--layout'"),
         ("report mine", "found 'mine', wanted --in results/mine"),
     ],
 )

@@ -129,7 +129,7 @@ def test_hockney_is_fitted_to_imported_half_round_trips(tmp_path):
     other = "# OSU MPI Broadcast Latency Test v7.0\n# Size       Avg Latency(us)\n8  20.0\n"
     (tmp_path / "o.txt").write_text(f"# OSU MPI Latency Test v7.0\n# Size          Latency (us)\n{rows}{other}")
     output(f"import osu {tmp_path}/o.txt --ranks 4 -o {tmp_path}/t.csv")
-    said = output(f"fit --points {tmp_path}/t.csv --family hockney --out {tmp_path}/set.yaml")
+    said = output(f"fit table {tmp_path}/t.csv --family hockney --out {tmp_path}/set.yaml")
     assert "left out 1 row of algorithm 'library'" in said
     values = read_parameters(tmp_path / "set.yaml").values
     assert values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)

@@ -46,7 +46,7 @@ def model_sets(tmp_path):
 
 
 def test_predictions_of_several_models(model_sets):
-    out = read_rows(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3")
+    out = read_rows(f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3")
     assert (out["ranks"], out["iterations"], out["different"], out["bytes"]) == (6, 256, 6, 8192)
     assert out["simulated"] is True
     rows = {(row["family"], row["rule"]): row["seconds"] for row in out["families"]}
@@ -60,12 +60,12 @@ def test_predictions_of_several_models(model_sets):
 
 
 def test_predictions_as_text(model_sets):
-    text = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3").output
+    text = run(f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3").output
     assert "6 processes on 2 nodes: 256 iterations, 6 of them different; communication alone, predicted." in text
     assert "Slowest iterations" in text
     assert "0-123" in text
     assert "sums: by the τ–Lop paper's rule" in text
-    single_iteration = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
+    single_iteration = run(f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
     assert "Slowest iterations" not in single_iteration
     assert ":iteration=80" in single_iteration
 
@@ -80,7 +80,7 @@ def test_communication_that_is_not_overlapped(model_sets, tmp_path):
     requested = ["summa", "--params", model_sets, "--layout", "block:3", "--format", "json", "--partition"]
 
     def times(*arguments):
-        out = json.loads(run("predict", "--kernel", *requested, *arguments).output)
+        out = json.loads(run("predict", "kernel", *requested, *arguments).output)
         return out, {row["family"]: row["seconds"] for row in out["families"] if row["rule"] == "messages"}
 
     (plain, sequential), (out, overlapped) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
@@ -96,12 +96,12 @@ def test_communication_that_is_not_overlapped(model_sets, tmp_path):
         row["validity"].startswith("no prediction: the time of the overlapped computation")
         for row in without_speeds["families"]
     )
-    text = run("predict", "--kernel", *requested[:-3], "--partition", FIGURE_8, "--overlapped").output
+    text = run("predict", "kernel", *requested[:-3], "--partition", FIGURE_8, "--overlapped").output
     assert "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition" in text
 
 
 def test_the_wave_equation_and_a_csv(model_sets):
-    text = run(f"predict --kernel wave2d --params {model_sets} --blocks 512 --ranks 16 --format csv").output
+    text = run(f"predict kernel wave2d --params {model_sets} --blocks 512 --ranks 16 --format csv").output
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["family"] for row in rows] == ["hloggp", "hloggp", "hockney", "loggp", "taulop"]
     assert all(float(row["seconds"]) > 0 for row in rows)
@@ -110,7 +110,7 @@ def test_the_wave_equation_and_a_csv(model_sets):
 def test_a_process_layout_file_provides_ranks_and_nodes_of_a_prediction(model_sets):
     layout = f"processes:{ROOT}/params/layouts/fermi/M2.csv"
     out = run(
-        f"predict --kernel summa --params {model_sets} --platform fermi --layout {layout} --blocks 16 --format json"
+        f"predict kernel summa --params {model_sets} --platform fermi --layout {layout} --blocks 16 --format json"
     )
     predicted = json.loads(out.output)
     assert (predicted["platform"], predicted["ranks"], predicted["nodes"]) == ("fermi", 5, 2)
@@ -118,7 +118,7 @@ def test_a_process_layout_file_provides_ranks_and_nodes_of_a_prediction(model_se
 
 def test_a_workbook_of_a_kernel(model_sets, tmp_path):
     path = tmp_path / "kernel.xlsx"
-    run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} -o {path}")
+    run(f"predict kernel summa --params {model_sets} --partition {FIGURE_8} -o {path}")
     book = openpyxl.load_workbook(path)
     texts = [
         str(cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row if cell is not None
@@ -155,7 +155,7 @@ HEAD = "rank,x,y,width,height\n"
 def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, more, message):
     path = tmp_path / "p.csv"
     path.write_text(content)
-    output = run(f"predict --kernel summa --params {model_sets} --partition {path}", *more, code=2).output
+    output = run(f"predict kernel summa --params {model_sets} --partition {path}", *more, code=2).output
     text = output.removeprefix("commodel: ").removeprefix("operation: ").removeprefix("algorithm: ")
     assert text.startswith(message.format(path))
     assert output.count("\n") == 1
@@ -187,7 +187,10 @@ def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, mor
             ["wave2d", "--params", "SETS", "--partition", "none.csv"],
             "none.csv: cannot be read: No such file or directory",
         ),
-        (["wave2d", "--params", "SETS", "--ranks", "4", "--iteration", "1"], "only with --kernel summa"),
+        (
+            ["wave2d", "--params", "SETS", "--ranks", "4", "--iteration", "1"],
+            "--iteration has a meaning only for summa",
+        ),
     ],
 )
 def test_a_mistake_in_kernel_is_one_line(model_sets, tmp_path, arguments, message, monkeypatch):
@@ -195,7 +198,7 @@ def test_a_mistake_in_kernel_is_one_line(model_sets, tmp_path, arguments, messag
     if len(arguments) == 1:  # it looks for the last run, which must not be found
         monkeypatch.chdir(tmp_path)
     folders = {"SETS": str(model_sets), "EMPTY": str(tmp_path / "empty")}
-    output = run("predict", "--kernel", *(folders.get(word, word) for word in arguments), code=2).output
+    output = run("predict", "kernel", *(folders.get(word, word) for word in arguments), code=2).output
     assert message in output
     assert output.count("\n") == 1
 
@@ -396,7 +399,7 @@ def test_more_cores_than_a_node_has_are_refused(tmp_path):
 
 
 SPEEDS = "--speeds params/speeds/fermi.yaml --platform fermi-ib"
-WAVE = f"{SPEEDS} --kernel wave --blocks 96"
+WAVE = f"{SPEEDS} --blocks 96"
 
 
 @pytest.fixture(scope="module")
@@ -416,7 +419,7 @@ def layouts(tmp_path_factory):
 
 
 def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
-    rows = read_rows(f"advise --kernel gemm {WAVE} --params {taulop} --layout {layouts}")
+    rows = read_rows(f"advise layouts wave {WAVE} --params {taulop} --layout {layouts}")
     assert sorted(row["layout"] for row in rows) == ["M1", "M2", "M3"]
     assert all(row["total"] == row["computation"] + row["communication taulop"] for row in rows)
     assert [row["total"] for row in rows] == sorted(row["total"] for row in rows)
@@ -424,10 +427,10 @@ def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
 
 @pytest.mark.parametrize(("kernel", "side", "steps", "size"), [("wave", 96, 10, 8), ("gemm", 24, 1, 8192)])
 def test_advise_kernel_times_equal_partition_and_predict_output(taulop, layouts, tmp_path, kernel, side, steps, size):
-    requested = f"{SPEEDS} --kernel {kernel} --blocks {side} --params {taulop}"
+    requested = f"{kernel} {SPEEDS} --blocks {side} --params {taulop}"
     requested += f" --iterations {steps}" if kernel == "wave" else ""
     layout = f"processes:{layouts}/M3.csv"
-    (row,) = read_rows(f"advise --kernel gemm {requested} --layout {layout} --out {tmp_path}")
+    (row,) = read_rows(f"advise layouts {requested} --layout {layout} --out {tmp_path}")
     (file,) = (path for path in tmp_path.glob("*.csv") if row["partition"].replace(" ", "-") in path.name)
     shown = read_rows(f"partition {SPEEDS} --kernel {kernel} --layout {layout} --from {file}")
     assert row["computation"] == pytest.approx(steps * shown["total"])
@@ -439,7 +442,7 @@ def test_advise_kernel_times_equal_partition_and_predict_output(taulop, layouts,
 
 def test_the_chosen_partition_has_the_shortest_total_time(taulop, layouts, tmp_path):
     (row,) = read_rows(
-        f"advise --kernel gemm {WAVE} --params {taulop} --layout processes:{layouts}/M3.csv --out {tmp_path}"
+        f"advise layouts wave {WAVE} --params {taulop} --layout processes:{layouts}/M3.csv --out {tmp_path}"
     )
     layout = f"--layout processes:{layouts}/M3.csv"
     totals = []
@@ -453,7 +456,7 @@ def test_the_chosen_partition_has_the_shortest_total_time(taulop, layouts, tmp_p
 
 
 def test_layouts_with_cores_per_process_use_growing_numbers_of_nodes(taulop, tmp_path):
-    rows = read_rows(f"advise --kernel gemm {WAVE} --params {taulop} --cores 6,4 --out {tmp_path} --blocks 64")
+    rows = read_rows(f"advise layouts wave {WAVE} --params {taulop} --cores 6,4 --out {tmp_path} --blocks 64")
     assert {row["layout"] for row in rows} >= {"4-cores-on-1", "4-cores-on-16", "6-cores-on-8"}
     assert "6-cores-on-16" not in {row["layout"] for row in rows}  # there are no speeds of thin/6
     table = (tmp_path / "4-cores-on-16.csv").read_text().splitlines()
@@ -461,7 +464,7 @@ def test_layouts_with_cores_per_process_use_growing_numbers_of_nodes(taulop, tmp
 
 
 def test_the_answer_has_a_layout_and_states_declared_speeds(taulop, layouts):
-    text = output(f"advise --kernel gemm {WAVE} --params {taulop} --layout {layouts}")
+    text = output(f"advise layouts wave {WAVE} --params {taulop} --layout {layouts}")
     assert "Fastest, communication included: M" in text
     assert text.endswith("The speeds are declared, not measured (simulated).\n")
 
@@ -471,8 +474,8 @@ def test_the_kernel_table_has_each_model_and_is_ranked_by_the_chosen_one(taulop,
     values = {name: Estimate(number, "s/B" if name == "G" else "s", number, number) for name, number in numbers.items()}
     write_parameters(tmp_path / "loggp.yaml", ParameterSet("loggp", "", "", values))
     sets = f"--params {taulop} --params {tmp_path}/loggp.yaml"
-    by_taulop = read_rows(f"advise --kernel gemm {WAVE} {sets} --layout {layouts}")
-    by_loggp = read_rows(f"advise --kernel gemm {WAVE} {sets} --layout {layouts} --family loggp")
+    by_taulop = read_rows(f"advise layouts wave {WAVE} {sets} --layout {layouts}")
+    by_loggp = read_rows(f"advise layouts wave {WAVE} {sets} --layout {layouts} --family loggp")
     assert list(by_taulop[0])[-3:] == ["total", "communication loggp", "simulated"]
     assert [row["total"] for row in by_loggp] == sorted(row["total"] for row in by_loggp)
 
@@ -483,20 +486,20 @@ def test_a_model_without_message_size_ranks_only_if_requested(layouts, tmp_path)
         sets.append(tmp_path / f"{name}.yaml")
         write_parameters(sets[-1], replace(make_given_set(name, values), bytes_range=(8.0, 8.0)))
     sets_options = " ".join(f"--params {path}" for path in sets)
-    rows = read_rows(f"advise --kernel gemm {WAVE} {sets_options} --layout {layouts}")
+    rows = read_rows(f"advise layouts wave {WAVE} {sets_options} --layout {layouts}")
     assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
-    text = output(f"advise --kernel gemm {WAVE} {sets_options} --layout {layouts}")
+    text = output(f"advise layouts wave {WAVE} {sets_options} --layout {layouts}")
     assert ". 3 of 3 predictions of loggp are flagged, such as extrapolated: messages of" in text
     assert "found values of bsp, wanted a model of message sizes" in output(
-        f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts}", code=2
+        f"advise layouts wave {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
-    requested = output(f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
+    requested = output(f"advise layouts wave {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
     assert ". 3 of 3 predictions of bsp are flagged: size not modelled: valid for 8 B" in requested
 
 
 def test_the_best_layout_and_that_with_the_fastest_computation_are_measured(simgrid_programs, taulop, layouts):
     requested = f"{WAVE} --blocks 24 --params {taulop} --layout {layouts} --measure 1"
-    ranked = read_rows(f"advise --kernel gemm {requested}")
+    ranked = read_rows(f"advise layouts wave {requested}")
     fastest = min(ranked, key=lambda row: row["computation"])
     measured = [row for row in ranked if row["measured total"] is not None]
     assert measured == [ranked[0], fastest]
@@ -504,7 +507,7 @@ def test_the_best_layout_and_that_with_the_fastest_computation_are_measured(simg
         assert row["measured computation"] == row["computation"]  # simulated runs do not compute
         assert row["measured communication"] > 0
         assert row["measured total"] == row["measured computation"] + row["measured communication"]
-    text = output(f"advise --kernel gemm {requested}")
+    text = output(f"advise layouts wave {requested}")
     shortest = min(measured, key=lambda row: row["measured total"])["layout"]
     for criterion, row in (("Communication included", ranked[0]), ("By computation alone", fastest)):
         (line,) = (line for line in text.splitlines() if f". {criterion}: {row['layout']}, measured" in line)
@@ -518,7 +521,7 @@ def test_on_a_real_machine_the_computation_is_measured(mpi_programs, taulop, tmp
     kinds = {"node/1": ((1.0, 2e4, 2e4, 2e4), (64.0, 2e4, 2e4, 2e4))}
     write_speeds(tmp_path / "speeds.yaml", Speeds({"gemm": KernelSpeeds(kinds, 32)}, "local"))
     requested = f"--speeds {tmp_path}/speeds.yaml --platform local --blocks 8 --measure 3 --params {taulop}"
-    (row,) = read_rows(f"advise --kernel gemm {requested} --layout processes:{tmp_path}/two.csv")
+    (row,) = read_rows(f"advise layouts gemm {requested} --layout processes:{tmp_path}/two.csv")
     assert row["measured computation"] not in (0, row["computation"])
     assert row["measured total"] == row["measured computation"] + row["measured communication"]
 
@@ -534,13 +537,14 @@ def test_on_a_real_machine_the_computation_is_measured(mpi_programs, taulop, tmp
         ({"--family": "logp"}, "no values of family 'logp'"),
         ({"--blocks": "1"}, "found 2 processes for 1 blocks"),
         ({"--bytes": "-1"}, "-1"),
-        ({"--kernel": "gemm", "--iterations": "5"}, "SUMMA has one for each block of a side"),
+        ({"--iterations": "5"}, "SUMMA has one for each block of a side"),
     ],
 )
 def test_a_mistake_in_advise_kernel_is_one_line(taulop, change, wanted):
     words = WAVE.split()
     options = dict(zip(words[::2], words[1::2], strict=True)) | {"--params": str(taulop)}
     options |= {"--layout": "processes:params/layouts/fermi/M1.csv"} | change
+    kernel = "gemm" if "--iterations" in change else "wave"
     assert wanted in refused(
-        "advise", "--kernel", "gemm", *(part for pair in options.items() if pair[1] for part in pair)
+        "advise", "layouts", kernel, *(part for pair in options.items() if pair[1] for part in pair)
     )

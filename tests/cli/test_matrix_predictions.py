@@ -34,8 +34,8 @@ SETS = ("--params", "loggp.yaml", "--params", "tan.yaml", "--params", "plogp.yam
 
 
 def test_csv_and_parquet_hold_the_same(folder):
-    run("predict --matrix ./big.yaml", *SETS, "--out", "a.csv")
-    run("predict --matrix ./big.yaml", *SETS, "--out", "a.parquet")
+    run("predict matrix ./big.yaml", *SETS, "--out", "a.csv")
+    run("predict matrix ./big.yaml", *SETS, "--out", "a.parquet")
     table = pd.read_parquet("a.parquet")
     assert len(table) == 3 * (5 * 3 + 1 + 2)
     pd.testing.assert_frame_equal(pd.read_csv("a.csv"), table, rtol=0, atol=0, check_dtype=False)
@@ -44,9 +44,9 @@ def test_csv_and_parquet_hold_the_same(folder):
 
 
 def test_parts_join_into_the_whole(folder):
-    run("predict --matrix ./big.yaml", *SETS, "--out", "whole.csv")
+    run("predict matrix ./big.yaml", *SETS, "--out", "whole.csv")
     for number in (1, 2, 3):
-        run("predict --matrix ./big.yaml", *SETS, "--part", f"{number}/3", "--out", f"{number}.parquet")
+        run("predict matrix ./big.yaml", *SETS, "--part", f"{number}/3", "--out", f"{number}.parquet")
     run("export matrix 1.parquet 2.parquet 3.parquet --out joined.csv")
     assert (folder / "joined.csv").read_bytes() == (folder / "whole.csv").read_bytes()
 
@@ -70,7 +70,7 @@ def test_matrix_points_without_a_parameter_set_of_the_platform_are_left_out(fold
 
     def predict(*sets: str) -> tuple[str, list[tuple]]:
         files = [word for name in sets for word in ("--params", f"{name}.yaml")]
-        printed = run("predict --matrix ./big.yaml", *files, "--draws", 0, "--out", "a.csv").stderr
+        printed = run("predict matrix ./big.yaml", *files, "--draws", 0, "--out", "a.csv").stderr
         columns = pd.read_csv("a.csv")[["layout", "platform", "parameters"]]
         return printed, list(columns.drop_duplicates().itertuples(index=False, name=None))
 
@@ -90,7 +90,7 @@ def test_matrix_points_without_a_parameter_set_of_the_platform_are_left_out(fold
 def test_snakemake_jobs_write_the_same_bytes_as_one_process_with_set_values(folder, suffix):
     arguments = [
         "predict",
-        "--matrix",
+        "matrix",
         "./big.yaml",
         *SETS,
         "--set",
@@ -120,14 +120,14 @@ def test_snakemake_jobs_write_the_same_bytes_as_one_process_with_set_values(fold
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2(folder, arguments, words):
-    result = run("predict --matrix ./big.yaml", *SETS, *arguments, code=2)
+    result = run("predict matrix ./big.yaml", *SETS, *arguments, code=2)
     assert result.stderr.count("\n") == 1
     assert words in result.stderr
 
 
 def test_a_matrix_error_names_file_and_line(folder):
     (folder / "big.yaml").write_text(MATRIX.replace("flat:5", "flatt:5"))
-    result = run("predict --matrix ./big.yaml", *SETS, "--out", "a.csv", code=2)
+    result = run("predict matrix ./big.yaml", *SETS, "--out", "a.csv", code=2)
     assert "big.yaml:7" in result.stderr
     assert "did you mean 'flat'" in result.stderr
 
@@ -139,7 +139,7 @@ def test_export_matrix_refuses_a_file_that_is_not_parquet(folder):
 
 
 def test_values_by_hand_stand_with_the_predictions_and_not_among_results(folder):
-    plain = ("predict", "--matrix", "big.yaml", "--params", "loggp.yaml", "--params", "tan.yaml", "--draws", 0)
+    plain = ("predict", "matrix", "big.yaml", "--params", "loggp.yaml", "--params", "tan.yaml", "--draws", 0)
     what_if = (*plain, "--set", "loggp:L=1ms", "--out", "b.csv")
     run(*plain, "--out", "a.csv")
     run(*what_if)

@@ -277,7 +277,7 @@ def test_barrier_needs_no_bytes_and_csv_has_the_columns():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "give --operation NAME, --matrix EXPERIMENT or --kernel NAME"),
+        ("", "give --operation NAME; `commodel show operations` lists them"),
         ("--operation bcats", "unknown operation 'bcats'; did you mean 'bcast'?"),
         ("--operation bcast", "ranks is missing; bcast needs a number of ranks, or a topology"),
         ("--operation bcast --ranks 0 --bytes 8", "ranks: found '0', wanted a whole number from 1"),
@@ -345,8 +345,8 @@ def test_predict_lists_parameter_values_set_by_hand_beside_the_prediction(tmp_pa
 def test_predictions_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_path):
     (tmp_path / "plan.json").write_text("{}")
     write_parameters(tmp_path / "set.yaml", make_given_set("hockney", ["alpha=1us", "beta=1ns"]))
-    plan = f"--plan {tmp_path}/plan.json --set alpha=2us --out {tmp_path}/predictions/hockney.csv"
-    assert "--out lies in the results" in refused(f"predict --params {tmp_path}/set.yaml {plan}")
+    plan = f"{tmp_path}/plan.json --set alpha=2us --out {tmp_path}/predictions/hockney.csv"
+    assert "--out lies in the results" in refused(f"predict plan --params {tmp_path}/set.yaml {plan}")
 
 
 def test_sets_of_other_platforms_are_marked(tmp_path):
@@ -379,16 +379,15 @@ def test_ends_of_an_interval_stay_columns_if_only_one_of_them_is_equal_in_all_ro
 
 
 @pytest.mark.parametrize(
-    ("output", "wanted"),
+    ("pattern", "output", "wanted"),
     [
-        ("--format xlsx", "a workbook needs a file: give -o NAME.xlsx"),
-        ("--format xlsx -o F.csv", "--out: found F.csv for the format xlsx"),
-        ("--format csv -o F.xlsx", "--out: found F.xlsx for the format csv"),
-        ("--kernel summa --blocks 8 --format xlsx -o F.csv", "--out: found F.csv for the format xlsx"),
+        ("--operation bcast --bytes 8", "--format xlsx", "a workbook needs a file: give -o NAME.xlsx"),
+        ("--operation bcast --bytes 8", "--format xlsx -o F.csv", "--out: found F.csv for the format xlsx"),
+        ("--operation bcast --bytes 8", "--format csv -o F.xlsx", "--out: found F.xlsx for the format csv"),
+        ("kernel summa --blocks 8", "--format xlsx -o F.csv", "--out: found F.csv for the format xlsx"),
     ],
 )
-def test_only_a_workbook_is_written_to_xlsx(tmp_path, output, wanted):
+def test_only_a_workbook_is_written_to_xlsx(tmp_path, pattern, output, wanted):
     """Programs read the content of a file by its name."""
-    pattern = "" if "--kernel" in output else "--operation bcast --bytes 8"
-    assert wanted in refused(f"predict --params {CAB} --ranks 4 {pattern} {output.replace('F.', f'{tmp_path}/F.')}")
+    assert wanted in refused(f"predict {pattern} --params {CAB} --ranks 4 {output.replace('F.', f'{tmp_path}/F.')}")
     assert not list(tmp_path.iterdir())

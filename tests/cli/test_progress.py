@@ -116,7 +116,7 @@ def test_jobs_and_dumb_terminals_show_no_progress_line(screen, monkeypatch, name
 
 
 MISTAKE = "commodel: --part: found 'half', wanted I/N, such as 3/16\n"
-PRICE = ("predict", "--matrix", "e.yaml", "--params", "p.yaml", "--out", "o.parquet", "--part", "half")
+PRICE = ("predict", "matrix", "e.yaml", "--params", "p.yaml", "--out", "o.parquet", "--part", "half")
 
 
 @pytest.fixture

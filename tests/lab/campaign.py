@@ -4,12 +4,13 @@ cluster model.
 python -m tests.lab.campaign FOLDER [EXPERIMENT]    an empty folder; its project/ keeps results and reports
 """
 
-import csv
 import sys
 from pathlib import Path
 
 import pandas as pd
 
+from commodel.advice.gather_windows import gather_bounds
+from commodel.models.parameter_sets import read_set
 from tests.lab.network_lab import HOSTS, network
 
 EXPERIMENT = "netns"  # or another one of params/experiments
@@ -27,20 +28,14 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
         fitted = results / "fitted" / "netns-8" / "cluster.yaml"
         if not fitted.exists():
             return
-        windows = lab.commodel(
-            "advise",
-            "--window",
-            "--params",
-            fitted,
-            "--ranks",
-            "2,4,6,8",
-            "--bytes",
-            "1KiB:1MiB:*4",
-            "--format",
-            "csv",
-        )
+        parameters = read_set(fitted)
+        windows = [
+            {"ranks": ranks, "bytes": size, **gather_bounds(parameters, ranks, size)}
+            for ranks in (2, 4, 6, 8)
+            for size in (4**power * 1024 for power in range(6))
+        ]
         print(compare_gather_predictions(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
-        print(tabulate_gathers(results, list(csv.DictReader(windows.splitlines()))))
+        print(tabulate_gathers(results, windows))
 
 
 def summarize_errors(comparison: pd.DataFrame) -> str:

@@ -100,15 +100,17 @@ def partitions(lab: Network, kernels: tuple[Kernel, ...], samples: int) -> pd.Da
                 experiment += POINT.format(
                     operation=kernel.operation, bytes=8 * kernel.block**2, file=_file(kernel, by)
                 )
-            place = ("--platform", "slowed", "--layout", "block:1", "--ranks", len(HOSTS), "--kernel", kernel.name)
+            place = ("--platform", "slowed", "--layout", "block:1", "--ranks", len(HOSTS))
             requested = ("--sizes", kernel.sizes, "--seconds", 4, "--most", 5, "--block", kernel.block)
             print(
-                lab.commodel("measure", "--kernel", "gemm", *place, *requested, "-o", "params/speeds.yaml", **settings)
+                lab.commodel(
+                    "measure", "speeds", kernel.name, *place, *requested, "-o", "params/speeds.yaml", **settings
+                )
             )
-            speeds = ("--speeds", "params/speeds.yaml", "--blocks", kernel.side)
+            speeds = ("--kernel", kernel.name, "--speeds", "params/speeds.yaml", "--blocks", kernel.side)
             (lab.project / "params" / _file(kernel, "even")).write_text(_even(kernel.side))
             print(lab.commodel("partition", *place, *speeds, "-o", f"params/{_file(kernel, 'balanced')}"))
-            print(lab.commodel("partition", *place, *speeds[:2], "--from", f"params/{_file(kernel, 'balanced')}"))
+            print(lab.commodel("partition", *place, *speeds[:4], "--from", f"params/{_file(kernel, 'balanced')}"))
         lab.write("experiments", "partitions", experiment)
         lab.commodel("run", "partitions", "-q", **settings)
     return _times(pd.read_csv(lab.project / "results/partitions/summary.csv"), kernels)

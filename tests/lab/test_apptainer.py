@@ -119,9 +119,9 @@ def test_processes_keep_their_cores_in_the_image(project, image):
     project.commodel("run", "two", "-q")
     (meta,) = (json.loads(path.read_text()) for path in project.folder.glob("results/two/raw/*/summa-*.json"))
     assert len(set(meta["cores"])) == 2
-    requested = ("--layout", "processes:one.csv", "--kernel", "wave", "--sizes", "4096:4096", "--seconds", 0.1)
+    requested = ("--layout", "processes:one.csv", "--sizes", "4096:4096", "--seconds", 0.1)
     assert "node/2" in project.commodel(
-        "measure", "--kernel", "gemm", "--platform", "boxed", *requested, "-o", "speeds.yaml"
+        "measure", "speeds", "wave", "--platform", "boxed", *requested, "-o", "speeds.yaml"
     )
     printed = project.commodel("plan", "more", code=2)
     assert "more.csv:3: found 4097 cores in use on node 0, wanted at most its 2" in printed

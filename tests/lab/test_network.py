@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from commodel.advice.gather_windows import gather_bounds
 from commodel.files.parameter_sets import read_parameters
+from commodel.models.parameter_sets import read_set
 from tests.lab.network_lab import HERE, HOSTS, network
 
 pytestmark = pytest.mark.lab
@@ -112,8 +114,7 @@ def test_one_sender_gets_the_link_rate_and_seven_senders_share_the_link(lab):
     assert seven > 6.9 * single
 
     fitted = lab.project / "results/transfers/fitted/netns-8/cluster.yaml"
-    table = lab.commodel("advise", "--window", "--params", fitted, "--ranks", 8, "--bytes", "256KiB", "--format", "csv")
-    (window,) = csv.DictReader(table.splitlines())
+    window = gather_bounds(read_set(fitted), 8, 256 * 1024)
     assert 1 <= int(window["window"]) < 7
     lab.write("experiments", "windowed", WINDOWED.format(windowed=window["algorithm"]))
     before = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)

@@ -24,9 +24,9 @@ def test_speeds_of_this_machine_are_measured_and_balance_a_matrix(mpi_programs, 
     if not find_tool("mpiexec"):
         pytest.skip("no mpiexec here")
     out = tmp_path / "speeds.yaml"
-    requested = ["measure", "--kernel", "gemm", "--layout", layout, "--seconds", 0.1, "--most", 4, "-o", out]
+    requested = ["measure", "speeds", "gemm", "--layout", layout, "--seconds", 0.1, "--most", 4, "-o", out]
     output(*requested, "--sizes", "4:64")
-    output(*requested, "--sizes", "4:64", "--kernel", "wave")
+    output(*["wave" if word == "gemm" else word for word in requested], "--sizes", "4:64")
     speeds = read_speeds(out)
     assert (speeds.platform, speeds.simulated, set(speeds.kernels)) == ("local", False, {"gemm", "wave"})
     rows = speeds.kernels["gemm"].kinds["node/1"]
@@ -95,7 +95,7 @@ def test_speeds_come_from_a_file_or_from_measuring(layout, more):
 )
 def test_mistakes_are_one_line(layout, tmp_path, change, wanted):
     options = {"--layout": layout, "-o": str(tmp_path / "s.yaml")} | change
-    text = output("measure", "--kernel", "gemm", *(part for pair in options.items() for part in pair), code=2)
+    text = output("measure", "speeds", "gemm", *(part for pair in options.items() for part in pair), code=2)
     assert wanted in text
     assert len(text.splitlines()) == 1
 
@@ -110,7 +110,7 @@ def test_mistakes_are_one_line(layout, tmp_path, change, wanted):
 )
 def test_a_file_of_other_speeds_is_not_written_over(layout, tmp_path, known, wanted):
     write_speeds(tmp_path / "s.yaml", known)
-    text = output("measure", "--kernel", "gemm", "--layout", layout, "-o", tmp_path / "s.yaml", code=2)
+    text = output("measure", "speeds", "gemm", "--layout", layout, "-o", tmp_path / "s.yaml", code=2)
     assert wanted in text
     assert read_speeds(tmp_path / "s.yaml") == known
 

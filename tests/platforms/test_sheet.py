@@ -135,15 +135,11 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
     ("options", "message"),
     [
         (["--family", "tan"], "data sheets do not contain the parameters of family tan; wanted shares, hockney, loggp"),
-        (
-            ["--family", "shares", "--points", "t.csv"],
-            "--data-sheet takes only --family, --platform and --out: found --points",
-        ),
-        (["--family", "shares", "--family", "loggp"], "--data-sheet wants one --family, --platform and --out"),
+        (["--family", "shares", "t.csv"], "Got unexpected extra argument (t.csv)"),
     ],
 )
 def test_invalid_fit_arguments_with_a_data_sheet_are_refused(tmp_path, options, message):
-    command = ["fit", *options, "--data-sheet", "--platform", str(written(tmp_path)), "--out", str(tmp_path / "s.yaml")]
+    command = ["fit", "sheet", *options, "--platform", str(written(tmp_path)), "--out", str(tmp_path / "s.yaml")]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 2
     assert message in result.output

@@ -43,12 +43,12 @@ VERBS = {
     "measure": ["measure", "--in", f"{FOLDER}/plan.json", "--batch", "BATCH", "--out", f"{FOLDER}/raw/BATCH"],
     "collect": ["collect", "--in", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/observations.csv"],
     "fit": [
-        *("fit", "--in", f"{FOLDER}/observations.csv", "--plan", f"{FOLDER}/plan.json", "--family", "hockney"),
+        *("fit", "probes", f"{FOLDER}/plan.json", "--in", f"{FOLDER}/observations.csv", "--family", "hockney"),
         *("--platform", "two-cores", "--out", f"{FOLDER}/fitted/two-cores/hockney.yaml"),
     ],
     "predict": [
-        *("predict", "--family", "hockney", "--params", f"{FOLDER}/fitted/two-cores/hockney.yaml"),
-        *("--plan", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/predictions/hockney.csv"),
+        *("predict", "plan", f"{FOLDER}/plan.json", "--family", "hockney"),
+        *("--params", f"{FOLDER}/fitted/two-cores/hockney.yaml", "--out", f"{FOLDER}/predictions/hockney.csv"),
     ],
     "compare": ["compare", "--in", FOLDER, "--out", f"{FOLDER}/comparison.csv"],
     "report": ["report", "--in", FOLDER, "--out", "reports/e"],

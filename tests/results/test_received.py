@@ -326,9 +326,9 @@ def test_predict_and_report_work_on_a_results_folder_outside_the_project(receive
     with chdir(tmp_path / "mail"):
         sets = ["--params", "e/fitted/two-cores/hockney.yaml"]
         for arguments in (
-            ["predict", *sets, "--plan", "e/plan.json", "--out", "p.csv"],
+            ["predict", "plan", "e/plan.json", *sets, "--out", "p.csv"],
             ["report", "--in", "e", "--out", "r"],
-            ["predict", "--matrix", "e/inputs/experiments/e.yaml", *sets, "--out", "all.csv"],
+            ["predict", "matrix", "e/inputs/experiments/e.yaml", *sets, "--out", "all.csv"],
         ):
             done = CliRunner().invoke(main, arguments)
             assert done.exit_code == 0, done.output

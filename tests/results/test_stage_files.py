@@ -8,9 +8,9 @@ from commodel.results import stage_files
 from tests.results.received import FOLDER
 
 FAMILIES = ("hockney", "logp", "loggp")
-FIT = ["fit", "--in", f"{FOLDER}/observations.csv", "--plan", f"{FOLDER}/plan.json", "--platform", "two-cores"]
+FIT = ["fit", "probes", f"{FOLDER}/plan.json", "--in", f"{FOLDER}/observations.csv", "--platform", "two-cores"]
 FIT += ["--out", f"{FOLDER}/fitted/two-cores"]
-PREDICT = ["predict", "--plan", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/predictions"]
+PREDICT = ["predict", "plan", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/predictions"]
 for family in FAMILIES:
     FIT += ["--family", family]
     PREDICT += ["--params", f"{FOLDER}/fitted/two-cores/{family}.yaml"]

@@ -87,18 +87,18 @@ class Project:
         plan = load_plan(self.folder / results / "plan.json")
         for batch in plan.batches:
             self.measure(experiment, batch.name)
-        observations, planned = results / "observations.csv", ("--plan", results / "plan.json")
-        self.verb("collect", "--in", results / "plan.json", "--out", observations)
+        observations, plan_file = results / "observations.csv", results / "plan.json"
+        self.verb("collect", "--in", plan_file, "--out", observations)
         # All fits first, as in a run: all predictions are one job, which depends on every set.
         for name in plan.families:
             for platform in plan.platforms:
                 of = ("--family", name, "--platform", platform)
-                self.verb("fit", "--in", observations, *planned, *of, "--out", find_set(results, platform, name))
+                self.verb("fit", "probes", plan_file, *of, "--out", find_set(results, platform, name))
         for name in plan.families:
             sets = [find_set(results, platform, name) for platform in plan.platforms]
             params = [word for path in sets for word in ("--params", path)]
             out = results / "predictions" / f"{name}.csv"
-            self.verb("predict", "--family", name, *params, *planned, "--out", out)
+            self.verb("predict", "plan", plan_file, "--family", name, *params, "--out", out)
         self.verb("compare", "--in", results, "--out", results / "comparison.csv")
         return self.folder / results
 

@@ -55,7 +55,7 @@ def make_validated_set():
 def make_sheet_set():
     with open("sheet.yaml", "w") as file:
         file.write(SHEET)
-    output("fit --data-sheet --family loggp --platform sheet.yaml --out sheet-set.yaml")
+    output("fit sheet --family loggp --platform sheet.yaml --out sheet-set.yaml")
     return read_parameters("sheet-set.yaml")
 
 

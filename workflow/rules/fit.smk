@@ -15,5 +15,5 @@ rule fit:
     message:
         f"fitting {format_count(len(PLAN.families), 'model')} on {{wildcards.platform}}"
     shell:
-        f"{COMMODEL} fit --in {{input.observations}} --plan {{input.plan}} {{params.families:q}}"
+        f"{COMMODEL} fit probes {{input.plan}} --in {{input.observations}} {{params.families:q}}"
         f" --platform {{wildcards.platform}} --out {RESULTS.folder}/fitted/{{wildcards.platform}}"

@@ -15,7 +15,7 @@ rule predict:
     message:
         f"predicting with {format_count(len(PLAN.families), 'model')}"
     shell:
-        f"{COMMODEL} predict {{params.sets:q}}" f" --plan {{input.plan}} --out {RESULTS.folder}/predictions"
+        f"{COMMODEL} predict plan {{input.plan}} {{params.sets:q}} --out {RESULTS.folder}/predictions"
 
 
 rule compare:

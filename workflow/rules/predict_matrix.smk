@@ -1,5 +1,5 @@
 # A workflow of its own: predictions of an experiment's matrix, in parts, each a job, then joined. `commodel predict
-# --matrix EXPERIMENT --jobs N --profile slurm` calls it; so does `snakemake --snakefile workflow/rules/predict_matrix.smk
+# matrix EXPERIMENT --jobs N --profile slurm` calls it; so does `snakemake --snakefile workflow/rules/predict_matrix.smk
 # --profile slurm --config experiment=FILE params='["A.yaml", "B.yaml"]' out=predictions.parquet parts=16`.
 import sys
 from pathlib import Path
@@ -71,6 +71,6 @@ rule part:
     message:
         f"predicting part {{wildcards.number}} of {PARTS}"
     shell:
-        f"{COMMODEL} predict"
-        " --matrix {input.experiment:q} {params.sets:q} {params.by_hand:q} {params.platform:q} {params.draws:q}"
+        f"{COMMODEL} predict matrix"
+        " {input.experiment:q} {params.sets:q} {params.by_hand:q} {params.platform:q} {params.draws:q}"
         " --part {wildcards.number}/{params.parts} --out {output:q}"

@@ -460,7 +460,7 @@ def _list_points(
 def _build_single_schedule(point: Point) -> Schedule:
     if len(list_parts(point)) > 1:
         reason = "is a sum of iterations, each begun by all ranks at once"
-        raise UserError(f"'{point.operation}' {reason}: `commodel predict --kernel` predicts it; here give iteration=K")
+        raise UserError(f"'{point.operation}' {reason}: `commodel predict kernel` predicts it; here give iteration=K")
     return build_schedule(point)
 
 

@@ -339,7 +339,7 @@ class Partition:
 def read_speeds_so_far(out: Path, platform: str) -> Speeds:
     """Return the measured speeds in a file; empty if there is no file."""
     if not out.exists():
-        return Speeds({}, platform, source="measured by commodel measure --kernel")
+        return Speeds({}, platform, source="measured by commodel measure speeds")
     speeds = read_speeds(out)
     if speeds.simulated:
         raise UserError("found speeds that are declared; wanted another file for measured ones", file=out)

@@ -24,7 +24,7 @@ GROUPS = {  # in the order of use: the module of each verb, and its sentence
         "status": ("run", "Show the progress of an experiment, from any machine."),
     },
     "Ask: predict and choose": {
-        "predict": ("predict", "Predict the time of patterns, of a whole matrix or of a kernel."),
+        "predict": ("predict", "Predict the time of a workload, a whole matrix or a kernel."),
         "advise": ("advise", "Rank the alternatives for a workload by all fitted models."),
         "tune": ("tune", "Measure and write rules for the MPI library's collectives."),
         "calibrate": ("calibrate", "Adapt fitted models to this allocation by a few points."),
@@ -61,7 +61,9 @@ def print_errors_as_lines(ctx: click.Context | None = None) -> Iterator[None]:
     except (click.exceptions.NoArgsIsHelpError, BrokenPipeError):
         raise
     except click.UsageError as error:
-        raise UserError(error.format_message(), key=(ctx and ctx.invoked_subcommand) or "") from None
+        # The parser of options knows no command: then the verb's name is all there is.
+        command = error.ctx.command_path.partition(" ")[2] if error.ctx else ctx and ctx.invoked_subcommand
+        raise UserError(error.format_message(), key=command or "") from None
     except KeyboardInterrupt:
         click.echo("commodel: stopped by Ctrl-C", err=True)
         raise SystemExit(130) from None

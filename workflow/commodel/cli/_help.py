@@ -1,34 +1,34 @@
 """Help pages: one sentence, examples that run as printed, and options in titled groups.
 
-`Verb` is the class of every command, `VerbGroup` that of a command with subcommands. `make_option_group` gives options
-the title under which the page lists them. `--help` lists a folded group by the names of its options; `--help-all` and
-the site's page of verbs explain these, too."""
+`Verb` is the class of every command, `VerbGroup` that of a command with subcommands, and `VerbWithModes` that of a verb
+which answers its main question itself and further ones by subcommands. `make_option_group` gives options the title
+under which the page lists them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from commodel.errors import find_similar_name, make_printable
 
 MAX_NAMES_LENGTH = 26  # characters of names and metavar; with longer ones, the text is on the next line
 NUMBER_BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # range of a number; the help omits it, errors state it
 HELP_RANGE = re.compile(rf"; {NUMBER_BOUNDS}(?=\]$)|  \[{NUMBER_BOUNDS}\]$")
-EVERY_OPTION = "commodel.every_option"  # key of a click context for --help-all
 EXAMPLE_WIDTH = 76  # characters of a line of an example, without its indentation
 
 
-def make_option_group(title: str, *options: Callable[[Any], Any], folded: bool = False) -> Callable[[Any], Any]:
+def make_option_group(title: str, *options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a decorator that gives a function several options, which help lists under this title in this order."""
 
     def decorate(function: Any) -> Any:
         for option in reversed(options):
             option(function)
-            added = function.__click_params__[-1]
-            added.group_title, added.folded = title, folded
+            function.__click_params__[-1].group_title = title
         return function
 
     return decorate
@@ -42,27 +42,6 @@ class HelpPage(click.Command):
     ) -> None:
         self.examples, self.arguments = tuple(examples), dict(arguments or {})
         super().__init__(*args, **settings)
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        params = super().get_params(ctx)
-        if any(_is_folded(parameter) for parameter in params):
-            params.append(
-                click.Option(
-                    ["--help-all"],
-                    is_flag=True,
-                    is_eager=True,
-                    expose_value=False,
-                    callback=self.show_every_option,
-                    help="Show this message with every option explained.",
-                )
-            )
-        return params
-
-    def show_every_option(self, ctx: click.Context, _option: click.Parameter, value: bool) -> None:
-        if value and not ctx.resilient_parsing:
-            ctx.meta[EVERY_OPTION] = True
-            click.echo(self.get_help(ctx), color=ctx.color)
-            ctx.exit()
 
     def group_options(self, ctx: click.Context) -> dict[str, list[click.Option]]:
         """Return the options by the title of their group; options of no group, such as --help, are in the last one."""
@@ -80,20 +59,12 @@ class HelpPage(click.Command):
                 formatter.write("".join(f"  {line}\n" for line in wrap_command(example)))
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
-        groups = self.group_options(ctx)
-        folded = {} if ctx.meta.get(EVERY_OPTION) else {name: all(map(_is_folded, groups[name])) for name in groups}
         shown: dict[str, list[tuple[str, str]]] = {"Arguments": [*self.arguments.items()]} if self.arguments else {}
-        shown |= {name: [*map(describe_option, groups[name])] for name in groups if not folded.get(name)}
+        shown |= {title: [*map(describe_option, options)] for title, options in self.group_options(ctx).items()}
         width = max(len(names) for records in shown.values() for names, _ in records if len(names) <= MAX_NAMES_LENGTH)
         for title, records in shown.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{names:{width}}", text) for names, text in records], MAX_NAMES_LENGTH)
-        if any(folded.values()):
-            with formatter.section("More options, explained by --help-all"):
-                names = {title: [option.opts[-1] for option in groups[title]] for title in groups if folded[title]}
-                formatter.write_dl(
-                    [(f"{title:{width}}", " ".join(group)) for title, group in names.items()], MAX_NAMES_LENGTH
-                )
 
 
 def describe_option(option: click.Option) -> tuple[str, str]:
@@ -102,10 +73,6 @@ def describe_option(option: click.Option) -> tuple[str, str]:
     assert record is not None, "a hidden option"
     names, text = record
     return names, HELP_RANGE.sub("", text)
-
-
-def _is_folded(parameter: click.Parameter) -> bool:
-    return getattr(parameter, "folded", False)
 
 
 def wrap_command(text: str) -> list[str]:
@@ -145,3 +112,22 @@ class VerbGroup(HelpPage, click.Group):
         commands = [(name, command) for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.help or "") for name, command in commands])
+
+
+class VerbWithModes(VerbGroup):
+    """A verb that answers its main question without a subcommand. A subcommand takes none of the verb's options."""
+
+    def __init__(self, *args: Any, callback: Callable[..., Any], **settings: Any) -> None:
+        @wraps(callback)
+        def answer(**options: Any) -> None:
+            ctx = click.get_current_context()
+            if ctx.invoked_subcommand is None:
+                callback(**options)
+                return
+            for parameter in self.params:
+                if ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+                    ctx.fail(f"found {parameter.opts[0]} before '{ctx.invoked_subcommand}', wanted options behind it")
+
+        super().__init__(
+            *args, callback=answer, invoke_without_command=True, subcommand_metavar="[COMMAND]", **settings
+        )

@@ -6,13 +6,11 @@ Names are read from folders, so that completion by TAB imports nothing but the v
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
-from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from commodel.cli._help import make_option_group
@@ -236,7 +234,7 @@ PARAMETER_TYPES = {  # by what a parameter of a verb is called
     ("topologies", "name"): TOPOLOGIES,
     ("layouts", "name"): LAYOUTS,
     ("network", "name"): Name(lambda ctx: [*list_campaigns(ctx), *make_file_lister("platforms")(ctx)]),
-    "matrix": PLANNED,
+    ("matrix", "experiment"): PLANNED,
     ("topology", "spec"): TOPOLOGIES,
     ("mrnet", "spec"): TOPOLOGIES,
     ("layout", "spec"): LAYOUTS,
@@ -274,20 +272,3 @@ PATTERN_OPTIONS = (
     click.option("--layout", help="Layout of ranks on nodes, e.g. cyclic:2.  [default: as few ranks a node as fit]"),
 )
 pattern_options = make_option_group("Workload", *PATTERN_OPTIONS)
-
-
-def check_mode(mode: str, allowed: Iterable[str]) -> None:
-    """Refuse an option of the running command that its mode, such as --matrix, does not read."""
-    ctx = click.get_current_context()
-    allowed = {*allowed, "help"}
-    for parameter in ctx.command.params:
-        on_command_line = ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-        if on_command_line and parameter.name not in allowed:
-            raise UserError(f"{parameter.opts[0]} has no meaning {mode}; leave it out")
-
-
-def require_options(mode: str, options: Mapping[str, Any], *names: str) -> None:
-    """Refuse a command without one of the options that its mode needs."""
-    for name in names:
-        if options[name] in (None, ()):
-            raise UserError(f"{mode} needs --{'bytes' if name == 'sizes' else name}")

@@ -1,4 +1,4 @@
-"""commodel advise: rank the alternatives for a workload, compute gather windows, or rank layouts for a kernel."""
+"""commodel advise: rank the alternatives for a workload; layouts of a kernel and the score of advice by subcommands."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbWithModes, make_option_group
 from commodel.cli._options import (
     PATH,
-    check_mode,
     commutative_option,
     experiment_option,
     out_option,
     params_option,
-    require_options,
     same_types_option,
     set_option,
     statistic_option,
@@ -40,15 +38,13 @@ if TYPE_CHECKING:
     from commodel.interchange.rules import Assumptions
 
 LAYOUT_HELP = (
-    "Layout, e.g. block:Q, scatter:LEVEL, near; repeated; with --kernel processes:PATH or a folder.  "
-    "[default: block, cyclic, and with levels scatter and near]"
+    "Layout, e.g. block:Q, scatter:LEVEL, near; repeated.  [default: block, cyclic, and with levels scatter and near]"
 )
-EVIDENCE_OPTIONS = ("params", "platform", "experiment")
-KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
+PLATFORM = click.option("--platform", help="Platform of a run.  [default: its only one, or the one not simulated]")
 
 
-@click.command(
-    cls=Verb,
+@click.group(
+    cls=VerbWithModes,
     examples=(
         "commodel advise --platform fast-ethernet-32 --operation bcast --ranks 16 --bytes 64KiB",
         "commodel advise --operation allreduce --ranks 2:16:*2 --bytes 8:1MiB:*8 -o rules.conf",
@@ -67,70 +63,22 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
     click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP),
     click.option("--only", multiple=True, metavar="NAME", help="Rank only these algorithms or topologies; repeated."),
 )
-@make_option_group(
-    "Other questions",
-    click.option("--score", is_flag=True, help="Show the regret of this advice at the measured points."),
-    click.option("--window", is_flag=True, help="Compute how many senders a gather may admit at once."),
-    click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Rank layouts of processes for a kernel."),
-)
 @make_option_group("Models", params_option, set_option)
-@make_option_group(
-    "Platform and results",
-    click.option("--platform", help="Platform of a run.  [default: its only one, or the one not simulated]"),
-    experiment_option,
-)
+@make_option_group("Platform and results", PLATFORM, experiment_option)
 @make_option_group(
     "For Open MPI's rules",
     click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),
     commutative_option,
     same_types_option,
-    folded=True,
-)
-@make_option_group(
-    "With --kernel",
-    click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML)."),
-    click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
-    click.option("--cores", help="Also rank processes of several cores on the first nodes, e.g. 2,4,6."),
-    click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"),
-    click.option(
-        "--family",
-        help="Model whose predictions rank the layouts.  [default: taulop if fitted, else the first that uses sizes]",
-    ),
-    click.option(
-        "--measure",
-        "count",
-        type=click.IntRange(1, 1000),
-        help="Also measure the best N, and the one that computes fastest.",
-    ),
-    folded=True,
 )
 @make_option_group(
     "Output",
-    out_option("Decision table (.csv, .xlsx, .conf); with --kernel a folder of partitions."),
+    out_option("Decision table (.csv, .xlsx, .conf)."),
     click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="Alternatives to show."),
     style_option,
     verbose_option,
 )
-def advise(**options) -> None:
-    if options["window"]:
-        check_mode("with --window", ["window", "params", "ranks", "sizes", "style", "verbose"])
-        require_options("--window", options, "params", "ranks", "sizes")
-        _show_windows(options["params"], options["ranks"], options["sizes"], options["style"])
-    elif options["kernel"]:
-        check_mode(
-            "with --kernel",
-            ["kernel", *KERNEL_OPTIONS, *EVIDENCE_OPTIONS, "layouts", "sizes", "out", "style", "verbose"],
-        )
-        require_options("--kernel", options, "speeds", "blocks", "platform")
-        from commodel.cli.kernels import advise_kernel
-
-        advise_kernel(**options)
-    else:
-        check_mode("without --kernel", [name for name in options if name not in KERNEL_OPTIONS])
-        _advise_alternatives(**options)
-
-
-def _advise_alternatives(
+def advise(
     operations,
     ranks,
     leaves,
@@ -144,13 +92,11 @@ def _advise_alternatives(
     open_mpi,
     commutative,
     same_types,
-    score,
     out,
     top,
     style,
     verbose,
     statistic,
-    **_options,
 ) -> None:
     import pandas as pd
 
@@ -162,16 +108,11 @@ def _advise_alternatives(
 
     if out and out.suffix not in OUT_SUFFIXES:
         raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
-    if score and settings:
-        raise UserError("--score uses the fitted sets: omit --set")
-    if not (score or operations):
+    if not operations:
         raise UserError("give --operation NAME; `commodel show operations` lists them")
-    if statistic != Statistic.COMPLETION and (score or out or open_mpi):
+    if statistic != Statistic.COMPLETION and (out or open_mpi):
         raise UserError(f"found --statistic '{statistic}', wanted completion: decisions minimise that time")
-    workloads = [] if score else list_workloads(operations, leaves, ranks, sizes, Statistic(statistic))
-    if score:
-        _show_score(_find_evidence(params, platform, experiment, None), style)
-        return
+    workloads = list_workloads(operations, leaves, ranks, sizes, Statistic(statistic))
 
     def choose_requested(workload: Workload) -> Sequence[str]:
         return only
@@ -221,44 +162,10 @@ def _find_evidence(
     return evidence
 
 
-def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) -> None:
-    """Print the window of a gather that loses no packet and keeps its receiver busy, and the result without a
-    window."""
-    from commodel.advice.gather_windows import gather_bounds
-    from commodel.api.predictions import read_sets
-    from commodel.api.recommendations import list_workloads
-
-    sets = [parameters for file in params for parameters in read_sets(file, "cluster")]
-    if len(sets) > 1:
-        raise UserError(f"--window: found {len(sets)} sets of --params, wanted one of family cluster")
-    (parameters,) = sets
-    rows = [
-        {"ranks": gather.ranks, "bytes": gather.bytes, **gather_bounds(parameters, gather.ranks, gather.bytes)}
-        for gather in list_workloads(["gather"], ranks=ranks, sizes=sizes)
-    ]
-    if style != "table":
-        print_rows(rows, style)
-        return
-    windows = [f"{row['window']} for {format_bytes(row['bytes'])} and {row['ranks']} ranks" for row in rows[:MAX_NAMED]]
-    more_text = f", {len(rows) - MAX_NAMED} more below" if len(rows) > MAX_NAMED else ""
-    notes = ["Window: the most senders at once that lose no packets and keep the receiver busy (cluster model, eq. 7)."]
-    notes += ["All at once: share of packets that arrive if every rank sends, and when the receiver's buffer is full."]
-    answer = f"Admit at once at most these senders: {', '.join(windows)}{more_text}."
-    print_answer(answer, format_table([_make_window_row(row) for row in rows], TIME_COLUMNS), notes)
-
-
-def _make_window_row(row: dict) -> dict:
-    share = row["through"]
-    columns = {"ranks": row["ranks"], "bytes": format_bytes(row["bytes"])}
-    columns |= {name: row[name] for name in ("packets", "window", "algorithm")}
-    columns |= {"all at once [%]": None if share is None else round(100 * share)}
-    return columns | {"full after": row["full_after"], "rule": row["rule"]}
-
-
 MAX_NAMED = 6  # alternatives that a sentence names
 RULES_SUFFIX = ".conf"  # ending of a file of Open MPI's rules
 OUT_SUFFIXES = (".csv", ".xlsx", RULES_SUFFIX)
-TIME_COLUMNS = ("measured", "time", "low", "high", "between waves", "full after")
+TIME_COLUMNS = ("measured", "time", "low", "high", "between waves")
 MIN_STREAM_GAIN = 1.05  # waves per second over those of the best for one wave, from which on a note names it
 MIN_WEIGHT = 0.01  # of a model that a note names
 WARNINGS = ("EXTRAPOLATED", "NO PREDICTION INTERVAL")  # begin of the notes that follow the answer at once
@@ -395,9 +302,17 @@ def _make_decision_row(row: dict) -> dict:
     return {renamed.get(name, name): value for name, value in row.items()} | {"bytes": format_bytes(row["bytes"])}
 
 
-def _show_score(evidence: Evidence, style: str) -> None:
+@advise.command(
+    name="score",
+    examples=("commodel advise score --experiment sample", "commodel advise score --platform fast-ethernet-32"),
+)
+@make_option_group("Platform and results", PLATFORM, experiment_option)
+@make_option_group("Output", style_option)
+def score(platform: str | None, experiment: str | None, style: str) -> None:
+    """Show the regret of the advice at the measured points."""
     from commodel.compare.combined_prediction import choose_alternatives, summarize_recommended_choices
 
+    evidence = _find_evidence((), platform, experiment, None)
     if evidence.held_out.empty:
         raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
     figures = summarize_recommended_choices(choose_alternatives(evidence.held_out))
@@ -415,6 +330,70 @@ def _show_score(evidence: Evidence, style: str) -> None:
         format_table([_make_score_row(row) for row in figures.to_dict("records")]),
         ["MPI default / advised: how many times as long the MPI default takes as the advised alternative."],
     )
+
+
+@advise.command(
+    name="layouts",
+    examples=(
+        (
+            "commodel advise layouts gemm --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 "
+            "--layout params/layouts/fermi --params params/published/taulop/fermi.yaml"
+        ),
+        (
+            "commodel advise layouts gemm --speeds speeds.yaml --platform mycluster --blocks 8 "
+            "--layout params/layouts/mine --params loggp.yaml"
+        ),
+    ),
+    arguments={"KERNEL": "gemm (a matrix product), or wave (a stencil)."},
+)
+@click.argument("kernel", type=click.Choice(["gemm", "wave"]), metavar="KERNEL")
+@make_option_group(
+    "Matrix",
+    click.option(
+        "--blocks",
+        type=click.IntRange(1, 1 << 20),
+        required=True,
+        help="Side of the matrix in blocks; for wave in cells.",
+    ),
+    click.option("--bytes", "sizes", help="Size of a block or cell.  [default: that of the block in --speeds]"),
+    click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"),
+)
+@make_option_group(
+    "Processes",
+    click.option("--speeds", type=PATH, required=True, help="Speeds of each kind of process (YAML)."),
+    click.option(
+        "--layout", "layouts", multiple=True, help="Processes, processes:PATH, or a folder of such tables; repeated."
+    ),
+    click.option("--cores", help="Also rank processes of several cores on the first nodes, e.g. 2,4,6."),
+)
+@make_option_group(
+    "Models",
+    params_option,
+    click.option(
+        "--family",
+        help="Model whose predictions rank the layouts.  [default: taulop if fitted, else the first that uses sizes]",
+    ),
+)
+@make_option_group(
+    "Platform and results",
+    click.option("--platform", required=True, help="Platform of the processes."),
+    experiment_option,
+)
+@make_option_group(
+    "Measurement",
+    click.option(
+        "--measure",
+        "count",
+        type=click.IntRange(1, 1000),
+        help="Also measure the best N, and the one that computes fastest.",
+    ),
+)
+@make_option_group("Output", out_option("Folder of partitions to write."), style_option)
+def advise_layouts(**options) -> None:
+    """Rank layouts of processes for a kernel by computation plus communication."""
+    from commodel.cli.kernels import print_layout_ranking
+
+    print_layout_ranking(**options)
 
 
 def _make_score_row(row: dict) -> dict:

@@ -74,7 +74,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
 @click.argument("parts", nargs=-1, required=True, type=PATH)
 @make_option_group("Output", out_option("Table to write: .parquet or .csv.", required=True))
 def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
-    """Join parts of a predicted matrix, made by predict --matrix --part, into one table."""
+    """Join parts of a predicted matrix, made by predict matrix --part, into one table."""
     from commodel.files.streamed_tables import read_stream, write_stream
 
     with show_waiting("joining"):

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, out_option, style_option
 from commodel.cli._output import copy_output_of_model, print_answer, print_rows, show_waiting
-from commodel.errors import UserError
 from commodel.files.text_tables import format_table
 
 if TYPE_CHECKING:
@@ -20,84 +19,49 @@ if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
 
-@click.command(
-    cls=Verb,
+FAMILIES = click.option("--family", "families", multiple=True, required=True, help="Model to fit; repeated.")
+
+
+@click.group(
+    cls=VerbGroup,
     examples=(
-        'commodel fit --family loggp --points examples/collectives.csv --hold-out "ranks > 16"',
-        "commodel fit --family shares --data-sheet --platform fat-tree-64 --out shares.yaml",
+        'commodel fit table examples/collectives.csv --family loggp --hold-out "ranks > 16"',
+        "commodel fit sheet --family shares --platform fat-tree-64 --out shares.yaml",
     ),
 )
-@make_option_group(
-    "Model and platform",
-    click.option(
-        "--family", "families", multiple=True, required=True, help="Model to fit; repeated, or all with --points."
-    ),
-    click.option("--platform", help="Platform of the probes, or of the data sheet."),
-)
-@make_option_group(
-    "Fit to probes",
-    click.option("--in", "observations", type=PATH, help="Table of observations, results/NAME/observations.csv."),
-    click.option("--plan", "plan_file", type=PATH, help="Plan of the experiment, results/NAME/plan.json."),
-)
-@make_option_group(
-    "Fit to collectives",
-    click.option(
-        "--points",
-        "tables",
-        type=PATH,
-        multiple=True,
-        help="CSV of operation, algorithm or topology, ranks, bytes, seconds; repeated.",
-    ),
-    click.option(
-        "--hold-out", "where", metavar="EXPRESSION", help="Hold out points for which this is true, to measure errors."
-    ),
-    click.option("--setting", help="Fit this setting; others get factors.  [default: the one with most points]"),
-    click.option(
-        "--statistic",
-        type=STATISTIC,
-        help="Which ranks times are of, if the table does not say it: 'rank mean' for OSU's.",
-    ),
-)
-@make_option_group(
-    "Fit to a data sheet",
-    click.option("--data-sheet", is_flag=True, help="Use the platform's description of its network, unmeasured."),
-)
-@make_option_group(
-    "Output",
-    out_option("Parameter set (YAML) to write; a folder for several.  [default with --points: print the values]"),
-    style_option,
-)
-def fit(observations, plan_file, families, platform, tables, data_sheet, where, setting, statistic, out, style) -> None:
-    probed = {"--in": observations, "--plan": plan_file, "--platform": platform}
-    if data_sheet:
-        other_options = {**probed, "--points": tables or None, "--hold-out": where, "--setting": setting}
-        other_options["--statistic"] = statistic
-        other_options["--platform"] = None
-        if conflicting := _find_given_option(other_options):
-            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {conflicting}")
-        _write_data_sheet(families, platform, out)
-        return
-    if tables:
-        if conflicting := _find_given_option(probed):
-            raise UserError(f"found {conflicting} together with --points, wanted one of them")
-        _fit_tables(tables, families, where, setting, statistic, out, style)
-        return
-    if conflicting := _find_given_option({"--hold-out": where, "--setting": setting, "--statistic": statistic}):
-        raise UserError(f"{conflicting} needs --points")
-    if missing := [option for option, value in probed.items() if value is None]:
-        raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
-    if out is None:
-        raise UserError("--out is missing")
-    _fit_probes(plan_file, observations, families, platform, out)
+def fit() -> None:
+    pass
 
 
-def _fit_probes(plan_file: Path, observations: Path, families: tuple[str, ...], platform: str, out: Path) -> None:
-    """Fit one model into a file, or several into a folder, where sets whose inputs have not changed are kept."""
+@fit.command(
+    name="probes",
+    examples=(
+        "commodel fit probes results/sample/plan.json --platform fast-ethernet-32 --family loggp -o loggp.yaml",
+        (
+            "commodel fit probes results/sample/plan.json --in results/sample/observations.csv "
+            "--platform fast-ethernet-32 --family loggp --family hockney -o sets"
+        ),
+    ),
+    arguments={"PLAN": "Plan of an experiment, results/NAME/plan.json."},
+)
+@click.argument("plan_file", metavar="PLAN", type=PATH)
+@make_option_group(
+    "Probes",
+    click.option("--in", "observations", type=PATH, help="Table of samples.  [default: observations.csv beside PLAN]"),
+    click.option("--platform", required=True, help="Platform of the probes."),
+)
+@make_option_group("Models", FAMILIES)
+@make_option_group(
+    "Output", out_option("Parameter set (YAML) to write; a folder, also for several models.", required=True)
+)
+def fit_probes(plan_file: Path, observations: Path | None, platform: str, families: tuple[str, ...], out: Path) -> None:
+    """Fit models to the probes of a platform, as a run does."""
     from commodel.api.stages import FitStage
     from commodel.files.parameter_sets import write_parameters
     from commodel.files.safe_paths import SafePath
     from commodel.results.stage_files import StageFiles
 
+    observations = observations or plan_file.with_name("observations.csv")
     plan, samples, target = (SafePath.of_argument(path, plan_file.parent) for path in (plan_file, observations, out))
     is_file = len(families) == 1 and not out.is_dir()
     stage = FitStage(plan, samples, platform, StageFiles(target.parent if is_file else target))
@@ -114,7 +78,37 @@ def _fit_probes(plan_file: Path, observations: Path, families: tuple[str, ...], 
     stage.files.publish()
 
 
-def _fit_tables(
+@fit.command(
+    name="table",
+    examples=(
+        'commodel fit table examples/collectives.csv --family loggp --hold-out "ranks > 16"',
+        "commodel fit table examples/collectives.csv --family hockney --family loggp -o sets",
+    ),
+    arguments={"TABLE…": "CSV of operation, algorithm or topology, ranks, bytes, seconds; also several tables."},
+)
+@click.argument("tables", metavar="TABLE…", nargs=-1, required=True, type=PATH)
+@make_option_group(
+    "Models",
+    click.option("--family", "families", multiple=True, required=True, help="Model to fit; repeated, or all."),
+)
+@make_option_group(
+    "Points",
+    click.option(
+        "--hold-out", "where", metavar="EXPRESSION", help="Hold out points for which this is true, to measure errors."
+    ),
+    click.option("--setting", help="Fit this setting; others get factors.  [default: the one with most points]"),
+    click.option(
+        "--statistic",
+        type=STATISTIC,
+        help="Which ranks times are of, if the table does not say it: 'rank mean' for OSU's.",
+    ),
+)
+@make_option_group(
+    "Output",
+    out_option("Parameter set (YAML) to write; a folder for several.  [default: print the values]"),
+    style_option,
+)
+def fit_table(
     tables: tuple[Path, ...],
     families: tuple[str, ...],
     where: str | None,
@@ -123,8 +117,7 @@ def _fit_tables(
     out: Path | None,
     style: str,
 ) -> None:
-    """Fit models to tables of measured collectives. Print their errors at held-out points, or their values if these are
-    not written to a file."""
+    """Fit models to measured collectives."""
     from commodel.api.fits import fit_collectives, join_names
     from commodel.records import Statistic
 
@@ -155,18 +148,26 @@ def _list_values(parameters: ParameterSet) -> list[dict[str, Any]]:
     ]
 
 
-def _find_given_option(values: dict[str, Any]) -> str:
-    return next((option for option, value in values.items() if value is not None), "")
-
-
-def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path | None) -> None:
+@fit.command(
+    name="sheet",
+    examples=(
+        "commodel fit sheet --family shares --platform fat-tree-64 --out shares.yaml",
+        "commodel fit sheet --family loggp --platform fat-tree-64 --out loggp.yaml",
+    ),
+)
+@make_option_group(
+    "Model and platform",
+    click.option("--family", required=True, help="Model whose values to derive."),
+    click.option("--platform", required=True, help="Platform whose file describes its network."),
+)
+@make_option_group("Output", out_option("Parameter set (YAML) to write.", required=True))
+def fit_sheet(family: str, platform: str, out: Path) -> None:
+    """Derive a model's values from the data sheet of a platform, without measuring."""
     from commodel.api.fits import read_data_sheet
     from commodel.files.parameter_sets import write_parameters
     from commodel.plan.config import find_config_file
 
-    if len(families) != 1 or not platform or out is None:
-        raise UserError("--data-sheet wants one --family, --platform and --out")
-    parameters = read_data_sheet(families[0], find_config_file("platform", platform))
+    parameters = read_data_sheet(family, find_config_file("platform", platform))
     write_parameters(out, parameters)
     click.echo(f"{out}: {parameters.source}")
 

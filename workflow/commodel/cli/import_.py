@@ -99,7 +99,7 @@ def _make_time_command(entry: Format) -> click.Command:
     @click.command(
         name=entry.name,
         cls=Verb,
-        help=f"Read times of {entry.title} into a table for fit --points.",
+        help=f"Read times of {entry.title} into a table for fit table.",
         examples=[f"commodel import {entry.name} {arguments}" for arguments in EXAMPLES[entry.name]],
     )
     @click.argument("files", nargs=-1, required=True, type=PATH)

@@ -1,5 +1,4 @@
-"""commodel partition, and the option --kernel of predict, advise and measure: communication, layouts, and speeds of
-processes."""
+"""commodel partition, and what predict kernel, advise layouts and measure speeds print."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ TIME_COLUMNS = ("time", "low", "high")
 DEFAULT_SIZES = {"summa": "8KiB", "wave2d": "8"}
 
 
-def predict_kernel(
+def print_kernel_predictions(
     kernel: str,
     side: str | None,
     iteration: str | None,
@@ -63,7 +62,7 @@ def predict_kernel(
 
     if kernel != "summa" and (iteration is not None or overlapped):
         unusable = "overlapped" if iteration is None else "iteration"
-        raise UserError(f"--{unusable} has a meaning only with --kernel summa; leave it out")
+        raise UserError(f"--{unusable} has a meaning only for summa; leave it out")
     if speeds and not overlapped:
         raise UserError("--speeds has a meaning only with --overlapped; leave it out")
     style = choose_style(style, out, STYLES)
@@ -140,7 +139,7 @@ def _make_prediction_row(row: dict) -> dict:
 )
 @make_option_group(
     "Speeds",
-    click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML), by measure --kernel."),
+    click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML), by measure speeds."),
     click.option("--measure", is_flag=True, help="Measure on the platform while balancing instead (dynamic)."),
     click.option(
         "--block",
@@ -294,7 +293,7 @@ def _describe_partition(result: Partition) -> list[str]:
     return lines
 
 
-def advise_kernel(
+def print_layout_ranking(
     kernel: str,
     speeds: Path,
     layouts: tuple[str, ...],
@@ -309,7 +308,6 @@ def advise_kernel(
     count: int | None,
     out: Path | None,
     style: str,
-    **_options,
 ) -> None:
     """Rank layouts of processes by computation plus communication, each balanced by its speeds, and measure the best
     `count` of them together with the one that computes fastest."""
@@ -473,7 +471,7 @@ def _describe_regrets(measured: list[Configuration]) -> list[str]:
     return lines
 
 
-def measure_kernel_speeds(
+def print_measured_speeds(
     kernel: str,
     layout: str,
     platform: str,

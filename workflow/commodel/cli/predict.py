@@ -1,4 +1,4 @@
-"""commodel predict: patterns, the points of a matrix or of a plan, or a kernel, under one model or several."""
+"""commodel predict: patterns; a matrix, a kernel and the points of a plan by subcommands."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbWithModes, make_option_group
 from commodel.cli._options import (
+    EXPERIMENT_ARGUMENT,
     PATH,
-    check_mode,
     choose_style,
     experiment_option,
     out_option,
     pattern_options,
     platform_option,
     refuse_campaign,
-    require_options,
     set_option,
     statistic_option,
     verbose_option,
@@ -29,98 +28,45 @@ from commodel.units import format_count
 if TYPE_CHECKING:
     from commodel.files.safe_paths import SafePath
 
-SHARED_OPTIONS = ("params", "settings", "platform", "out", "verbose")
-KERNEL_OPTIONS = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
-PATTERN_FIELDS = ("operation", "algorithm", "topology", "ranks", "sizes", "layout")
 STYLES = ("table", "json", "csv", "xlsx")
 PARAMS = click.option(
     "--params", type=PATH, multiple=True, help="Parameter set (YAML) or workbook of a report; repeated."
 )
-FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --params]")
+REQUIRED_PARAMS = click.option(
+    "--params", type=PATH, multiple=True, required=True, help="Parameter set (YAML) or workbook of a report; repeated."
+)
+PLATFORM = make_option_group("Platform", platform_option)
+STYLE = click.option(
+    "--format", "style", type=click.Choice(STYLES), help="Format.  [default: as --out ends, else table]"
+)
 
 
-@click.command(
-    cls=Verb,
+@click.group(
+    cls=VerbWithModes,
     examples=(
         (
             "commodel predict --params results/sample/validated/fast-ethernet-32/loggp.yaml "
             "--operation bcast --algorithm binomial --ranks 16 --bytes 8:64KiB:*8"
         ),
-        (
-            "commodel predict --matrix sample --out sample.csv "
-            "--params results/sample/validated/fast-ethernet-32/loggp.yaml"
-        ),
+        "commodel predict --platform fast-ethernet-32 --operation bcast --ranks 16 --bytes 64KiB",
     ),
 )
 @pattern_options
-@make_option_group(
-    "In place of a workload",
-    click.option("--matrix", metavar="EXPERIMENT", help="Predict every point of an experiment's matrix."),
-    click.option("--kernel", type=click.Choice(["summa", "wave2d"]), help="Predict a kernel's communication."),
-)
 @make_option_group("Predicted quantity", statistic_option)
-@make_option_group("Models", PARAMS, FAMILY, set_option)
+@make_option_group(
+    "Models",
+    PARAMS,
+    click.option("--family", help="Model, e.g. loggp.  [default: all of --params]"),
+    set_option,
+)
 @make_option_group("Platform and results", platform_option, experiment_option)
 @make_option_group(
     "Streams of a pattern",
     click.option("--waves", help="Repetitions in a row, e.g. 50: predict the time between two of them."),
     click.option("--pipelined", is_flag=True, help="Predict the time between two waves of an endless stream."),
-    folded=True,
 )
-@make_option_group(
-    "With --kernel",
-    click.option("--blocks", "side", help="Side of the square, in blocks or cells.  [default: the partition's]"),
-    click.option("--partition", help="CSV of rank,x,y,width,height.  [default: an even grid]"),
-    click.option("--grid", help="Rows x columns of processes, e.g. 4x2.  [default: nearly square]"),
-    click.option("--iteration", help="Iteration of summa to predict, from 0.  [default: all]"),
-    click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict the visible time."),
-    click.option("--speeds", type=PATH, help="Speeds of processes for --overlapped.  [default: the partition's]"),
-    folded=True,
-)
-@make_option_group(
-    "With --matrix",
-    click.option("--draws", type=click.IntRange(0), help="Draws for an interval; 0 omits it, 20 times as fast."),
-    click.option("--part", metavar="I/N", help="Predict part I of N; `commodel export matrix` joins the parts."),
-    click.option("--jobs", type=click.IntRange(1, 10_000), help="Predict in N Snakemake jobs."),
-    click.option("--profile", help="Snakemake profile for --jobs, e.g. slurm."),
-    folded=True,
-)
-@make_option_group(
-    "Stage of a run",
-    click.option("--plan", "plan_file", type=PATH, help="Predict the points of a plan.json, as Snakemake does."),
-    folded=True,
-)
-@make_option_group(
-    "Output",
-    out_option("File to write.  [default: the screen]"),
-    click.option("--format", "style", type=click.Choice(STYLES), help="Format.  [default: as --out ends, else table]"),
-    verbose_option,
-)
-def predict(**options) -> None:
-    if options["matrix"]:
-        check_mode("with --matrix", [*SHARED_OPTIONS, "matrix", "draws", "part", "jobs", "profile"])
-        require_options("--matrix", options, "params", "out")
-        _predict_matrix(**options)
-    elif options["kernel"]:
-        check_mode(
-            "with --kernel", [*SHARED_OPTIONS, *KERNEL_OPTIONS, "layout", "ranks", "sizes", "experiment", "style"]
-        )
-        from commodel.cli.kernels import predict_kernel
-
-        predict_kernel(**options)
-    elif options["plan_file"]:
-        check_mode("with --plan", ["plan_file", "family", *SHARED_OPTIONS])
-        require_options("--plan", options, "params", "out")
-        _predict_plan(**options)
-    else:
-        check_mode(
-            "without --kernel or --matrix",
-            [*SHARED_OPTIONS, *PATTERN_FIELDS, "waves", "pipelined", "statistic", "family", "style", "experiment"],
-        )
-        _predict_patterns(**options)
-
-
-def _predict_patterns(
+@make_option_group("Output", out_option("File to write.  [default: the screen]"), STYLE, verbose_option)
+def predict(
     params: tuple[Path, ...],
     family: str | None,
     settings: tuple[str, ...],
@@ -132,15 +78,14 @@ def _predict_patterns(
     waves: str | None,
     pipelined: bool,
     statistic: str,
-    **options,
+    **pattern,
 ) -> None:
     from commodel.api.predictions import NoSourceError, PredictedQuantity, predict_patterns
 
     style = choose_style(style, out, STYLES)
     quantity = PredictedQuantity.of(waves, pipelined, statistic)
-    pattern = {name: options[name] for name in PATTERN_FIELDS}
     if not pattern["operation"]:
-        raise UserError("give --operation NAME, --matrix EXPERIMENT or --kernel NAME")
+        raise UserError("give --operation NAME; `commodel show operations` lists them")
     if family and not (params or settings):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
     try:
@@ -169,13 +114,26 @@ def _suggest_set(platform: str | None) -> str:
     return f", such as {nearest[0]}," if nearest else ""
 
 
-def _predict_plan(
-    plan_file: Path, params: tuple[Path, ...], family: str | None, settings: tuple[str, ...], out: Path, **_options
+@predict.command(
+    name="plan",
+    examples=(
+        "commodel predict plan results/sample/plan.json --params loggp.yaml -o predicted.csv",
+        (
+            "commodel predict plan results/sample/plan.json --family loggp "
+            "--params results/sample/fitted/fast-ethernet-32/loggp.yaml -o loggp.csv"
+        ),
+    ),
+    arguments={"PLAN": "Plan of an experiment, results/NAME/plan.json."},
+)
+@click.argument("plan_file", metavar="PLAN", type=PATH)
+@make_option_group("Models", REQUIRED_PARAMS, click.option("--family", help="Predict by this model only."), set_option)
+@make_option_group("Output", out_option("Table to write, or a folder for a table of each model.", required=True))
+def predict_plan(
+    plan_file: Path, params: tuple[Path, ...], family: str | None, settings: tuple[str, ...], out: Path
 ) -> None:
-    """Write the predictions of each platform's points under the sets of that platform, into a file or, for each model,
-    into a file of an existing folder."""
+    """Predict the points of a plan, as a run does."""
     from commodel.api.predictions import choose_sets
-    from commodel.api.stages import predict_plan
+    from commodel.api.stages import predict_plan as predict_points
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
@@ -191,7 +149,7 @@ def _predict_plan(
         return
     parameters = choose_sets(sets, family, settings)
     with show_waiting("predicting", plain_lines=True):
-        table = predict_plan(load_plan(plan), Results.of(plan_file.parent), parameters, by_hand=bool(settings))
+        table = predict_points(load_plan(plan), Results.of(plan_file.parent), parameters, by_hand=bool(settings))
     write_table(target, table)
 
 
@@ -218,8 +176,30 @@ def _predict_models(plan: SafePath, sets: list[SafePath], family: str | None, fo
     stage.files.publish()
 
 
-def _predict_matrix(
-    matrix: str,
+@predict.command(
+    name="matrix",
+    examples=(
+        (
+            "commodel predict matrix sample --out sample.csv "
+            "--params results/sample/validated/fast-ethernet-32/loggp.yaml"
+        ),
+        "commodel predict matrix sample --params loggp.yaml --draws 0 --out sample.parquet",
+    ),
+    arguments=EXPERIMENT_ARGUMENT,
+)
+@click.argument("experiment")
+@make_option_group("Models", REQUIRED_PARAMS, set_option)
+@PLATFORM
+@make_option_group(
+    "Amount of work",
+    click.option("--draws", type=click.IntRange(0), help="Draws for an interval; 0 omits it, 20 times as fast."),
+    click.option("--part", metavar="I/N", help="Predict part I of N; `commodel export matrix` joins the parts."),
+    click.option("--jobs", type=click.IntRange(1, 10_000), help="Predict in N Snakemake jobs."),
+    click.option("--profile", help="Snakemake profile for --jobs, e.g. slurm."),
+)
+@make_option_group("Output", out_option("Table to write: .csv or .parquet.", required=True))
+def predict_matrix(
+    experiment: str,
     params: tuple[Path, ...],
     settings: tuple[str, ...],
     out: Path,
@@ -228,8 +208,8 @@ def _predict_matrix(
     part: str | None,
     jobs: int | None,
     profile: str | None,
-    **_options,
 ) -> None:
+    """Predict every point of an experiment's matrix."""
     from commodel.api.matrices import parse_part, place_matrix, read_named_sets, write_matrix_predictions
     from commodel.api.snakemake_runs import make_snakemake_command, run_in_terminal
     from commodel.files.streamed_tables import check_suffix
@@ -243,7 +223,7 @@ def _predict_matrix(
     fraction = parse_part(part) if part else None
     if part and out.suffix != ".parquet":
         raise UserError(f"--part: found '{out.name}', wanted a file .parquet, for `commodel export matrix`")
-    path = find_config_file("experiment", matrix)
+    path = find_config_file("experiment", experiment)
     sets = read_named_sets(params, settings)
     placement = place_matrix(path, sets, platform)
     if jobs:
@@ -255,6 +235,43 @@ def _predict_matrix(
     rows, points = write_matrix_predictions(path, sets, out, placement, draws, fraction, count_progress)
     click.echo(f"{out}: {format_count(rows, 'prediction')} of {format_count(points, 'point')}", err=True)
     _print_notes(placement.notes)
+
+
+@predict.command(
+    name="kernel",
+    examples=(
+        "commodel predict kernel summa --params loggp.yaml --ranks 4 --blocks 8",
+        "commodel predict kernel wave2d --params loggp.yaml --ranks 16 --blocks 512 --format csv",
+    ),
+    arguments={"KERNEL": "summa (a matrix product), or wave2d (a stencil)."},
+)
+@click.argument("kernel", type=click.Choice(["summa", "wave2d"]), metavar="KERNEL")
+@make_option_group(
+    "Matrix",
+    click.option("--blocks", "side", help="Side of the square, in blocks or cells.  [default: the partition's]"),
+    click.option("--bytes", "sizes", help="Size of a block or cell.  [default: 8KiB for summa, 8 for wave2d]"),
+    click.option("--partition", help="CSV of rank,x,y,width,height.  [default: an even grid]"),
+    click.option("--grid", help="Rows x columns of processes, e.g. 4x2.  [default: nearly square]"),
+    click.option("--iteration", help="Iteration of summa to predict, from 0.  [default: all]"),
+)
+@make_option_group(
+    "Processes",
+    click.option("--ranks", help="Number of processes.  [default: the layout's or the partition's]"),
+    click.option("--layout", help="Layout of processes on nodes, e.g. cyclic:2 or processes:PATH."),
+)
+@make_option_group(
+    "Overlap",
+    click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict the visible time."),
+    click.option("--speeds", type=PATH, help="Speeds of processes for --overlapped.  [default: the partition's]"),
+)
+@make_option_group("Models", PARAMS, set_option)
+@make_option_group("Platform and results", platform_option, experiment_option)
+@make_option_group("Output", out_option("File to write.  [default: the screen]"), STYLE)
+def predict_kernel(**options) -> None:
+    """Predict the communication time of a kernel."""
+    from commodel.cli.kernels import print_kernel_predictions
+
+    print_kernel_predictions(**options)
 
 
 def _print_notes(notes: list[str]) -> None:

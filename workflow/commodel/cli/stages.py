@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, check_mode, out_option, process_count_option, quiet_option, require_options
+from commodel.cli._help import Verb, VerbWithModes, make_option_group
+from commodel.cli._options import PATH, out_option, process_count_option, quiet_option
 from commodel.cli._output import make_progress_printer, show_waiting
 from commodel.errors import UserError
 
@@ -38,11 +38,11 @@ def build(toolchain: str) -> None:
     click.echo(folder)
 
 
-@click.command(
-    cls=Verb,
+@click.group(
+    cls=VerbWithModes,
     examples=(
         "commodel measure --in results/sample --batch fast-ethernet-32-upto16n",
-        "commodel measure --kernel gemm --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
+        "commodel measure speeds gemm --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
     ),
 )
 @make_option_group(
@@ -53,12 +53,46 @@ def build(toolchain: str) -> None:
     click.option("--batch", help="Batch to measure, or the start of its name; a stopped batch is resumed."),
     click.option("--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, else the platform's]"),
 )
+@make_option_group("Output", out_option("Folder of raw samples.  [default: raw/BATCH]"), quiet_option)
+def measure(plan_file, batch, setting, out, quiet) -> None:
+    if not (plan_file and batch):
+        raise UserError("give --in PLAN and --batch NAME")
+    from commodel.files.cache import use_archived_inputs
+    from commodel.files.results_folder import Results
+    from commodel.files.safe_paths import SafePath
+    from commodel.measure.batch import find_setting, measure_batch
+
+    plan, results = _read_plan(plan_file)
+    matching = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
+    batch = matching[0] if len(matching) == 1 else batch
+    out = out or results / "raw" / batch
+    with use_archived_inputs(Results.of(results), plan.files):
+        measure_batch(
+            plan,
+            plan.batch(batch),
+            SafePath.of_argument(out, results),
+            make_progress_printer(quiet),
+            find_setting(setting),
+        )
+
+
+@measure.command(
+    name="speeds",
+    examples=(
+        "commodel measure speeds gemm --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
+        "commodel measure speeds wave --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
+    ),
+    arguments={"KERNEL": "Computation to time: gemm (a matrix product), or wave (a stencil)."},
+)
+@click.argument("kernel", type=click.Choice(["gemm", "wave"]), metavar="KERNEL")
 @make_option_group(
-    "Speeds of processes",
-    click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Computation to time."),
-    click.option("--layout", help="Processes that compute at the same time, e.g. processes:PATH."),
+    "Processes",
+    click.option("--layout", required=True, help="Processes that compute at the same time, e.g. processes:PATH."),
     process_count_option,
     click.option("--platform", default="local", show_default=True, help="Platform: a name or a file."),
+)
+@make_option_group(
+    "Sizes",
     click.option(
         "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side of a gemm block."
     ),
@@ -79,44 +113,20 @@ def build(toolchain: str) -> None:
         show_default=True,
         help="Largest number of measured sizes of each kind of process.",
     ),
+)
+@make_option_group(
+    "Measurement",
     click.option(
         "--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="Time for each size."
     ),
     click.option("--precision", default="2%", show_default=True, help="Half width of the median's 95 % interval."),
 )
-@make_option_group(
-    "Output",
-    out_option("File of speeds to update, or folder of raw samples.  [default: raw/BATCH]"),
-    quiet_option,
-)
-def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
-    if kernel:
-        check_mode("with --kernel", ["kernel", "out", "quiet", *speeds])
-        require_options("--kernel", speeds | {"out": out}, "layout", "out")
-        from commodel.cli.kernels import measure_kernel_speeds
+@make_option_group("Output", out_option("File of speeds (YAML) to update.", required=True), quiet_option)
+def measure_speeds(**options) -> None:
+    """Measure the speed of each kind of process over the size of its share."""
+    from commodel.cli.kernels import print_measured_speeds
 
-        measure_kernel_speeds(kernel, out=out, quiet=quiet, **speeds)
-        return
-    check_mode("without --kernel", ["plan_file", "batch", "setting", "out", "quiet"])
-    if not (plan_file and batch):
-        raise UserError("give --in PLAN and --batch, or --kernel to measure speeds")
-    from commodel.files.cache import use_archived_inputs
-    from commodel.files.results_folder import Results
-    from commodel.files.safe_paths import SafePath
-    from commodel.measure.batch import find_setting, measure_batch
-
-    plan, results = _read_plan(plan_file)
-    matching = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
-    batch = matching[0] if len(matching) == 1 else batch
-    out = out or results / "raw" / batch
-    with use_archived_inputs(Results.of(results), plan.files):
-        measure_batch(
-            plan,
-            plan.batch(batch),
-            SafePath.of_argument(out, results),
-            make_progress_printer(quiet),
-            find_setting(setting),
-        )
+    print_measured_speeds(**options)
 
 
 def _read_plan(path: Path) -> tuple[Plan, Path]:

@@ -268,7 +268,7 @@ class Experiment(FileMapping):
     )
     paper: NAME | None = Field(None, description="paper whose figures and tables the report rebuilds")
     speeds: tuple[SPEC, ...] = Field(
-        (), max_length=100, description="files of speeds from commodel measure --kernel, which the report shows"
+        (), max_length=100, description="files of speeds from commodel measure speeds, which the report shows"
     )
     matrix: tuple[Block, ...] = Field((), max_length=1000, description="what to measure and predict")
 

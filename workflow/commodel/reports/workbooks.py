@@ -113,7 +113,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         sections.append(Section("Iterations", note, (table,)))
     title = "Predicted communication times of a kernel"
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
-    write_xlsx(Report("commodel predict --kernel", title, banner, tuple(sections)), path)
+    write_xlsx(Report("commodel predict kernel", title, banner, tuple(sections)), path)
 
 
 PARTITION_COLUMNS = ("rank", "x", "y", "width", "height")

@@ -37,8 +37,8 @@ def gather_linear_sync(ranks: int, bytes: int, first_bytes: int) -> Schedule:
 def gather_windowed(ranks: int, bytes: int, window: int) -> Schedule:
     """Return the gather of the cluster model's paper, in which at most W ranks send to the root at once.
 
-    Rank j > W waits for a token, an empty message, from rank j − W, which sends it after its block. `commodel advise
-    --window` computes W.
+    Rank j > W waits for a token, an empty message, from rank j − W, which sends it after its block. The cluster
+    model determines W (`advice.gather_windows`).
     """
     source = np.arange(1, ranks)
     round_number = (source - 1) // window

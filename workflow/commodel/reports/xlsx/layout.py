@@ -1,7 +1,7 @@
 """Layout of a workbook: names that Excel accepts, widths and colours, and the places of tables for links (`Places`).
 
 If a table has more than 20,000 rows, its sheet has the first 1,000 with a note, and the table is written to a Parquet
-file beside the workbook (`write_parquet`; `commodel predict --matrix` needs pyarrow, too).
+file beside the workbook (`write_parquet`; `commodel predict matrix` needs pyarrow, too).
 """
 
 import re
