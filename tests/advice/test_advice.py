@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.advice import Advice, Workload, advise
+from commodel.advice import Ranking, Workload, advise
 from commodel.advice.decision_tables import _put_first, decide, describe_weights
 from commodel.advice.evidence import Evidence, LibraryDefault, describe_library_default, find_library_default
 from commodel.models.parameter_sets import make_given_set
@@ -264,7 +264,7 @@ def test_a_decision_table_names_the_mpi_default_where_the_default_is_kept(second
 def test_a_common_alternative_of_all_sizes_has_the_basis_of_its_own_interval():
     rows = pd.DataFrame({"alternative": ["a", "b", "c"], "layout": "block:1", "seconds": [1.0, 1.1, 1.2]})
     rows["interval_basis"] = ["9 workloads of bcast", "11 workloads of bcast", "parameters only"]
-    advice = _put_first(Advice(WORKLOAD, rows, {}, [], deviations=(0.1, 0.2, 0.3)), ("c", "block:1"))
+    advice = _put_first(Ranking(WORKLOAD, rows, {}, [], deviations=(0.1, 0.2, 0.3)), ("c", "block:1"))
     assert advice.frame["alternative"].tolist() == ["c", "a", "b"]
     assert advice.interval == "parameters only"
     assert advice.deviations == (0.3, 0.1, 0.2)

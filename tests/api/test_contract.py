@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import chdir
 
-import pandas as pd
 import pytest
 
 import commodel
@@ -47,9 +46,18 @@ CALLS: dict[str, tuple[dict, ...]] = {
         {**BCAST, "evidence": "RUN", "platform": PLATFORM, "layouts": ["block"], "only": ["binomial", "linear"]},
         {"operation": "reduce", "leaves": 8, "bytes": "1KiB", "evidence": "tan.yaml"},
         {**BCAST, "evidence": ["loggp.yaml"], "values": {"L": "3us"}, "statistic": "rank mean"},
+        {**BCAST, "experiment": "sample"},
     ),
     "decide": (
-        {"operations": ["bcast"], "ranks": [4, 8], "bytes": "8", "evidence": "RUN", "platform": PLATFORM},
+        {"operations": ["bcast"], "ranks": [4, 8], "bytes": "8", "experiment": "sample"},
+        {
+            "operations": ["bcast"],
+            "ranks": [4, 8],
+            "bytes": "8",
+            "evidence": "RUN",
+            "platform": PLATFORM,
+            "open_mpi": True,
+        },
         {"operations": "reduce", "leaves": [4, 8], "bytes": "1KiB", "evidence": "tan.yaml", "layouts": ["block"]},
     ),
 }
@@ -70,13 +78,16 @@ METHODS: dict[tuple[str, str], tuple] = {
     ("Fit", "save"): ("saved.yaml",),
     ("Fit", "plot"): (),
     ("ParameterSet", "with_settings"): (),
-    **{(name, "text"): () for name in ("Predictions", "Imported", "Difference")},
-    **{(name, f"to_{style}"): () for name in ("Predictions", "Imported", "Difference") for style in ("csv", "json")},
-    **{(name, "to_excel"): ("answer.xlsx",) for name in ("Predictions", "Imported", "Difference")},
+    ("Decisions", "to_rules"): ("rules.conf",),
+    ("Decisions", "save"): ("decisions.csv",),
     ("Difference", "list_exceeding"): (0.1,),
     ("UserError", "lines"): (),
     ("UserError", "show"): (),
 }
+# Methods of every result.
+RESULTS = [name for name in commodel.__all__ if hasattr(getattr(commodel, name), "to_excel")]
+METHODS |= {(name, member): () for name in RESULTS for member in ("text", "to_csv", "to_json")}
+METHODS |= {(name, "to_excel"): ("answer.xlsx",) for name in RESULTS}
 # Other values in the examples, whose platform and runs are not in the test's project.
 EXAMPLE_VALUES = {"demo": "sample", '"local"': f'"{PLATFORM}"', "ranks > 32": "ranks > 4", "64,": "16,"}
 
@@ -143,6 +154,9 @@ def check_members(thing: object) -> None:
         elif member == "plot" and isinstance(thing, commodel.Fit) and thing.held_out.empty:
             with pytest.raises(commodel.UserError, match="no held-out points"):
                 value()
+        elif kind == "Decisions" and member in ("to_rules", "save") and thing.assumptions is None:
+            with pytest.raises(commodel.UserError, match="wanted decide"):
+                thing.to_rules("rules.conf")
         else:
             result = value(*METHODS[kind, member])
             check_shown(list(result) if isinstance(result, Iterator) else result)
@@ -157,8 +171,9 @@ def test_notebooks_show_the_result_of_every_function(project, name, arguments): 
         result = call_function(name, arguments)
         check_shown(result)
         check_members(result)
-        if isinstance(result, pd.DataFrame):
-            assert len(result)
+        if hasattr(result, "rows"):
+            assert len(result.rows)
+            assert len(result.frame)
 
 
 @pytest.mark.slow

@@ -99,3 +99,44 @@ def test_a_difference_is_that_of_the_verb(tmp_path):
     assert difference.to_json() == output(f"diff {tmp_path}/old.yaml {tmp_path}/new.yaml --format json").rstrip("\n")
     (change,) = difference.list_exceeding(0.1)
     assert (change.name, change.ratio) == ("loggp L", pytest.approx(1.5))
+
+
+WORKLOAD = "--operation bcast --ranks 8 --bytes"
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """Return two parameter sets."""
+    folder = tmp_path_factory.mktemp("sets")
+    for name, settings in (
+        ("loggp", [f"{key}={value}" for key, value in LOGGP.items()]),
+        ("hockney", ["alpha=4us", "beta=1ns"]),
+    ):
+        write_parameters(folder / f"{name}.yaml", make_given_set(name, settings))
+    return folder
+
+
+def test_printed_advice_equals_the_output_of_the_verb(sets):
+    advice = commodel.advise("bcast", 8, "1KiB", evidence=sets)
+    verb = f"advise --params {sets} {WORKLOAD} 1KiB"
+    assert str(advice) == run(f"{verb} --verbose").stdout.rstrip("\n")
+    assert advice.text(verbose=False) == run(verb).stdout.rstrip("\n")
+    assert advice.text(top=2) == run(f"{verb} --verbose --top 2").stdout.rstrip("\n")
+    assert advice.to_json() == output(verb, "--format", "json").rstrip("\n")
+    assert {row["model"] for row in advice.provenance} == {"loggp", "hockney"}
+
+
+def test_printed_decisions_equal_the_output_of_the_verb(sets, tmp_path):
+    decisions = commodel.decide("bcast", 8, ["8", "1KiB"], evidence=sets)
+    verb = f"advise --params {sets} {WORKLOAD} 8,1KiB"
+    assert str(decisions) == run(f"{verb} --verbose").stdout.rstrip("\n")
+    assert decisions.to_csv() == output(verb, "--format", "csv").rstrip("\n")
+    for_rules = commodel.decide("bcast", 8, ["8", "1KiB"], evidence=sets, open_mpi=True)
+    for result, suffix in ((decisions, "csv"), (for_rules, "conf")):
+        result.save(tmp_path / f"function.{suffix}")
+        run(f"{verb} -o {tmp_path}/verb.{suffix}")
+        assert (tmp_path / f"function.{suffix}").read_text() == (tmp_path / f"verb.{suffix}").read_text()
+    with pytest.raises(commodel.UserError, match="wanted decide"):
+        decisions.to_rules(tmp_path / "all.conf")
+    with pytest.raises(commodel.UserError, match=r"wanted a file .csv, .xlsx or .conf"):
+        decisions.save(tmp_path / "decisions.txt")

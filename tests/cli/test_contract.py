@@ -49,6 +49,7 @@ INVOCATIONS = {
         f"{PLATFORM} --experiment sample {BCAST}",
         f"--params loggp.yaml {BCAST} --statistic 'rank mean'",
         f"{PLATFORM} --experiment sample {BCAST} --statistic 'last rank'",
+        f"--params loggp.yaml {BCAST} -o predicted.json",
     ),
     "predict kernel": (
         "summa --params loggp.yaml --ranks 4 --blocks 8 --grid 2x2 --iteration 0 --bytes 2KiB --set L=2us",
@@ -74,6 +75,7 @@ INVOCATIONS = {
         f"gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml --family loggp --bytes 1KiB",
         f"wave {KERNEL} --layout params/layouts/mine --params loggp.yaml --cores 1,2 --iterations 2",
         f"gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml -o partitions",
+        f"gemm --speeds speeds.yaml {PLATFORM} --experiment sample --blocks 8 --layout params/layouts/mine",
     ),
     "tune": (
         f"{TUNE} --params loggp.yaml --sync barrier --commutative --same-types -o tuned -q --verbose",
@@ -162,7 +164,7 @@ ELSEWHERE = {
     "predict": {"tests/cli/test_statistic.py": ("first rank",)},
     "predict matrix": {"tests/cli/test_matrix_predictions.py": ("--jobs", "--profile")},
     "advise": {"tests/cli/test_statistic.py": ("last rank", "first rank")},
-    "advise layouts": {"tests/cli/test_kernels.py": ("--experiment", "--measure")},
+    "advise layouts": {"tests/cli/test_kernels.py": ("--measure",)},
     "build": {"tests/lab/overlay_trees.py": ("mrnet",)},
     "import csv": {
         "tests/cli/test_import.py": ("--ranks", "--statistic", "completion", "last rank", "first rank", "rank mean")
@@ -175,7 +177,7 @@ ELSEWHERE = {
 SLOW = re.compile(r"run |tune |measure speeds |partition --by dynamic --measure |report |-C mine run ")
 # Their output is a file, or has no other format.
 WITHOUT_FORMAT = re.compile(
-    r"predict (matrix|plan) |predict kernel .*-o |advise .*-o |partition .*-o |plan .*--(from|learn|write)|"
+    r"predict (matrix|plan) |predict .*-o |advise .*-o |partition .*-o |plan .*--(from|learn|write)|"
     r"fit (probes|sheet) |show network .*--levels|export extrap|status .*--watch|diff .*--out|history .*--out"
 )
 # In slow examples.

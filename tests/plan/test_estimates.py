@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.api.recommendations import estimate_measuring
+from commodel.api.advice import estimate_measuring
 from commodel.models.probes import MAX_VECTOR_BYTES, Site, find_probe
 from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
 from commodel.patterns.build import Shape, build_schedule, make_builder

@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # type checkers and editors find the functions here
-    from commodel.advice import Advice
+    from commodel.api.advice import Advice, Decisions
     from commodel.api.campaigns import Run, load, report, run
     from commodel.api.differences import Difference, diff
     from commodel.api.fits import Fit, fit
@@ -39,7 +39,8 @@ _MODULES = {
     "diff": "api.differences",
     "Imported": "api.imports",
     "import_": "api.imports",
-    "Advice": "advice",
+    "Advice": "api.advice",
+    "Decisions": "api.advice",
     "advise": "api.recommendations",
     "decide": "api.recommendations",
     "ParameterSet": "parameters",
@@ -47,6 +48,7 @@ _MODULES = {
 }
 __all__ = [
     "Advice",
+    "Decisions",
     "Difference",
     "Fit",
     "Imported",

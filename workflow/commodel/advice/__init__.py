@@ -4,7 +4,6 @@ Points measured on the platform weigh the models; beyond these points intervals 
 There are two goals: the time of one wave, and the time between waves of a stream.
 """
 
-import html
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -59,7 +58,6 @@ from commodel.units import format_bytes, format_extent, format_seconds
 
 MIN_REPORTED_REGRET = 0.10  # expected regret, above which points to measure are named
 MAX_INFORMATIVE_POINTS = 2
-MAX_SHOWN_ROWS = 12  # alternatives in a notebook
 MAX_NAMED_ALTERNATIVES = 6  # alternatives that a note names
 
 
@@ -89,7 +87,7 @@ class InformativePoint:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Advice:
+class Ranking:
     """Ranked alternatives of a workload, that with the least expected regret first; the weights of the models; and
     notes."""
 
@@ -140,24 +138,10 @@ class Advice:
         following = self.frame.iloc[1]
         return f". Compared with {following['alternative']}, {following['layout_name']}, it is {self.lead.text}"
 
-    def __repr__(self) -> str:
-        return f"Advice: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        """Return the answer, the first alternatives and the notes, for notebooks."""
-        columns = {"alternative": "alternative", "layout_name": "layout", "ranks": "ranks"}
-        rows = self.frame.head(MAX_SHOWN_ROWS)
-        table = rows[list(columns)].rename(columns=columns)
-        for name, title in (("seconds", "time"), ("low", "low"), ("high", "high"), ("measured", "measured")):
-            table[title] = [format_seconds(value) if value == value else "" for value in rows[name]]
-        table["tied"] = np.where(rows["as_good"], "tied", "")
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return f"<p>{html.escape(self.sentence)}</p>{table.to_html(index=False)}<ul>{notes}</ul>"
-
 
 def advise(
     workload: Workload, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
-) -> Advice:
+) -> Ranking:
     """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
     sets = evidence.by_family()
     ranks = workload.ranks or workload.leaves + 1
@@ -253,7 +237,7 @@ def advise(
     informative_points: tuple[InformativePoint, ...] = ()
     if can_measure and not keeps_default:
         informative_points = _find_informative_points(combined, rows, order, points)
-    return Advice(
+    return Ranking(
         workload,
         rows,
         weights,

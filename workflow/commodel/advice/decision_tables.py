@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from commodel.advice import Advice, Workload, advise
+from commodel.advice import Ranking, Workload, advise
 from commodel.advice.evidence import Evidence, describe_manual_values
 from commodel.compare.combined_prediction import is_default_kept
 from commodel.progress import report_within
@@ -53,7 +53,7 @@ def decide(
     adjusted = {
         workload: _put_first(advice, common.get(_operation_and_ranks(workload))) for workload, advice in advised.items()
     }
-    groups: dict[tuple[str, int], list[Advice]] = {}
+    groups: dict[tuple[str, int], list[Ranking]] = {}
     for workload, advice in adjusted.items():
         groups.setdefault(_operation_and_ranks(workload), []).append(advice)
     default_is_kept = {
@@ -92,10 +92,10 @@ def decide(
 
 
 def _find_common_choices(
-    advised: Mapping[Workload, Advice], operations: Collection[str]
+    advised: Mapping[Workload, Ranking], operations: Collection[str]
 ) -> dict[tuple[str, int], tuple[str, str]]:
     """Return the choice and layout with the least mean logarithm of times over all sizes, by operation and ranks."""
-    groups: dict[tuple[str, int], list[Advice]] = {}
+    groups: dict[tuple[str, int], list[Ranking]] = {}
     for workload, advice in advised.items():
         if workload.operation in operations:
             groups.setdefault(_operation_and_ranks(workload), []).append(advice)
@@ -108,7 +108,7 @@ def _find_common_choices(
     return common
 
 
-def _keeps_default(advised: Iterable[Advice]) -> bool:
+def _keeps_default(advised: Iterable[Ranking]) -> bool:
     """Return whether the MPI default is kept for all sizes: the mean gain of the common choice is within its
     uncertainty."""
     with_default = [(advice, advice.default) for advice in advised if advice.default]
@@ -123,7 +123,7 @@ def _operation_and_ranks(workload: Workload) -> tuple[str, int]:
     return workload.operation, workload.ranks
 
 
-def _put_first(advice: Advice, choice: tuple[str, str] | None) -> Advice:
+def _put_first(advice: Ranking, choice: tuple[str, str] | None) -> Ranking:
     rows = advice.frame
     if choice is None or tuple(rows.loc[0, ["alternative", "layout"]]) == choice:
         return advice
@@ -153,7 +153,7 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def describe_weights(advice: Advice) -> str:
+def describe_weights(advice: Ranking) -> str:
     """Return the weight of each model, for each placement if alternatives have both and weights differ."""
     text_of_placement = {placement: _format_weights(families) for placement, families in advice.weights.items()}
     first = next(iter(text_of_placement.values()))
@@ -169,7 +169,7 @@ def _format_weights(families: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in by_weight if weight > 0)
 
 
-def list_tied(advice: Advice) -> str:
+def list_tied(advice: Ranking) -> str:
     """Return the other alternatives that are statistically tied with the first."""
     rows = advice.frame.iloc[1:]
     layouts = advice.frame["layout"].nunique() > 1

@@ -301,26 +301,21 @@ def make_gain_row(stage: str, row: Row) -> dict[str, Any]:
     return columns | {"gain": gain.ratio, "gain_low": gain.low, "gain_high": gain.high}
 
 
-def make_choice_lister(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:
-    """Return a function that lists the algorithms that Open MPI's rules may name for a workload under these
-    assumptions."""
-
-    def list_choices(workload: Workload) -> list[str]:
-        if workload.leaves:
-            raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
-        for spec in only:
-            if not rules.can_select(workload.operation, spec):
-                raise UserError(f"Open MPI's rules cannot name '{spec}' for {workload.operation}")
-            if risk := rules.find_risk(workload.operation, spec, assumptions):
-                raise UserError(f"found --only {spec} for {workload.operation}, which {risk}; {_suggest_option(risk)}")
-        specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes)
-        return [spec for spec in specs if rules.can_select(workload.operation, spec, assumptions)]
-
-    return list_choices
+def list_named_algorithms(workload: Workload, only: Sequence[str], assumptions: Assumptions) -> list[str]:
+    """Return the algorithms, or of these `only` some, that Open MPI's rules may name for a workload."""
+    if workload.leaves:
+        raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
+    for spec in only:
+        if not rules.can_select(workload.operation, spec):
+            raise UserError(f"Open MPI's rules cannot name '{spec}' for {workload.operation}")
+        if risk := rules.find_risk(workload.operation, spec, assumptions):
+            raise UserError(f"found --only {spec} for {workload.operation}, which {risk}; {_suggest_option(risk)}")
+    specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes)
+    return [spec for spec in specs if rules.can_select(workload.operation, spec, assumptions)]
 
 
 def leave_out_unsafe(
-    workloads: Sequence[Workload], choices: Callable[[Workload], list[str]], progress: Callable[[str], None]
+    workloads: Sequence[Workload], choices: Callable[[Workload], Sequence[str]], progress: Callable[[str], None]
 ) -> list[Workload]:
     """Return the workloads for which a rule may name an algorithm, and print which operations are left to Open MPI."""
     safe = [workload for workload in workloads if choices(workload)]

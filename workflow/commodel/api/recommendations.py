@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from commodel import records
-from commodel.advice import Advice, Workload
+from commodel.advice import Workload
 from commodel.advice import advise as rank_alternatives
-from commodel.advice.decision_tables import decide as decide_workloads
+from commodel.advice.decision_tables import decide as tabulate_decisions
 from commodel.advice.evidence import (
     Evidence,
     collect_evidence,
@@ -20,18 +19,18 @@ from commodel.advice.evidence import (
     find_only_platform,
     replace_values,
 )
+from commodel.api.advice import Advice, Decisions
 from commodel.api.campaigns import Run
 from commodel.api.platform_evidence import find_platform_evidence
 from commodel.api.predictions import Amounts, Source, join_amounts, list_sources, read_sets
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis, parse_statistic
 from commodel.files.results_folder import Results
-from commodel.patterns.operations import OVERLAY, canonicalize_operation, find_required_ranks, has_size
-from commodel.patterns.points import PlatformResources
-from commodel.plan.duration import Durations
-from commodel.plan.experiments import Measure
+from commodel.interchange.rules import NO_ASSUMPTIONS, SIZE_INDEPENDENT_OPERATIONS, Assumptions
+from commodel.parameters import ParameterSet
+from commodel.patterns.operations import canonicalize_operation, find_required_ranks, has_size
 from commodel.plan.planning import load_resources
-from commodel.records import Point, Statistic
+from commodel.records import Statistic
 from commodel.units import parse_bytes, parse_count
 
 MAX_WORKLOADS = 100_000  # of one operation
@@ -42,7 +41,8 @@ def advise(
     ranks: int | str | None = None,
     bytes: int | str | None = None,
     *,
-    evidence: Source | Sequence[Source],
+    evidence: Source | Sequence[Source] = (),
+    experiment: str | None = None,
     leaves: int | str | None = None,
     platform: str | None = None,
     layouts: Sequence[str] = (),
@@ -50,20 +50,23 @@ def advise(
     values: Mapping[str, str] | None = None,
     statistic: str = Statistic.COMPLETION,
 ) -> Advice:
-    """Return the alternatives for one workload from the fastest on: algorithms, trees and layouts.
+    """Return the alternatives for one workload, the best first: algorithms, trees and layouts. Printed, the result is
+    what `commodel advise` prints.
 
-    `evidence` is a `Run`, whose measured points weigh the models, or parameter sets; `platform` one of the run, or a
-    platform file; `only` names the algorithms or topologies to consider. The result's `frame` is a DataFrame, its
-    `sentence` the answer; its `notes` state limits and reasons. `values` replace fitted ones, such as `{"L": "1us"}`.
-    `statistic` says which ranks' times are ranked, such as `"rank mean"` for what OSU prints; the default is the time
-    until completion.
+    `evidence` is a `Run`, whose measured points weigh the models, or parameter sets. Without it, the evidence is that
+    of the runs in `results`, or of one `experiment`. `platform` is one of the run, or a platform file; `only` names the
+    algorithms or topologies to consider. `values` replace fitted ones, such as `{"L": "1us"}`. `statistic` says which
+    ranks' times are ranked, such as `"rank mean"` for what OSU prints; the default is the time until completion.
+
+    >>> advise("bcast", 16, "64KiB", experiment="demo", platform="local").frame  # doctest: +SKIP
     """
     amounts = (join_amounts(leaves), join_amounts(ranks), join_amounts(bytes))
     workloads = list_workloads([operation], *amounts, parse_statistic(statistic))
     if len(workloads) != 1:
         raise UserError(f"found {len(workloads)} workloads, wanted one; decide() takes several")
     settings = [f"{name}={value}" for name, value in (values or {}).items()]
-    return rank_alternatives(workloads[0], replace_values(gather_evidence(evidence, platform), settings), layouts, only)
+    source = EvidenceSource(list_sources(evidence), platform, experiment, settings)
+    return advise_workload(workloads[0], source, Candidates(layouts, only))
 
 
 def decide(
@@ -71,24 +74,107 @@ def decide(
     ranks: Amounts | None = None,
     bytes: Amounts | None = None,
     *,
-    evidence: Source | Sequence[Source],
+    evidence: Source | Sequence[Source] = (),
+    experiment: str | None = None,
     leaves: Amounts | None = None,
     platform: str | None = None,
     layouts: Sequence[str] = (),
-) -> pd.DataFrame:
-    """Return a decision table: the best alternative of each operation, number of ranks and size."""
+    open_mpi: bool = False,
+) -> Decisions:
+    """Return the best alternative of each operation, number of ranks and size. Printed, the result is what
+    `commodel advise` prints for several workloads. With `open_mpi`, only alternatives that Open MPI's rules can name
+    for any program are considered; `to_rules` writes them.
+
+    >>> decide(["bcast", "reduce"], "4:16:*2", "1KiB", experiment="demo", platform="local").frame  # doctest: +SKIP
+    """
     names = [operations] if isinstance(operations, str) else list(operations)
     workloads = list_workloads(names, join_amounts(leaves), join_amounts(ranks), join_amounts(bytes))
-    return decide_workloads(workloads, gather_evidence(evidence, platform), layouts, lambda workload: ())
+    source = EvidenceSource(list_sources(evidence), platform, experiment)
+    candidates = Candidates(layouts)
+    if open_mpi:
+        for_rules = replace(candidates, assumptions=NO_ASSUMPTIONS)
+        workloads, candidates = select_for_rules(workloads, for_rules, lambda text: None)
+    return decide_workloads(workloads, source, candidates)
+
+
+@dataclass(frozen=True)
+class EvidenceSource:
+    """Where the evidence for an advice comes from: parameter sets or a run, else the runs in the folder of results; and
+    values in place of fitted ones."""
+
+    sources: Sequence[Source] = ()
+    platform: str | None = None
+    experiment: str | None = None
+    settings: Sequence[str] = ()
+    print_note: Callable[[str], None] = lambda text: None  # gets a line that names the folders of results
+
+    def read(self, operation: str | None) -> Evidence:
+        """Return the evidence on an operation."""
+        evidence, folders = find_evidence(self.sources, self.platform, self.experiment, operation)
+        if folders:
+            self.print_note(describe_evidence_folders(evidence, folders))
+        return replace_values(evidence, self.settings)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The alternatives to rank: layouts, and algorithms or topologies by name; all by default. With `assumptions`, only
+    those that Open MPI's rules may name under them."""
+
+    layouts: Sequence[str] = ()
+    only: Sequence[str] = ()
+    assumptions: Assumptions | None = None
+
+    def list_choices(self, workload: Workload) -> Sequence[str]:
+        if self.assumptions is None:
+            return self.only
+        from commodel.api.library_rules import list_named_algorithms  # slow to load
+
+        return list_named_algorithms(workload, self.only, self.assumptions)
+
+
+def select_for_rules(
+    workloads: Sequence[Workload], candidates: Candidates, progress: Callable[[str], None]
+) -> tuple[list[Workload], Candidates]:
+    """Return the workloads for which Open MPI's rules may name an algorithm, and the candidates on one layout."""
+    from commodel.api.library_rules import leave_out_unsafe  # slow to load
+
+    if len(candidates.layouts) > 1:
+        raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
+    candidates = replace(candidates, layouts=candidates.layouts or ("block",))
+    return leave_out_unsafe(workloads, candidates.list_choices, progress), candidates
+
+
+def advise_workload(workload: Workload, source: EvidenceSource, candidates: Candidates) -> Advice:
+    """Return the ranked alternatives of a workload."""
+    evidence = source.read(workload.operation)
+    ranking = rank_alternatives(workload, evidence, candidates.layouts, candidates.list_choices(workload))
+    return Advice.of(ranking, evidence)
+
+
+def decide_workloads(workloads: Sequence[Workload], source: EvidenceSource, candidates: Candidates) -> Decisions:
+    """Return the best alternative of each workload."""
+    assumptions = candidates.assumptions
+    same_for_all_sizes = () if assumptions is None else SIZE_INDEPENDENT_OPERATIONS
+    tables: list[pd.DataFrame] = []
+    sets: dict[tuple[str, str], ParameterSet] = {}
+    for operation in dict.fromkeys(workload.operation for workload in workloads):
+        evidence = source.read(operation)
+        sets |= {(entry.family, entry.source): entry for entry in evidence.sets}
+        of_operation = [workload for workload in workloads if workload.operation == operation]
+        layouts, choices = candidates.layouts, candidates.list_choices
+        tables.append(tabulate_decisions(of_operation, evidence, layouts, choices, same_for_all_sizes))
+    table = pd.concat(tables, ignore_index=True)
+    return Decisions.of(table, list(sets.values()), assumptions)
 
 
 def find_evidence(
-    files: Sequence[Path], platform: str | None, experiment: str | None, operation: str | None = None
+    sources: Sequence[Source], platform: str | None, experiment: str | None, operation: str | None = None
 ) -> tuple[Evidence, list[Path]]:
-    """Return the evidence in files, else that of a platform or an experiment, and its folders of results. Without an
+    """Return the evidence of sources, else that of a platform or an experiment, and its folders of results. Without an
     experiment, these are all runs of the platform that measured the operation."""
-    if files:
-        return gather_evidence(files, platform), []
+    if sources:
+        return gather_evidence(sources, platform), []
     results = Path("results")
     if not (platform or experiment):
         runs = sorted(results.glob("*/comparison.csv"), key=lambda path: path.stat().st_mtime)
@@ -108,14 +194,6 @@ def describe_evidence_folders(evidence: Evidence, folders: Sequence[Path]) -> st
     other_platforms = [name for name in names if name != evidence.resources.name]
     hint = f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
     return f"evidence: {', '.join(map(str, folders))}, platform {evidence.resources.name}{hint}"
-
-
-def estimate_measuring(point: Point, resources: PlatformResources) -> float:
-    """Return the seconds to measure a point with the default settings, as a plan does; NaN without a platform."""
-    if not resources.launcher:
-        return math.nan
-    settings = records.Measure(**Measure.model_validate({}).model_dump())
-    return Durations(resources.launcher, settings, resources.substrate == OVERLAY).estimate_point(point)
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:

@@ -1,0 +1,237 @@
+"""Advice as results: the alternatives for one workload (`Advice`), and the best one for each of many (`Decisions`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from commodel import records
+from commodel.advice import Ranking
+from commodel.advice.decision_tables import BASIS_COLUMNS, COLUMNS, describe_weights, list_tied, summarize_notes
+from commodel.advice.evidence import Evidence
+from commodel.api.result import Result
+from commodel.errors import UserError
+from commodel.files.atomic import write_text
+from commodel.files.text_tables import format_answer, format_table
+from commodel.interchange import rules
+from commodel.interchange.rules import Assumptions
+from commodel.parameters import ParameterSet
+from commodel.patterns.operations import OVERLAY
+from commodel.patterns.points import PlatformResources
+from commodel.plan.duration import Durations
+from commodel.plan.experiments import Measure
+from commodel.predictions.interval_basis import IntervalBasis
+from commodel.records import Point
+from commodel.stats import NEGLIGIBLE_DIFFERENCE
+from commodel.units import format_bytes, format_duration, format_seconds
+
+MAX_SHOWN_ALTERNATIVES = 12
+MAX_NAMED = 6  # alternatives that a sentence names
+TIME_COLUMNS = ("measured", "time", "low", "high", "between waves")
+MIN_STREAM_GAIN = 1.05  # waves per second over those of the best for one wave, from which on a note names it
+MIN_WEIGHT = 0.01  # of a model that a note names
+WARNINGS = ("EXTRAPOLATED", "NO PREDICTION INTERVAL")  # begin of the notes that follow the answer at once
+MAX_LAYOUT_LENGTH = 40  # characters of a layout in a table
+RULES_SUFFIX = ".conf"  # ending of a file of Open MPI's rules
+DECISION_SUFFIXES = (".csv", ".xlsx", RULES_SUFFIX)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Advice(Result):
+    """The alternatives for a workload: a row for each algorithm, tree and layout, the best first."""
+
+    ranking: Ranking
+
+    @classmethod
+    def of(cls, ranking: Ranking, evidence: Evidence) -> Advice:
+        to_measure = [_name_informative_points(ranking, evidence)] if ranking.informative_points else []
+        sentence = " ".join([*to_measure, f"{ranking.sentence}."])
+        weights = [
+            f"Weights of models: {describe_weights(ranking)}.",
+            *(f"{text}." for text in ranking.zero_weight_reasons),
+        ]
+        notes = [*_list_notes(ranking), *weights]
+        rows = ranking.frame.to_dict("records")
+        return cls(rows, sentence, notes, describe_sources(evidence.sets), ranking)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a DataFrame."""
+        return self.ranking.frame
+
+    def text(self, verbose: bool = True, top: int = MAX_SHOWN_ALTERNATIVES) -> str:
+        """Return the sentence, the `top` alternatives as a table, and the notes. Unless `verbose`, only the first notes
+        are in it, and only large weights."""
+        frame = self.ranking.frame
+        shown = frame[(frame.index < top) | frame["front"]].to_dict("records")
+        table = format_table([_make_alternative_row(row, shown) for row in shown], TIME_COLUMNS)
+        notes = self.notes
+        if not verbose and len(self.ranking.weights) == 1:
+            notes = [*_list_notes(self.ranking), _name_large_weights(self.ranking)]
+        elif not verbose:
+            notes = notes[: len(notes) - len(self.ranking.zero_weight_reasons)]
+        return format_answer(self.sentence, table, notes, verbose)
+
+
+def describe_sources(sets: Sequence[ParameterSet]) -> list[Mapping[str, str]]:
+    """Return a row for each parameter set: its model, its platform, and where its values come from."""
+    return [{"model": entry.family, "platform": entry.platform or "", "source": entry.source} for entry in sets]
+
+
+def _make_alternative_row(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a row of the table; columns of measured times and of streams only if there are any."""
+    excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
+    excess = "best" if row is rows[0] else excess
+    has_measured = any(entry["measured"] == entry["measured"] for entry in rows)
+    has_equal = any(entry["same_messages"] for entry in rows)
+    has_streams = any(entry["period"] == entry["period"] for entry in rows)
+    has_front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
+    return (
+        {
+            "alternative": row["alternative"],
+            "layout": _shorten_layout(row["layout_name"]),
+            "ranks": row["ranks"],
+        }
+        | ({"measured": row["measured"]} if has_measured else {})
+        | {
+            "time": row["seconds"],
+            **{name: None if row[name] != row[name] else row[name] for name in ("low", "high")},
+            "slower by [%]": excess,
+            "regret [%]": float(f"{100 * row['regret']:.2g}"),
+        }
+        | ({"same messages": row["same_messages"]} if has_equal else {})
+        | ({"between waves": row["period"]} if has_streams else {})
+        | ({"front": "*" if row["front"] else ""} if has_front else {})
+    )
+
+
+def _shorten_layout(layout: str) -> str:
+    """Return a short form of an alternative with the nodes of hundreds of ranks."""
+    return layout if len(layout) <= MAX_LAYOUT_LENGTH else f"{layout[: MAX_LAYOUT_LENGTH - 1]}…"
+
+
+def _list_notes(ranking: Ranking) -> list[str]:
+    """Return warnings, ties, the best alternative for streams, the meaning of intervals, and the ranking's notes."""
+    rows, best = ranking.frame, ranking.frame.iloc[0]
+    notes = [f"{note}." for note in (*ranking.notes, best["doubt"]) if note]
+    warnings = [note for note in notes if note.startswith(WARNINGS)]
+    others = [note for note in notes if note not in warnings]
+    lines = list(warnings)
+    tied = list_tied(ranking).split(", ") if rows["as_good"].sum() > 1 else []
+    if tied:
+        more_text = f" and {len(tied) - MAX_NAMED} more" if len(tied) > MAX_NAMED else ""
+        names = f"{', '.join(map(_shorten_layout, tied[:MAX_NAMED]))}{more_text}"
+        rule = f"the difference is within its 95 % interval, or at most {100 * NEGLIGIBLE_DIFFERENCE:g} %"
+        lines.append(f"Statistically tied with {best['alternative']}: {names} ({rule}).")
+    fastest = rows.sort_values("period", kind="stable").iloc[0]
+    if fastest["period"] * MIN_STREAM_GAIN < best["period"]:
+        gain = best["period"] / fastest["period"]
+        lines.append(
+            f"For a stream of waves: {fastest['alternative']} ends one every {format_seconds(fastest['period'])}, "
+            f"{gain:.2f} times as many as {best['alternative']}; one wave takes {format_seconds(fastest['seconds'])}."
+            " No alternative is faster both for one wave and for a stream than those marked *."
+        )
+    if rows["low"].notna().any():
+        lines.append(f"Low to high: {IntervalBasis.parse(ranking.interval).sentence}.")
+    else:
+        lines.append("The values have no intervals, so the predictions have none.")
+    return [*lines, *others]
+
+
+def _name_large_weights(ranking: Ranking) -> str:
+    """Return the weights of the models that have more than 1 %."""
+    weights = [pair for of_placement in ranking.weights.values() for pair in of_placement.items()]
+    large_weights = sorted(
+        ((name, weight) for name, weight in weights if weight > MIN_WEIGHT), key=lambda pair: -pair[1]
+    )
+    named = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in large_weights)
+    small_weights = "; others at most 1 % each" if len(weights) > len(large_weights) else ""
+    return f"Weights of models: {named}{small_weights}."
+
+
+def _name_informative_points(ranking: Ranking, evidence: Evidence) -> str:
+    """Return which points to measure first, and why."""
+    points = []
+    for entry in ranking.informative_points:
+        seconds = estimate_measuring(entry.point, evidence.resources)
+        duration = "" if math.isnan(seconds) else f" (in about {format_duration(seconds)})"
+        points.append(f"{entry.alternative}, {_shorten_layout(entry.layout)}{duration}")
+    regret = 100 * ranking.frame["regret"].iloc[0]
+    return (
+        f"Measure first: {' and '.join(points)}. Alternatives are statistically tied, and the expected regret of the "
+        f"choice is {regret:.0f} %."
+    )
+
+
+def estimate_measuring(point: Point, resources: PlatformResources) -> float:
+    """Return the seconds to measure a point with the default settings, as a plan does; NaN without a platform."""
+    if not resources.launcher:
+        return math.nan
+    settings = records.Measure(**Measure.model_validate({}).model_dump())
+    return Durations(resources.launcher, settings, resources.substrate == OVERLAY).estimate_point(point)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decisions(Result):
+    """The alternative to use for each of several workloads: a row for each, with those that are tied with it."""
+
+    table: pd.DataFrame
+    assumptions: Assumptions | None = None  # on programs, if the alternatives are those of Open MPI's rules
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, sets: Sequence[ParameterSet], assumptions: Assumptions | None = None) -> Decisions:
+        chosen = [f"{name} ({count})" for name, count in table["algorithm"].value_counts(sort=False).items()]
+        sentence = f"Alternatives to use in {len(table)} workloads: {', '.join(chosen)}."
+        notes = [f"{note}." for note in summarize_notes(table)]
+        return cls(table.to_dict("records"), sentence, notes, describe_sources(sets), table, assumptions)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a DataFrame."""
+        return self.table
+
+    def text(self, verbose: bool = True) -> str:
+        filled = [name for name in COLUMNS if name not in BASIS_COLUMNS and self.table[name].astype(bool).any()]
+        named = self.table.assign(layout=self.table["layout_name"])
+        rows = [_make_decision_row(row) for row in named[filled].to_dict("records")]
+        return format_answer(self.sentence, format_table(rows, TIME_COLUMNS), self.notes, verbose)
+
+    def to_excel(self, file: str | Path) -> None:
+        """Write a workbook with the decisions, and a sheet with the best alternatives of each operation."""
+        from commodel.reports.workbooks import write_decision_workbook  # slow to load
+
+        write_decision_workbook(self.table, summarize_notes(self.table), Path(file))
+
+    def to_rules(self, file: str | Path) -> None:
+        """Write the decisions as rules of Open MPI."""
+        if self.assumptions is None:
+            raise UserError("rules: found decisions among all alternatives, wanted decide(..., open_mpi=True)")
+        choices = rules.parse_choice_frame(self.table)
+        write_text(Path(file), rules.format_rules(choices, self.assumptions))
+
+    def save(self, file: str | Path) -> None:
+        """Write a table (.csv), a workbook (.xlsx) or Open MPI's rules (.conf), as the file's name ends."""
+        path = Path(file)
+        check_decision_file(path)
+        if path.suffix == ".xlsx":
+            self.to_excel(path)
+        elif path.suffix == RULES_SUFFIX:
+            self.to_rules(path)
+        else:
+            self.to_csv(path)
+
+
+def check_decision_file(path: Path) -> None:
+    if path.suffix not in DECISION_SUFFIXES:
+        raise UserError(f"found '{path.name}', wanted a file .csv, .xlsx or .conf")
+
+
+def _make_decision_row(row: dict[str, Any]) -> dict[str, Any]:
+    renamed = {"algorithm": "alternative", "seconds": "time", "as_good": "tied"}
+    return {renamed.get(name, name): value for name, value in row.items()} | {"bytes": format_bytes(row["bytes"])}
