@@ -178,7 +178,8 @@ SLOW = re.compile(r"run |tune |measure speeds |partition --by dynamic --measure 
 # Their output is a file, or has no other format.
 WITHOUT_FORMAT = re.compile(
     r"predict (matrix|plan) |predict .*-o |advise .*-o |partition .*-o |plan .*--(from|learn|write)|"
-    r"fit (probes|sheet) |show network .*--levels|export extrap|status .*--watch|diff .*--out|history .*--out"
+    r"fit (probes|sheet) |fit table .*-o |show network .*--levels|"
+    r"export extrap|status .*--watch|diff .*--out|history .*--out"
 )
 # In slow examples.
 SMALLER_VALUES = {

@@ -121,7 +121,7 @@ def _list_notes(ranking: Ranking) -> list[str]:
     rows, best = ranking.frame, ranking.frame.iloc[0]
     notes = [f"{note}." for note in (*ranking.notes, best["doubt"]) if note]
     warnings = [note for note in notes if note.startswith(WARNINGS)]
-    others = [note for note in notes if note not in warnings]
+    further_notes = [note for note in notes if note not in warnings]
     lines = list(warnings)
     tied = list_tied(ranking).split(", ") if rows["as_good"].sum() > 1 else []
     if tied:
@@ -141,7 +141,7 @@ def _list_notes(ranking: Ranking) -> list[str]:
         lines.append(f"Low to high: {IntervalBasis.parse(ranking.interval).sentence}.")
     else:
         lines.append("The values have no intervals, so the predictions have none.")
-    return [*lines, *others]
+    return [*lines, *further_notes]
 
 
 def _name_large_weights(ranking: Ranking) -> str:

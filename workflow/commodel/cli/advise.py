@@ -163,8 +163,8 @@ def score(platform: str | None, experiment: str | None, style: str) -> None:
     name="layouts",
     examples=(
         (
-            "commodel advise layouts gemm --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 "
-            "--layout params/layouts/fermi --params params/published/taulop/fermi.yaml"
+            "commodel advise layouts wave --speeds speeds.yaml --platform mycluster --blocks 8 --cores 1,2 "
+            "--params loggp.yaml"
         ),
         (
             "commodel advise layouts gemm --speeds speeds.yaml --platform mycluster --blocks 8 "
