@@ -62,7 +62,10 @@ CALLS: dict[str, tuple[dict, ...]] = {
     ),
 }
 SLOW_CALLS: dict[str, tuple[dict, ...]] = {
-    "report": ({"run": "RUN", "out": "reports/api", "anonymous": True, "samples": True},),
+    "report": (
+        {"run": "RUN", "out": "reports/api", "anonymous": True, "samples": True},
+        {"run": "results/sample", "pictures": "drawn", "every_chart": True},
+    ),
     "run": ({"experiment": "sample", "only": PLATFORM, "cores": 1, "retry": True, "survey": True, "progress": print},),
 }
 ELSEWHERE = {("run", "profile"): "tests/workflow/test_run.py"}
@@ -183,7 +186,8 @@ def test_notebooks_show_the_result_of_slow_functions(project, name):  # noqa: F8
         for arguments in SLOW_CALLS[name]:
             result = call_function(name, arguments)
             check_shown(result)
-            assert result
+            check_members(result)
+            assert len(result.rows)
 
 
 def test_sets_and_errors_can_be_shown(project):  # noqa: F811

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.cli.run import print_outcome
+from commodel.api.campaigns import Run
 from commodel.compare.comparison import name_streams, summarize_errors
 from commodel.compare.model_ranking import rank_models
-from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, add_default_columns, list_columns
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports import build_report, build_stored_report
@@ -118,16 +117,18 @@ def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hin
     )
 
 
-def test_the_terminal_prints_the_anomalies_of_the_report_below_the_outcome(folder, capsys):
-    def outcome():
-        print_outcome(Results.of(folder))
-        return capsys.readouterr().out.splitlines()
+def print_outcome(folder):
+    """Return the lines that a run prints, without the files of its report."""
+    *lines, _blank, _workbook, _page = Run(folder).text().splitlines()
+    return lines
 
-    without_anomalies = outcome()
+
+def test_the_terminal_prints_the_anomalies_of_the_report_below_the_outcome(folder):
+    without_anomalies = print_outcome(folder)
     frame = pd.read_csv(folder / "comparison.csv")
     frame.loc[frame["platform"] == "ether16", "measured_high"] *= 3
     frame.to_csv(folder / "comparison.csv", index=False)
-    *shown, blank, anomaly = outcome()
+    *shown, blank, anomaly = print_outcome(folder)
     # Uncertain times correct the recommended prediction less, so its numbers differ.
     assert [line[:28] for line in shown] == [line[:28] for line in without_anomalies]
     assert blank == ""
@@ -137,27 +138,25 @@ def test_the_terminal_prints_the_anomalies_of_the_report_below_the_outcome(folde
     assert anomaly in sentences(build_stored_report(folder), BEST_MODEL)
 
 
-def test_the_terminal_has_the_best_five_models_and_counts_the_others(folder, capsys):
+def test_the_terminal_has_the_best_five_models_and_counts_the_others(folder):
     frame = pd.read_csv(folder / "comparison.csv")
     first = frame[frame["family"] == frame["family"].iloc[0]]
     worse = [first.assign(family=f"m{number}", mu=10.0 + number) for number in range(7)]
     pd.concat([frame, *worse]).to_csv(folder / "comparison.csv", index=False)
-    print_outcome(Results.of(folder))
-    rows = capsys.readouterr().out.splitlines()
+    rows = print_outcome(folder)
     (others,) = (line for line in rows if line.startswith("other models, with higher errors: "))
     for platform in frame["platform"].unique():
         assert len([line for line in rows if line.startswith(platform)]) == 6
         assert re.search(rf"[1-9] on {platform}", others)
 
 
-def test_the_terminal_does_not_name_a_prediction_to_use_where_all_are_far_off(folder, capsys):
+def test_the_terminal_does_not_name_a_prediction_to_use_where_all_are_far_off(folder):
     frame = pd.read_csv(folder / "comparison.csv")
     off = frame["platform"] == "ether16"
     frame.loc[off, ["measured", "measured_low", "measured_high"]] *= 50 ** (1 + frame.loc[off, "bytes"] % 3)
     frame.loc[off, "mu"] = 50.0
     frame.to_csv(folder / "comparison.csv", index=False)
-    print_outcome(Results.of(folder))
-    first = capsys.readouterr().out.splitlines()[0]
+    first = print_outcome(folder)[0]
     assert "Prediction to use: " in first
     used, _, useless = first.partition("No prediction is within a factor of 2 on average: best ")
     assert "on ether16" not in used

@@ -60,14 +60,26 @@ def test_runs_and_advice_are_tables_in_a_notebook(whole_run, tmp_path):
     assert re.findall("<td>(linear|binomial)</td>", shown) == advice.frame["alternative"].tolist()
 
 
+def test_a_printed_run_is_what_the_verb_has_printed(whole_run):
+    run = commodel.load(whole_run / "results/small")
+    assert (whole_run / "printed").read_text() == f"\n{run}\n"
+    assert run.frame["model"].tolist()[0] == "recommended"
+    assert run.frame["mu_mean"].ge(1).all()
+    assert {row["platform"] for row in run.provenance} == set(run.platforms)
+
+
 def test_a_run_without_a_comparison_is_shown_without_a_table(whole_run, tmp_path):
     shutil.copytree(whole_run / "results/small", tmp_path / "small")
     (tmp_path / "small/comparison.csv").unlink()
-    assert commodel.load(tmp_path / "small")._repr_html_().count("<") == 2
+    run = commodel.load(tmp_path / "small")
+    assert run._repr_html_().count("<") == 2
+    assert str(run) == repr(run)
 
 
 def test_a_report_is_written_from_python(whole_run, tmp_path):
-    written = commodel.report(commodel.load(whole_run / "results/small"), out=tmp_path / "report")
+    report = commodel.report(commodel.load(whole_run / "results/small"), out=tmp_path / "report")
+    written = report.files
+    assert str(report) == "\n".join(map(str, written))
     assert {path.suffix for path in written} >= {".xlsx", ".html"}
     assert all(path.stat().st_size > 1000 for path in written)
     (page,) = (path for path in written if path.suffix == ".html")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.advice import Advice, Decisions
-    from commodel.api.campaigns import Run, load, report, run
+    from commodel.api.campaigns import ReportFiles, Run, load, report, run
     from commodel.api.differences import Difference, diff
     from commodel.api.fits import Fit, fit
     from commodel.api.imports import Imported, import_
@@ -28,6 +28,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "Run": "api.campaigns",
+    "ReportFiles": "api.campaigns",
     "load": "api.campaigns",
     "report": "api.campaigns",
     "run": "api.campaigns",
@@ -54,6 +55,7 @@ __all__ = [
     "Imported",
     "ParameterSet",
     "Predictions",
+    "ReportFiles",
     "Run",
     "UserError",
     "__version__",

@@ -15,7 +15,7 @@ from commodel import records
 from commodel.advice import Ranking
 from commodel.advice.decision_tables import BASIS_COLUMNS, COLUMNS, describe_weights, list_tied, summarize_notes
 from commodel.advice.evidence import Evidence
-from commodel.api.result import Result
+from commodel.api.result import Answer
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.text_tables import format_answer, format_table
@@ -43,7 +43,7 @@ DECISION_SUFFIXES = (".csv", ".xlsx", RULES_SUFFIX)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Advice(Result):
+class Advice(Answer):
     """The alternatives for a workload: a row for each algorithm, tree and layout, the best first."""
 
     ranking: Ranking
@@ -178,7 +178,7 @@ def estimate_measuring(point: Point, resources: PlatformResources) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decisions(Result):
+class Decisions(Answer):
     """The alternative to use for each of several workloads: a row for each, with those that are tied with it."""
 
     table: pd.DataFrame

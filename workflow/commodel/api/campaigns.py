@@ -8,7 +8,7 @@ import importlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from commodel.api.outcomes import describe_scores, find_anomalies, format_best_rows, tabulate_scores
+from commodel.api.result import Answer, Result
 from commodel.api.snakemake_runs import (
     Display,
     RunFailedError,
@@ -25,12 +27,13 @@ from commodel.api.snakemake_runs import (
     run_in_terminal,
     run_with_display,
 )
-from commodel.compare.comparison import list_model_failures, summarize_errors
+from commodel.compare.comparison import list_model_failures
 from commodel.compare.recommended import split_recommended
 from commodel.errors import UserError, suggest_name
 from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
+from commodel.files.text_tables import format_answer
 from commodel.models.parameter_sets import read_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.points import PlatformResources
@@ -58,6 +61,7 @@ from commodel.results.campaign import (
     reopen_batches,
 )
 from commodel.results.raw_samples import read_unmeasured
+from commodel.units import format_count
 
 if TYPE_CHECKING:
     import altair
@@ -65,9 +69,10 @@ if TYPE_CHECKING:
     from commodel.reports.elements import Report
 
 
-@dataclass(frozen=True)
-class Run:
-    """The results of one experiment as tables, parameter sets and charts.
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Result):
+    """The results of one experiment as tables, parameter sets and charts. Printed, they are what `commodel run` prints:
+    the errors of the recommended prediction and of the best models.
 
     Times are in seconds, sizes in bytes. Tables are read when they are first used.
     """
@@ -90,6 +95,42 @@ class Run:
     @property
     def models(self) -> list[str]:
         return list(self.plan.families)
+
+    @cached_property
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """The errors of the recommended prediction and of each model on each platform, the lowest first."""
+        return tabulate_scores(self.comparison)
+
+    @cached_property
+    def sentence(self) -> str:
+        """The prediction to use on each platform, with its mean error."""
+        return describe_scores(self.rows)
+
+    @cached_property
+    def notes(self) -> Sequence[str]:
+        """The anomalies of the measurements."""
+        return find_anomalies(self._results, self.comparison)
+
+    @cached_property
+    def provenance(self) -> Sequence[Mapping[str, str]]:
+        """The platform and the folder of raw samples of each batch."""
+        return [
+            {"batch": batch.name, "platform": batch.platform, "source": str(self.folder / "raw" / batch.name)}
+            for batch in self.plan.batches
+        ]
+
+    @property
+    def has_program_errors(self) -> bool:
+        """Whether an error of the program stopped a model."""
+        return any(failure.is_program_error for failure in list_model_failures(self.comparison))
+
+    def text(self, verbose: bool = True) -> str:
+        """Return the sentence, the best models of each platform, the anomalies, and the files of the report."""
+        answer = format_answer(self.sentence, format_best_rows(self.rows), self.notes, verbose)
+        reports = [
+            str(Path("reports") / self.folder.name / name) for name in (f"{self.folder.name}.xlsx", "index.html")
+        ]
+        return "\n".join([answer, "", *reports])
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
@@ -172,18 +213,13 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}): {len(self.plan.points)} points on {', '.join(self.platforms)}"
 
-    def _repr_html_(self) -> str:
-        """Return the size of the experiment, and the mean error of each model, for notebooks."""
-        text = f"<p>{html.escape(repr(self))}</p>"
-        if not self._results.table("comparison").exists():
-            return text
-        return text + self._tabulate_errors().to_html(index=False, float_format="{:.3g}".format)
+    def __str__(self) -> str:
+        return self.text() if self._results.table("comparison").exists() else repr(self)
 
-    def _tabulate_errors(self) -> pd.DataFrame:
-        """Return the mean proportional error of each model on each platform, the lowest first."""
-        errors = summarize_errors(self.comparison, ["platform", "family"]).sort_values(["platform", "mu_mean"])
-        names = {"family": "model", "mu_mean": "mean error μ"}
-        return errors[["platform", "family", "points", "mu_mean"]].rename(columns=names)
+    def _repr_html_(self) -> str:
+        """Return the size of the experiment, the prediction to use, and the mean error of each model, for notebooks."""
+        text = f"<p>{html.escape(repr(self))}</p>"
+        return text + super()._repr_html_() if self._results.table("comparison").exists() else text
 
     @cached_property
     def _report(self) -> Report:
@@ -256,32 +292,46 @@ def run(
 
     The table `unmeasured` of the results lists the points that could not be measured.
     """
-    folder, _ = run_campaign(str(experiment), only, profile, cores, retry, CallbackDisplay(progress), survey)
+    request = CampaignRequest(str(experiment), only, profile, cores, survey)
+    folder, _ = run_campaign(request, retry, CallbackDisplay(progress))
     return load(folder)
 
 
-def run_campaign(
-    experiment: str,
-    only: str | None,
-    profile: str | None,
-    cores: int | None,
-    retry: bool,
-    display: Display,
-    survey: bool = True,
-    verbose: bool = False,
-) -> tuple[Path, int]:
+@dataclass(frozen=True)
+class CampaignRequest:
+    """Which experiment to run, and how: on one platform only, by a Snakemake profile, on some cores, with or without a
+    survey of the network. `verbose`: also print which models need each probe."""
+
+    experiment: str
+    only: str | None = None
+    profile: str | None = None
+    cores: int | None = None
+    survey: bool = True
+    verbose: bool = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the workflow."""
+        path = find_config_file("experiment", self.experiment)
+        return {"experiment": path, "only": self.only, "survey": None if self.survey else False}
+
+    def make_plan(self) -> Plan:
+        return make_plan(self.experiment, Path.cwd(), self.only, self.survey)
+
+
+def run_campaign(request: CampaignRequest, retry: bool, display: Display) -> tuple[Path, int]:
     """Return the results folder of an experiment after its report is written, and the workflow's exit code: not 0 if
     some batches did not finish."""
-    settings = _make_workflow_settings(experiment, only, survey)
-    command = partial(make_snakemake_command, "Snakefile", cores=cores, profile=profile)
+    experiment, settings = request.experiment, request.settings
+    command = partial(make_snakemake_command, "Snakefile", cores=request.cores, profile=request.profile)
     command(settings=settings)  # an unknown profile is refused before anything is done
     folder = find_results(experiment)
     Results(folder).check()
     # The workflow shares the lock, and keeps the folder locked without this process.
     with open_lock(folder, OTHER_RUN) as lock:
-        campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder, lock)
+        campaign = Campaign(request.make_plan(), folder, lock)
         forget_surveys(campaign)
-        require_jobs(campaign, profile)
+        require_jobs(campaign, request.profile)
         require_compilers(campaign.plan, campaign.unfinished)
         write_plan(campaign.plan, experiment, Path.cwd())
         if retry:
@@ -290,7 +340,7 @@ def run_campaign(
             _forget_failed_models(campaign.results)
         reopen_batches(campaign)
         remaining = campaign.list_remaining_work()
-        summary = summarize_plan(campaign.plan, remaining, verbose=verbose)
+        summary = summarize_plan(campaign.plan, remaining, verbose=request.verbose)
         for line in summary if remaining else summary[:1]:
             display.show_progress(line, last=True)
         return Path(str(folder)), _run_workflow(campaign, command, settings, display)
@@ -309,28 +359,14 @@ def _forget_failed_models(results: Results) -> None:
         table.unlink()
 
 
-def _make_workflow_settings(experiment: str, only: str | None, survey: bool) -> dict[str, Any]:
-    path = find_config_file("experiment", experiment)
-    return {"experiment": path, "only": only, "survey": None if survey else False}
-
-
-def show_dry_run(
-    experiment: str,
-    only: str | None,
-    profile: str | None,
-    cores: int | None,
-    display: Display,
-    survey: bool = True,
-    verbose: bool = False,
-) -> int:
+def show_dry_run(request: CampaignRequest, display: Display) -> int:
     """Print the rules that the workflow would run and return its exit code."""
-    settings = _make_workflow_settings(experiment, only, survey)
-    command = make_snakemake_command("Snakefile", settings, cores, profile)
-    folder = find_results(experiment)
+    command = make_snakemake_command("Snakefile", request.settings, request.cores, request.profile)
+    folder = find_results(request.experiment)
     Results(folder).check()
-    campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder)
+    campaign = Campaign(request.make_plan(), folder)
     require_compilers(campaign.plan, campaign.unfinished)
-    for line in summarize_plan(campaign.plan, campaign.list_remaining_work(), verbose=verbose):
+    for line in summarize_plan(campaign.plan, campaign.list_remaining_work(), verbose=request.verbose):
         display.show_progress(line, last=True)
     return run_in_terminal([*command, "--dry-run"])
 
@@ -399,15 +435,53 @@ def require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
             raise UserError(f"no {compiler} found, which platform '{platform}' needs: see commodel doctor{instead}")
 
 
-def report(
-    run: Run | str | Path, out: str | Path | None = None, *, anonymous: bool = False, samples: bool = False
-) -> list[Path]:
-    """Write the Excel workbook and the HTML page of a run, and return the paths of all files written.
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportFiles(Answer):
+    """The files of a report: a row for each."""
 
-    `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples.
+    @classmethod
+    def of(cls, files: Sequence[Path], source: Path) -> ReportFiles:
+        rows = [{"file": str(file), "bytes": file.stat().st_size} for file in files]
+        from commodel.reports.pictures.render import find_obstacle  # slow to load
+
+        sentence = f"{format_count(len(files), 'file')} of the report on {source}."
+        obstacle = find_obstacle()
+        notes = [f"static pictures were not drawn: {obstacle}"] if obstacle else []
+        return cls(rows, sentence, notes, [{"source": str(source)}])
+
+    @property
+    def files(self) -> list[Path]:
+        """The paths of all files written."""
+        return [Path(row["file"]) for row in self.rows]
+
+    def text(self, verbose: bool = True) -> str:
+        """Return the paths, a line each."""
+        return "\n".join(row["file"] for row in self.rows)
+
+
+def report(
+    run: Run | str | Path,
+    out: str | Path | None = None,
+    *,
+    anonymous: bool = False,
+    samples: bool = False,
+    pictures: str | Path | None = None,
+    every_chart: bool = False,
+) -> ReportFiles:
+    """Write the Excel workbook and the HTML page of a run, and return the files.
+
+    `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples. `pictures` is a folder
+    for the charts of the first screen as SVG and PNG, or for all with `every_chart`; the report is then written only
+    with `out`.
+
+    >>> report("results/demo", out="reports/demo").files  # doctest: +SKIP
     """
-    from commodel.reports import build_stored_report, write_report
+    from commodel.reports import build_stored_report, write_pictures, write_report  # slow to load
 
     folder = run.folder if isinstance(run, Run) else Path(run)
-    out = Path(out) if out else Path("reports") / folder.absolute().name
-    return write_report(build_stored_report(folder, anonymous, output_folder=out, samples=samples), out)
+    target = Path(out) if out else None if pictures else Path("reports") / folder.absolute().name
+    stored_report = build_stored_report(folder, anonymous, output_folder=target, samples=samples)
+    files = write_report(stored_report, target) if target else []
+    if pictures:
+        files += write_pictures(stored_report, Path(pictures), every_chart)
+    return ReportFiles.of(files, folder)

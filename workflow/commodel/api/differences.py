@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from commodel.api.result import Result
+from commodel.api.result import Answer
 from commodel.compare.snapshots import (
     CHANGED,
     SAME,
@@ -30,7 +30,7 @@ MAX_TEXT = 60  # characters of a provenance entry, if not all is shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Difference(Result):
+class Difference(Answer):
     """The changes of measured times and parameters from an old result to a new one: a row for each."""
 
     before: Snapshot

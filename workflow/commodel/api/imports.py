@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from commodel.api.result import Result
+from commodel.api.result import Answer
 from commodel.errors import UserError
 from commodel.files.text_tables import format_answer
 from commodel.interchange import Format, StatedProperties, describe_left_out, read_all_times
@@ -16,7 +16,7 @@ from commodel.units import format_count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Imported(Result):
+class Imported(Answer):
     """Times of other tools' files: a row for each, as `fit` reads them."""
 
     def text(self, verbose: bool = True) -> str:

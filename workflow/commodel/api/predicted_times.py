@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from commodel.api.result import Result
+from commodel.api.result import Answer
 from commodel.files.text_tables import format_answer, format_table
 from commodel.parameters import ParameterSet
 from commodel.units import format_bytes, format_seconds
@@ -17,7 +17,7 @@ DEFAULT_ARGUMENTS = "Arguments, such as segment sizes, have their defaults; `com
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Predictions(Result):
+class Predictions(Answer):
     """Predicted times: a row for each pattern and model."""
 
     origins: Sequence[str] = ()  # of the notes, those on where the values come from

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 MAX_SHOWN_ROWS = 12  # in a notebook
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The rows that answer a question, in seconds and bytes; the answer in a sentence; notes on reasons and limits; and
     where the values come from, a row for each source.
@@ -26,10 +25,19 @@ class Result:
     `print(answer)` shows what the verb prints.
     """
 
-    rows: Sequence[Mapping[str, Any]]
-    sentence: str
-    notes: Sequence[str]
-    provenance: Sequence[Mapping[str, str]]
+    if TYPE_CHECKING:  # some results compute these when they are first used
+
+        @property
+        def rows(self) -> Sequence[Mapping[str, Any]]: ...
+
+        @property
+        def sentence(self) -> str: ...
+
+        @property
+        def notes(self) -> Sequence[str]: ...
+
+        @property
+        def provenance(self) -> Sequence[Mapping[str, str]]: ...
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -68,6 +76,16 @@ class Result:
         table = self.frame.head(MAX_SHOWN_ROWS).to_html(index=False, float_format="{:.3g}".format)
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
         return f"<p>{html.escape(self.sentence)}</p>{table}<ul>{notes}</ul>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(Result):
+    """A result whose rows are known when it is made."""
+
+    rows: Sequence[Mapping[str, Any]]
+    sentence: str
+    notes: Sequence[str]
+    provenance: Sequence[Mapping[str, str]]
 
 
 def _write(text: str, file: str | Path | None) -> str | None:

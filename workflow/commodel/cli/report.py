@@ -29,7 +29,7 @@ class ReportVerb(Verb):
 
 @click.command(
     cls=ReportVerb,
-    examples=("commodel report --in results/sample",),
+    examples=("commodel report --in results/sample", "commodel report --in results/sample --pictures pictures"),
 )
 @make_option_group(
     "Results to read",
@@ -55,19 +55,12 @@ def report(
 ) -> None:
     if every_chart and not pictures:
         raise UserError("found --every-chart without --pictures, wanted --pictures FOLDER with it")
-    if out is None and pictures is None:
-        out = Path("reports") / folder.absolute().name
-    written = []
     with show_waiting("writing the report"):
-        from commodel.reports import build_stored_report, write_pictures, write_report  # slow to load: not for --help
-        from commodel.reports.pictures.render import find_obstacle
+        from commodel.api.campaigns import report as write_report  # slow to load: not for --help
 
-        stored_report = build_stored_report(folder, anonymous, output_folder=out, samples=samples)
-        if out:
-            written = write_report(stored_report, out)
-        if pictures:
-            written += write_pictures(stored_report, pictures, every_chart)
-    for path in written:
-        click.echo(path)
-    if out and (obstacle := find_obstacle()):
-        click.echo(f"static pictures were not drawn: {obstacle}", err=True)
+        written = write_report(
+            folder, out, anonymous=anonymous, samples=samples, pictures=pictures, every_chart=every_chart
+        )
+    click.echo(written.text())
+    for note in written.notes:
+        click.echo(note, err=True)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import EXPERIMENT_ARGUMENT, RESULTS_ARGUMENT, format_option
-from commodel.cli._output import ProgressLine, print_answer
+from commodel.cli._output import ProgressLine
 from commodel.files.text_tables import format_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from commodel.files.results_folder import Results
     from commodel.results.progress import Status
 
 
@@ -55,110 +51,22 @@ def run(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    from commodel.api.campaigns import run_campaign, show_dry_run
+    from commodel.api.campaigns import CampaignRequest, load, run_campaign, show_dry_run
     from commodel.api.snakemake_runs import RunFailedError, RunStoppedError
-    from commodel.files.results_folder import Results
 
+    request = CampaignRequest(experiment, only, profile, cores, not no_survey, verbose)
     if dry_run:
-        raise SystemExit(show_dry_run(experiment, only, profile, cores, ProgressLine(quiet), not no_survey, verbose))
+        raise SystemExit(show_dry_run(request, ProgressLine(quiet)))
     try:
-        display = ProgressLine(quiet)
-        folder, code = run_campaign(experiment, only, profile, cores, retry, display, not no_survey, verbose)
+        folder, code = run_campaign(request, retry, ProgressLine(quiet))
     except RunFailedError as failure:  # its messages are on the screen already
         raise SystemExit(failure.exit_code) from None
     except RunStoppedError as stopped:
         raise SystemExit(128 + stopped.number) from None
+    campaign = load(folder)
     click.echo()
-    failed = print_outcome(Results.of(folder))
-    click.echo()
-    for name in (f"{folder.name}.xlsx", "index.html"):
-        click.echo(Path("reports") / folder.name / name)
-    raise SystemExit(code or int(failed))
-
-
-def print_outcome(results: Results) -> bool:
-    """Print the errors of the recommended prediction on each platform, the scores of the best models, and anomalies of
-    the measurements. Return whether a model failed by an error of the program."""
-    # Slow to load: after the campaign.
-    from commodel.compare.comparison import list_model_failures
-    from commodel.compare.recommended import split_recommended
-    from commodel.files.tables import COMPARISON, read_table
-    from commodel.reports import list_anomalies  # slow to load: after the campaign
-    from commodel.reports.elements import format_error
-
-    comparison = read_table(results.table("comparison"), COMPARISON)
-    rows = tabulate_scores(comparison)
-    best_rows = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
-    useful: list[str] = []
-    useless: list[str] = []
-    for row in best_rows:
-        mu = row["mean error μ"]
-        is_useful = mu <= MAX_USEFUL_ERROR
-        (useful if is_useful else useless).append(f"{row['model']}, mean error {format_error(mu)} on {row['platform']}")
-    answers = [f"Prediction to use: {'; '.join(useful)}."] if useful else []
-    if useless:
-        best = "; ".join(useless)
-        answers.append(f"No prediction is within a factor of {MAX_USEFUL_ERROR:g} on average: best {best}.")
-    answer = " ".join(answers) or "No point has both a prediction and a measurement."
-    of_models, _ = split_recommended(comparison)
-    anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, of_models)]
-    print_answer(answer, _format_best_rows(rows), anomalies)
-    return any(failure.is_program_error for failure in list_model_failures(comparison))
-
-
-MAX_USEFUL_ERROR = 2.0  # highest mean μ of a prediction to use
-MAX_SHOWN_MODELS = 5  # of a platform, besides the recommended prediction
-
-
-def _format_best_rows(rows: list[dict[str, Any]]) -> str:
-    """Return the table of the recommended prediction and the best models of each platform, and a line that counts the
-    others."""
-    rows_of_platform: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        rows_of_platform.setdefault(row["platform"], []).append(row)
-    shown = [row for group in rows_of_platform.values() for row in group[: MAX_SHOWN_MODELS + 1]]
-    hidden = [
-        f"{len(group) - MAX_SHOWN_MODELS - 1} on {platform}"
-        for platform, group in rows_of_platform.items()
-        if len(group) > MAX_SHOWN_MODELS + 1
-    ]
-    count_text = f"\nother models, with higher errors: {', '.join(hidden)}; the report has all" if hidden else ""
-    return format_table([{name: _format_score(value) for name, value in row.items()} for row in shown]) + count_text
-
-
-def _format_score(value: object) -> object:
-    if not isinstance(value, float):
-        return value
-    return "∞" if math.isinf(value) else "-" if math.isnan(value) else round(value, 3)
-
-
-def tabulate_scores(comparison: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows by platform and model, measured platforms first, and the recommended prediction before models: mean
-    proportional error over all points and over the valid ones, and how often the choice is the fastest alternative."""
-    from commodel.compare.comparison import summarize_choices, summarize_errors
-    from commodel.records import RECOMMENDED
-
-    group_columns = ["platform", "simulated", "family"]
-    rows = summarize_errors(comparison, group_columns).merge(
-        summarize_choices(comparison, group_columns), on=group_columns, how="left"
-    )
-    rows = rows.assign(model=rows["family"] != RECOMMENDED)
-    rows = rows.sort_values(["simulated", "platform", "model", "mu_mean", "family"])
-
-    return [
-        {
-            "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
-            "model": row.family,
-            "points": int(row.points),
-            "mean error μ": row.mu_mean,
-            "valid points": int(row.points_valid),
-            "μ of these": row.mu_valid,
-            "fastest found without default": f"{100 * row.right:.0f} % of {int(row.workloads)}"
-            if row.workloads > 0
-            else "-",
-        }
-        for row in rows.itertuples()
-    ]
+    click.echo(campaign.text())
+    raise SystemExit(code or int(campaign.has_program_errors))
 
 
 STATUS_INTERVAL_S = 5.0
