@@ -220,9 +220,7 @@ def find_protocol_change(size: Array, overheads: Array) -> float:
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str:
-    """Return why a prediction has limited validity: a distance class without values, or an outdated set."""
-    if values.settings.get("short") == "taken":
-        return "fitted before parameter E existed: fit again"
+    """Return why a prediction has limited validity: a distance class without values."""
     if isinstance(schedule, CompactSchedule):
         return describe_round_by_round(schedule, values)
     if "L" in values.functions:
