@@ -40,7 +40,7 @@ CALLS: dict[str, tuple[dict, ...]] = {
     ),
     "fit": (
         {"table": "collectives.csv", "model": "hockney", "setting": "friday", "statistic": "rank mean"},
-        {"table": ["collectives.csv"], "model": "pmnf", "hold_out": "ranks > 4"},
+        {"table": ["collectives.csv"], "model": "pmnf", "hold_out": "ranks > 4", "out": "pmnf.yaml"},
     ),
     "advise": (
         {**BCAST, "evidence": "RUN", "platform": PLATFORM, "layouts": ["block"], "only": ["binomial", "linear"]},

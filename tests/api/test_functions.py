@@ -71,8 +71,8 @@ def test_fit_predicts_held_out_points(loggp):
 
 def test_a_fit_without_held_out_points_is_printed_without_an_error(table, loggp):
     fitted = commodel.fit(table, "pmnf")
-    assert repr(fitted) == f"Fit of pmnf: {fitted.parameter_set.source}"
-    assert re.fullmatch(r"Fit of loggp: .*, mean μ 1\.\d+ on \d+ held-out points", repr(loggp))
+    assert repr(fitted) == f"Fit: pmnf: {fitted.parameter_set.source}."
+    assert re.fullmatch(r"Fit: loggp, median error μ 1\.\d+ and mean 1\.\d+ at \d+ held-out points\.", repr(loggp))
     assert loggp.plot().to_dict()["layer"]
     with pytest.raises(commodel.UserError, match="no held-out points"):
         fitted.plot()
@@ -114,7 +114,7 @@ def test_advise_puts_the_fastest_alternative_first(loggp):
 
 
 def test_decide_has_a_row_for_each_workload(loggp):
-    table = commodel.decide(["bcast", "allreduce"], [8, 16], ["8", "64KiB"], evidence=loggp)
+    table = commodel.decide(["bcast", "allreduce"], [8, 16], ["8", "64KiB"], evidence=loggp).frame
     assert len(table) == 8
     assert table["low"].le(table["high"]).all()
 

@@ -140,3 +140,34 @@ def test_printed_decisions_equal_the_output_of_the_verb(sets, tmp_path):
         decisions.to_rules(tmp_path / "all.conf")
     with pytest.raises(commodel.UserError, match=r"wanted a file .csv, .xlsx or .conf"):
         decisions.save(tmp_path / "decisions.txt")
+
+
+@pytest.fixture(scope="module")
+def collectives(tmp_path_factory):
+    """Return a table of times by Hockney's model."""
+    rows = [
+        f"bcast,{algorithm},{ranks},{size},{depth * (4e-6 + 1e-9 * size)!r}"
+        for algorithm, ranks, depth in (("binomial", 4, 2), ("binomial", 8, 3), ("linear", 4, 3), ("linear", 8, 7))
+        for size in (8, 1024, 65536)
+    ]
+    path = tmp_path_factory.mktemp("tables") / "collectives.csv"
+    path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *rows]))
+    return path
+
+
+@pytest.mark.parametrize("models", [["hockney"], ["hockney", "pmnf"]])
+@pytest.mark.parametrize("hold_out", [None, "ranks > 4"])
+def test_a_printed_fit_equals_the_output_of_the_verb(collectives, tmp_path, models, hold_out):
+    fitted = commodel.fit(collectives, models, hold_out=hold_out)
+    verb = ["fit", "table", collectives, *(word for model in models for word in ("--family", model))]
+    verb += ["--hold-out", hold_out] if hold_out else []
+    assert str(fitted) == run(*verb).stdout.rstrip("\n")
+    for style in ("csv", "json"):
+        assert getattr(fitted, f"to_{style}")() == run(*verb, "--format", style).stdout.rstrip("\n")
+    assert [row["model"] for row in fitted.provenance] == models
+    assert any(note.endswith("each rank is assumed to have a node of its own.") for note in fitted.notes)
+    if len(models) == 1:
+        assert fitted.parameters.loc["beta.a", "value"] == pytest.approx(1e-9, rel=1e-3)
+    else:
+        with pytest.raises(commodel.UserError, match="found 2 models, wanted one"):
+            fitted.save(tmp_path / "set.yaml")

@@ -55,7 +55,7 @@ def test_one_family_in_detail(table):
     assert lines[10].split()[:2] == ["baseline", "points"]
     shown = {line.split("  ")[0] for line in lines[11:15]}
     assert shown == {NEAREST, INTERPOLATION, REGRESSION, "hockney" + NEAREST_RATIO}
-    assert "left out 1 row of algorithm 'library'" in said.stderr
+    assert "left out 1 row of algorithm 'library'" in said.stdout
     assert len(list(table.parent.iterdir())) == 1
 
 
@@ -133,7 +133,7 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
 
 def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
     said = run(f"fit table {table} --family tan --family hockney --hold-out", "ranks > 4 or bytes > 8")
-    assert "family tan: found 2 points, wanted more than its 3 values" in said.stderr
+    assert "family tan: found 2 points, wanted more than its 3 values" in said.stdout
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_columns_have_names_in_any_case(table, tmp_path):
     text = table.read_text()
     (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm,ranks", "Operation,ALGORITHM, Ranks"))
     results = [run(f"fit table {path} --family hockney").stdout for path in (table, tmp_path / "capitals.csv")]
-    assert results[0] == results[1]
+    assert results[0].replace(table.name, "capitals.csv") == results[1]
     (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm", "RANKS,algorithm"))
     assert "capitals.csv:1: found no column 'operation' among RANKS, " in refused(
         f"fit table {tmp_path}/capitals.csv --family hockney"

@@ -60,7 +60,7 @@ def test_runs_and_advice_are_tables_in_a_notebook(whole_run, tmp_path):
     assert re.findall("<td>(linear|binomial)</td>", shown) == advice.frame["alternative"].tolist()
 
 
-def test_a_printed_run_is_what_the_verb_has_printed(whole_run):
+def test_a_printed_run_equals_the_output_of_the_verb(whole_run):
     run = commodel.load(whole_run / "results/small")
     assert (whole_run / "printed").read_text() == f"\n{run}\n"
     assert run.frame["model"].tolist()[0] == "recommended"

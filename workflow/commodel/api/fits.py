@@ -1,30 +1,34 @@
 """Fits to measured collectives.
 
-`fit` fits one model to a table and predicts the held-out points. `fit_collectives` fits one model after another, writes
-each set as soon as it is fitted, and keeps the sets of an earlier call that was stopped, if table, model and code are
-the same. `read_data_sheet` derives the values from the data sheet in a platform file.
+`fit_tables` fits one model after another, predicts the held-out points, writes each set as soon as it is fitted, and
+keeps the sets of an earlier call that was stopped, if table, model and code are the same. `read_data_sheet` derives the
+values from the data sheet in a platform file.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from commodel import sources
+from commodel.api.advice import describe_sources
 from commodel.api.campaigns import load_altair, tabulate_parameters
+from commodel.api.held_out_errors import NOTES, describe_best, format_errors, list_plain_rows
+from commodel.api.result import Result
 from commodel.compare.baselines import predict_baselines, score_choices
-from commodel.compare.held_out import fit_without_held_out, predict_held_out, split_points
+from commodel.compare.held_out import Split, fit_without_held_out, predict_held_out, split_points
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.quantities import parse_statistic
+from commodel.files.text_tables import format_answer, format_table
 from commodel.fits.data_sheets import SheetTimes, make_set_from_sheets
-from commodel.fits.measured_tables import Measured, describe_assumed_statistic, describe_statistics, read_points
+from commodel.fits.measured_tables import describe_assumed_statistic, describe_statistics, read_points
 from commodel.fits.settings import choose_reference, describe_factors, fit_in_settings, select_setting
 from commodel.fits.table_fits import describe_fit, list_fitted_by_collectives
 from commodel.models.families import find_family
@@ -42,23 +46,84 @@ FIT_DIGEST_KEY = "fitted_to"
 MAX_NAMED_TABLES = 3  # in the name of a fit
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A model fitted to measured collectives, and its predictions of the points that were held out."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Result):
+    """Models fitted to measured collectives, and their predictions of the points that were held out.
 
-    parameter_set: ParameterSet
-    held_out: pd.DataFrame = field(default_factory=pd.DataFrame)  # a row a point: predicted, measured, mu, interval
+    The rows are the errors at held-out points, of models and of simple rules (baselines); without such points, the
+    fitted values.
+    """
+
+    sets: Sequence[ParameterSet]
+    tables: str  # names of the tables
+    held_out: pd.DataFrame = field(default_factory=pd.DataFrame)  # a row a point and model: predicted, measured, mu
+    parts: Split | None = None  # fitted and held-out points
+    reference: str = ""  # the setting that was fitted
+    remarks: Sequence[str] = ()  # on the table and on the fits
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The errors at held-out points; without such points, the fitted values."""
+        if self.held_out.empty:
+            return [row for parameters in self.sets for row in _list_values(parameters)]
+        return list_plain_rows(self.held_out, self.baselines, self.choices)
+
+    @property
+    def sentence(self) -> str:
+        """The most accurate model; without held-out points, what was fitted."""
+        if not self.held_out.empty:
+            return describe_best(self.held_out)
+        if len(self.sets) == 1:
+            return f"{self.sets[0].family}: {self.sets[0].source}."
+        return f"{len(self.sets)} models fitted to {self.tables}."
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks on the table and on the fits, and the meaning of the columns."""
+        return [*(f"{remark}." for remark in self.remarks), *(NOTES if len(self.held_out) else ())]
+
+    @property
+    def provenance(self) -> list[Mapping[str, str]]:
+        return describe_sources(self.sets)
+
+    def text(self, verbose: bool = True) -> str:
+        has_errors = not self.held_out.empty
+        body = format_errors(self.held_out, self.baselines, self.choices) if has_errors else format_table(self.rows)
+        return format_answer(self.sentence, body, self.notes, verbose)
+
+    @cached_property
+    def baselines(self) -> pd.DataFrame:
+        """The predictions of the held-out points by simple rules, such as the nearest fitted point."""
+        if self.parts is None or self.held_out.empty:
+            return pd.DataFrame()
+        of_fitted = pd.concat([predict_held_out(fitted, self.parts.fitted, draws=0) for fitted in self.sets])
+        return predict_baselines(self.parts, self.reference, of_fitted, self.held_out)
+
+    @cached_property
+    def choices(self) -> pd.DataFrame:
+        """The alternatives that each model and baseline chooses among held-out points: their time over the fastest."""
+        if self.parts is None or self.held_out.empty:
+            return pd.DataFrame()
+        return score_choices(pd.concat([self.held_out, self.baselines]), self.parts)
+
+    @property
+    def parameter_set(self) -> ParameterSet:
+        """The set of the only model."""
+        if len(self.sets) != 1:
+            raise UserError(f"found {len(self.sets)} models, wanted one; `sets` has those of all")
+        return self.sets[0]
 
     @property
     def parameters(self) -> pd.DataFrame:
-        """The fitted values: value, 95 % interval and unit of each."""
+        """The fitted values of the only model: value, 95 % interval and unit of each."""
         return tabulate_parameters(self.parameter_set)
 
     def parameter_sets(self, platform: str | None = None) -> list[ParameterSet]:
-        return [self.parameter_set]
+        """Return the sets of all models."""
+        return list(self.sets)
 
     def save(self, path: str | Path) -> None:
-        """Write the values to a file that `predict` and `advise` read."""
+        """Write the values of the only model to a file that `predict` and `advise` read."""
         write_parameters(Path(path), self.parameter_set)
 
     def plot(self) -> altair.Chart:
@@ -71,59 +136,61 @@ class Fit:
         predicted, low, identity = (
             altair.Y(column, title="predicted / s", **axis) for column in ("predicted", "predicted_low", "measured")
         )
-        points = altair.Chart(self.held_out, title=f"{self.parameter_set.family}: predicted and measured time")
-        details = ["operation", "alternative", "ranks", "bytes", "measured", "predicted", "mu"]
+        names = ", ".join(parameters.family for parameters in self.sets)
+        points = altair.Chart(self.held_out, title=f"{names}: predicted and measured time")
+        details = ["family", "operation", "alternative", "ranks", "bytes", "measured", "predicted", "mu"]
         dots = points.mark_point(filled=True).encode(measured, predicted, color="operation", tooltip=details)
         intervals = points.mark_rule().encode(measured, low, y2="predicted_high", color="operation")
         diagonal = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, identity)
         return diagonal + intervals + dots
 
-    def __repr__(self) -> str:
-        text = f"Fit of {self.parameter_set.family}: {self.parameter_set.source}"
-        if self.held_out.empty:
-            return text
-        return f"{text}, mean μ {self.held_out['mu'].mean():.3f} on {len(self.held_out)} held-out points"
+
+def _list_values(parameters: ParameterSet) -> list[dict[str, Any]]:
+    """Return a row for each fitted value, with its 95 % interval."""
+    return [
+        {
+            "model": parameters.family,
+            "parameter": name,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "unit": estimate.unit,
+        }
+        for name, estimate in parameters.values.items()
+    ]
 
 
 def fit(
     table: str | Path | Sequence[str | Path] | pd.DataFrame,
-    model: str,
+    model: str | Sequence[str],
     *,
     hold_out: str | None = None,
     setting: str | None = None,
     statistic: str | None = None,
+    out: str | Path | None = None,
 ) -> Fit:
-    """Fit a model to measured collectives: columns operation, algorithm or topology, ranks, bytes, seconds.
+    """Fit one model, or several, to measured collectives: columns operation, algorithm or topology, ranks, bytes,
+    seconds. Printed, the result is what `commodel fit table` prints.
 
-    `table` is a file, several files or a DataFrame.
+    `table` is a file, several files or a DataFrame. `model` is a name, several names, or `"all"`.
     `hold_out` is an expression such as `"ranks > 32"`: points for which it is true are predicted, not fitted.
     `setting` names the setting to fit if the table has several.
     `statistic` says which ranks the times are of, such as `"rank mean"` for OSU's, if the table does not state it.
+    `out` is a file for the values, or a folder for those of several models.
 
     >>> fit("collectives.csv", "loggp", hold_out="ranks > 32").held_out["mu"].mean()  # doctest: +SKIP
     """
-    name = find_family(model).name
-    measured, source = _read_measured(table, parse_statistic(statistic) if statistic else None)
-    if hold_out is None:
-        return Fit(fit_in_settings(measured, name, source, setting))
-    parts = split_points(measured, hold_out)
-    parameters = fit_without_held_out(parts, name, source, setting)
-    return Fit(parameters, predict_held_out(parameters, parts.held_out))
-
-
-def _read_measured(
-    table: str | Path | Sequence[str | Path] | pd.DataFrame, statistic: Statistic | None
-) -> tuple[Measured, str]:
-    """Return the checked points of a table, and the name of the table."""
-    if not isinstance(table, pd.DataFrame):
-        paths = [Path(table)] if isinstance(table, str | Path) else [Path(path) for path in table]
-        if not paths:
-            raise UserError("found no table of measured collectives")
-        return read_points(*paths, statistic=statistic), join_names(paths)
-    with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8") as file:
-        table.to_csv(file, index=False)
-        file.flush()
-        return read_points(Path(file.name), statistic=statistic), "a DataFrame"
+    models = [model] if isinstance(model, str) else list(model)
+    target = Path(out) if out else None
+    if isinstance(table, pd.DataFrame):
+        with tempfile.TemporaryDirectory(prefix="commodel-") as folder:
+            file = Path(folder) / "a DataFrame.csv"
+            table.to_csv(file, index=False)
+            return fit_tables([file], models, hold_out, setting, statistic, target)
+    files = [Path(table)] if isinstance(table, str | Path) else [Path(path) for path in table]
+    if not files:
+        raise UserError("found no table of measured collectives")
+    return fit_tables(files, models, hold_out, setting, statistic, target)
 
 
 def join_names(paths: Sequence[Path]) -> str:
@@ -132,16 +199,6 @@ def join_names(paths: Sequence[Path]) -> str:
     if len(paths) > len(names):
         names.append(f"and {len(paths) - len(names)} more")
     return ", ".join(names)
-
-
-@dataclass(frozen=True, eq=False)
-class FitEvaluation:
-    """The fitted sets, predictions of models and baselines at held-out points, and the regret of their choices."""
-
-    sets: list[ParameterSet]
-    rows: pd.DataFrame
-    baselines: pd.DataFrame
-    choices: pd.DataFrame
 
 
 def digest_fit_inputs(tables: Sequence[Path], family: str, *options: str | None) -> str:
@@ -163,77 +220,76 @@ def _read_earlier_fit(path: Path, digest: str) -> ParameterSet | None:
     return parameters if parameters.provenance.get(FIT_DIGEST_KEY) == digest else None
 
 
-def fit_collectives(
+def fit_tables(
     tables: Sequence[Path],
     families: Sequence[str],
     hold_out: str | None,
     setting: str | None,
+    statistic: str | None,
     out: Path | None,
-    print_note: Callable[[str], None],
-    statistic: Statistic | None = None,
-) -> FitEvaluation:
+    progress: Callable[[str], None] = lambda text: None,
+) -> Fit:
     """Fit each model to all tables together and write its set into the file, or into a folder if there are several
-    models. `hold_out` is an expression that selects the held-out points. `print_note` prints a line of progress."""
+    models. `hold_out` is an expression that selects the held-out points. `progress` gets a line for each set that is
+    kept."""
     names = (
         list_fitted_by_collectives()
         if "all" in families
         else [find_family(name).name for name in dict.fromkeys(families)]
     )
+    stated = parse_statistic(statistic) if statistic else None
     several = len(names) > 1
     if several and out and out.is_file():
         raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
-    measured, table_names = read_points(*tables, statistic=statistic), join_names(tables)
+    measured, table_names = read_points(*tables, statistic=stated), join_names(tables)
+    remarks: list[str] = []
     if measured.unpredicted:
-        print_note(f"left out {format_count(measured.unpredicted, 'row')} of algorithm 'library': no prediction")
+        remarks.append(f"left out {format_count(measured.unpredicted, 'row')} of algorithm 'library': no prediction")
     if measured.streams:
-        print_note(f"left out {format_count(measured.streams, 'row')} of several waves: one wave is fitted")
+        remarks.append(f"left out {format_count(measured.streams, 'row')} of several waves: one wave is fitted")
     if measured.other_statistics:
         count = format_count(measured.other_statistics, "point")
-        print_note(f"left out {count} without a time of the statistic of the other alternatives: these are compared")
+        remarks.append(
+            f"left out {count} without a time of the statistic of the other alternatives: these are compared"
+        )
     if any(point.statistic is not Statistic.COMPLETION for point in measured.points):
-        print_note(f"the times are those of {describe_statistics(measured.points)}")
+        remarks.append(f"the times are those of {describe_statistics(measured.points)}")
     parts = split_points(measured, hold_out) if hold_out else None
     fitted_points = parts.fitted if parts else measured
     reference = choose_reference(fitted_points, setting)
     fit = partial(fit_without_held_out, parts) if parts else partial(fit_in_settings, measured)
     sets, rows = [], []
     for number, name in enumerate(names, 1):
-        digest = digest_fit_inputs(tables, name, hold_out, reference, statistic)
+        digest = digest_fit_inputs(tables, name, hold_out, reference, stated)
         path = out / f"{name}.yaml" if several and out else out
         with report_within(f"{name}, family {number} of {len(names)}" if several else name):
             try:
                 fitted = _read_earlier_fit(path, digest) if several and path else None
                 if fitted:
-                    print_note(f"{name}: the set fitted to {table_names} before is kept; remove it to fit again")
+                    progress(f"{name}: the set fitted to {table_names} before is kept; remove it to fit again")
                 else:
                     fitted = fit(name, table_names, setting)
             except UserError as error:
                 if not several:
                     raise
-                print_note(error.message)
+                remarks.append(error.message)
                 continue
             if path and FIT_DIGEST_KEY not in fitted.provenance:
                 write_parameters(path, replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest}))
             notes = describe_fit(fitted, select_setting(fitted_points, reference), table_names)
             for note in (*describe_factors(fitted), *notes):
-                print_note(f"{name}: {note}")
+                remarks.append(f"{name}: {note}")
             sets.append(fitted)
             if parts:
                 rows.append(predict_held_out(fitted, parts.held_out))
     note = describe_assumed_statistic(measured)
     if sets and note:
-        print_note(note)
+        remarks.append(note)
     if sets and measured.without_layout:
         count = format_count(measured.without_layout, "row")
-        print_note(f"{count} without a layout: each rank is assumed to have a node of its own")
-    if not rows or parts is None:
-        return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
-    predicted = pd.concat(rows, ignore_index=True)
-    with report_within("baselines"):
-        of_fitted = pd.concat([predict_held_out(fitted, parts.fitted, draws=0) for fitted in sets])
-        baselines = predict_baselines(parts, reference, of_fitted, predicted)
-    choices = score_choices(pd.concat([predicted, baselines]), parts)
-    return FitEvaluation(sets, predicted, baselines, choices)
+        remarks.append(f"{count} without a layout: each rank is assumed to have a node of its own")
+    held_out = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+    return Fit(sets, table_names, held_out, parts, reference, remarks)
 
 
 def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:

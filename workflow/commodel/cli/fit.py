@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, out_option, style_option
-from commodel.cli._output import copy_output_of_model, print_answer, print_rows, show_waiting
-from commodel.files.text_tables import format_table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from commodel.parameters import ParameterSet
-
+from commodel.cli._output import copy_output_of_model, print_rows, show_waiting
 
 FAMILIES = click.option("--family", "families", multiple=True, required=True, help="Model to fit; repeated.")
 
@@ -118,34 +109,21 @@ def fit_table(
     style: str,
 ) -> None:
     """Fit models to measured collectives."""
-    from commodel.api.fits import fit_collectives, join_names
-    from commodel.records import Statistic
+    from commodel.api.fits import fit_tables, join_names
 
-    wanted = Statistic(statistic) if statistic else None
+    def print_note(text: str) -> None:
+        click.echo(f"commodel: {text}", err=True)
+
     with show_waiting(f"fitting to {join_names(tables)}", plain_lines=True):
-        evaluation = fit_collectives(
-            tables, families, where, setting, out, lambda text: click.echo(f"commodel: {text}", err=True), wanted
-        )
-    if len(evaluation.rows):
-        show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
-    elif out is None:
-        rows = [row for parameters in evaluation.sets for row in _list_values(parameters)]
-        print_rows(rows, style)
-
-
-def _list_values(parameters: ParameterSet) -> list[dict[str, Any]]:
-    """Return a row for each fitted value, with its 95 % interval."""
-    return [
-        {
-            "model": parameters.family,
-            "parameter": name,
-            "value": estimate.value,
-            "low": estimate.low,
-            "high": estimate.high,
-            "unit": estimate.unit,
-        }
-        for name, estimate in parameters.values.items()
-    ]
+        result = fit_tables(tables, families, where, setting, statistic, out, print_note)
+    is_shown = not result.held_out.empty or out is None
+    if style == "table" and is_shown:
+        click.echo(result.text())
+        return
+    for remark in result.remarks:
+        print_note(remark)
+    if is_shown:
+        print_rows(result.rows, style)
 
 
 @fit.command(
@@ -170,117 +148,3 @@ def fit_sheet(family: str, platform: str, out: Path) -> None:
     parameters = read_data_sheet(family, find_config_file("platform", platform))
     write_parameters(out, parameters)
     click.echo(f"{out}: {parameters.source}")
-
-
-ERROR_TITLES = {
-    "points": "points",
-    "points_valid": "valid",
-    "mu_valid": "μ of valid",
-    "mu_mean": "mean μ",
-    "mu_median": "median μ",
-    "bias": "bias [%]",
-    "covered_share": "covered [%]",
-}
-POINT_COLUMNS = ["operation", "kind", "alternative"]
-ERROR_COLUMNS = (*ERROR_TITLES, "mu_worst", "worst")
-# Of choices: time over that of the fastest.
-CHOICE_COLUMNS = ("workloads", "fastest", "over_fastest", "over_fastest_worst")
-
-
-def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices: pd.DataFrame) -> None:
-    """Print the errors: a row for each operation and alternative, and one for all. Several models have a row each,
-    unless the format is for programs. Baselines have a table of their own."""
-    if style != "table":
-        records = [
-            _make_plain_row(row, baseline)
-            for part, baseline in ((rows, False), (baselines, True))
-            for row in _summarize_errors(part, ["family", *POINT_COLUMNS])
-        ]
-        records += [_make_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
-        print_rows(records, style)
-        return
-    best = min(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"])
-    count = rows["family"].nunique()
-    answer = f"{f'Best of {count} models: ' if count > 1 else ''}{best['family']}, median error μ "
-    answer += f"{best['mu_median']:.4g} and mean {best['mu_mean']:.4g} at {best['points']} held-out points."
-    if count == 1:
-        summaries = _summarize_errors(rows, POINT_COLUMNS) + _summarize_errors(rows, ["family"])
-        parts = [format_table([_make_detailed_row(row) for row in summaries])]
-    else:
-        parts = [format_table(_make_model_rows(rows))]
-    if len(evaluated := baselines.dropna(subset=["mu"])):
-        lines = [_drop_range(row) for row in _make_model_rows(evaluated)]
-        parts.append("Baselines:\n" + format_table(lines))
-    if len(choices):
-        ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable").to_dict("records")
-        choice_table = format_table([_make_choice_row(row) for row in ordered])
-        parts.append("Alternatives chosen among held-out points, and their time over the fastest:\n" + choice_table)
-    print_answer(answer, "\n\n".join(parts), NOTES)
-
-
-NOTES = (
-    "Error μ: measured over predicted time or its inverse, whichever is above 1.",
-    "Valid: points whose prediction has no flag, such as `extrapolated`. Covered: by the 95 % interval.",
-)
-
-
-def _make_plain_row(row: dict, baseline: bool) -> dict:
-    """Return the row for programs with all columns: model or baseline, its prediction or choice, and its error."""
-    plain_row = {"family": "", "baseline": ""} | {"baseline" if baseline else "family": row["family"]}
-    plain_row |= {name: row.get(name, "") for name in POINT_COLUMNS}
-    for name in (*ERROR_COLUMNS, *CHOICE_COLUMNS):
-        figure = row.get(name)
-        plain_row[name] = None if isinstance(figure, float) and not math.isfinite(figure) else figure
-    return plain_row
-
-
-def _summarize_errors(rows: pd.DataFrame, group_columns: list[str]) -> list[dict]:
-    from commodel.compare.held_out import tabulate_errors
-
-    return tabulate_errors(rows, group_columns).to_dict("records")
-
-
-def _make_detailed_row(row: dict) -> dict:
-    named = {
-        "operation": row.get("operation", "all"),
-        "kind": row.get("kind", ""),
-        "alternative": row.get("alternative", ""),
-    }
-    return named | _format_errors(row) | {"worst": f"{row['mu_worst']:.3g} at {row['worst']}"}
-
-
-def _make_model_rows(rows: pd.DataFrame) -> list[dict]:
-    """Return a row for each model with its errors at all held-out points and its median μ of each operation; the lowest
-    median first."""
-    by_operation = {
-        (row["family"], row["operation"]): row["mu_median"] for row in _summarize_errors(rows, ["family", "operation"])
-    }
-    model_rows = []
-    for row in sorted(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"]):
-        medians = {name: by_operation.get((row["family"], name), math.nan) for name in dict.fromkeys(rows["operation"])}
-        texts = {operation: _format_digits(median, 3) for operation, median in medians.items()}
-        model_rows.append({"model": row["family"], **_format_errors(row), **texts})
-    return model_rows
-
-
-def _drop_range(row: dict) -> dict:
-    """Return the row of a baseline, which has neither an interval nor a range of validity."""
-    shown = {name: value for name, value in row.items() if name not in ("valid", "μ of valid", "covered [%]")}
-    return {"baseline": shown.pop("model"), **shown}
-
-
-def _make_choice_row(row: dict) -> dict:
-    chooser = f"baseline: {row['family']}" if row["baseline"] else row["family"]
-    times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
-    return {"chosen by": chooser, "workloads": row["workloads"], "fastest [%]": round(100 * row["fastest"]), **times}
-
-
-def _format_errors(row: dict) -> dict:
-    """Return errors as texts by their titles: μ with four digits, bias and coverage in %; counts are unchanged."""
-    texts = {title: row[name] for name, title in ERROR_TITLES.items()}
-    percent = {"bias [%]": f"{100 * row['bias']:+.3g}", "covered [%]": f"{100 * row['covered_share']:.0f}"}
-    return texts | {title: _format_digits(texts[title], 4) for title in texts if "μ" in title} | percent
-
-
-def _format_digits(value: float, digits: int) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}g}"
