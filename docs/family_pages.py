@@ -70,7 +70,7 @@ def _symbol(match: re.Match) -> str:
 
 def table() -> str:
     rows = (f"| [{entry.title}]({name}.md) | `{name}` | {entry.equation} |" for name, entry in families().items())
-    return "\n".join(["| model | `family` | equation of a message |", "|---|---|---|", *rows])
+    return "\n".join(["| model | `model` | equation of a message |", "|---|---|---|", *rows])
 
 
 def page(entry: Family) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import api_pages
 import family_pages
+import table_pages
 import verb_pages
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
@@ -18,9 +19,10 @@ PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
 FORMULA = re.compile(r"^```math\n(.+?)\n```$", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)]+)\)")
 FUNCTIONS = "<!-- functions of the API: docs/api_pages.py -->"
+TABLES = "<!-- tables: docs/table_pages.py -->"
 VERBS = "<!-- verbs: docs/verb_pages.py -->"
 GALLERY = "reports/example"  # committed reports, copied into the site
-FAMILIES, TABLE = "Model families", "<!-- table of families: docs/family_pages.py -->"
+FAMILIES, TABLE = "Models", "<!-- table of families: docs/family_pages.py -->"
 SECTIONS = {"docs": "Reference", "methods": "Explanation"}  # of pages that mkdocs.yml does not list, by their folder
 
 
@@ -55,6 +57,8 @@ def on_page_markdown(markdown, page, config, files):
         markdown = markdown.replace(FUNCTIONS, api_pages.describe_functions())
     if page.file.src_uri == "verbs.md":
         markdown = markdown.replace(VERBS, verb_pages.describe_verbs())
+    if page.file.src_uri == "tables.md":
+        markdown = markdown.replace(TABLES, table_pages.describe_tables())
     markdown = FORMULA.sub(lambda match: f"<p>{convert(match[1], display='block')}</p>", markdown)
     return OUTSIDE.sub(lambda match: _link(match, depth), markdown)
 

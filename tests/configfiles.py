@@ -8,7 +8,7 @@ from commodel.plan import config
 EXPERIMENT = """\
 title: every key that there is
 platform: fast-ethernet-32
-families: [hockney, logp, loggp, tan]
+models: [hockney, logp, loggp, tan]
 probes: auto
 seed: 1
 measure: {sync: window, precision: 2%, min_samples: 10, max_samples: 500, seconds: 2, warmup: 2}

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import sys
 from functools import partial
@@ -23,6 +24,8 @@ settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("same examples")
 
 TEST_RUN = "COMMODEL_TEST_RUN"  # environment variable of all that a run of the tests starts
+MISSING = re.compile(r"no (\w+) here$")  # the reason of a test that is skipped without a program
+NEEDED_PROGRAMS = "COMMODEL_NEEDED_PROGRAMS"  # environment variable: without one of these, the run fails
 LEFT_SECONDS = 20.0  # seconds after the tests in which processes may end
 LONGEST = ("tests/workflow/", *(f"tests/lab/test_slurm_{name}" for name in ("survey", "docs", "campaign")))
 
@@ -83,12 +86,17 @@ def pytest_configure(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session):
-    """Fail if a process that the tests started is left. Print its command line, and kill it."""
+    """Fail if a needed program was missing, or if a process that the tests started is left. Print the command line of
+    such a process, and kill it."""
     if hasattr(session.config, "workerinput"):
         return
     render = sys.modules.get("commodel.reports.pictures.render")
     if render:  # it would end with this process
         render.end_drawing()
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    needed = os.environ.get(NEEDED_PROGRAMS, "").split()
+    if reporter and not set(needed).isdisjoint(list_missing_programs(reporter)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
     left = await_end(f"{TEST_RUN}={os.environ[TEST_RUN]}", LEFT_SECONDS)
     if left:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -96,6 +104,19 @@ def pytest_sessionfinish(session):
         for line in ["", "processes that the tests started are left:", *lines]:
             session.config.get_terminal_writer().line(line, red=True)
         kill(left)
+
+
+def list_missing_programs(terminalreporter) -> dict[str, int]:
+    """Return the programs that were missing, each with the number of tests that were skipped for it."""
+    reasons = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    found = [match[1] for match in map(MISSING.search, reasons) if match]
+    return {name: found.count(name) for name in sorted(set(found))}
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Name the programs that were missing at the end of the run."""
+    for name, count in list_missing_programs(terminalreporter).items():
+        terminalreporter.line(f"missing here: {name}, which {count} test{'s' * (count > 1)} need{'s' * (count == 1)}")
 
 
 def pytest_collection_finish():

@@ -42,7 +42,7 @@ NETWORK = """<?xml version="1.0"?>
 EXPERIMENT = """
 title: small
 platform: mycluster
-families: [hockney, loggp]
+models: [hockney, loggp]
 probes: [auto, nodepairs]
 measure: {precision: 5%, min_samples: 6, max_samples: 10, seconds: 1, warmup: 1}
 probe_bytes: [1, 1024, 64KiB]
@@ -53,16 +53,16 @@ matrix:
 TREES = """
 title: small trees
 platform: tree-256
-families: [hockney]
+models: [hockney]
 measure: {precision: 5%, min_samples: 6, max_samples: 10, seconds: 1, warmup: 1}
 probe_bytes: [1, 1024]
 matrix:
   - axes: {operation: reduce, topology: ["flat:8", "kary:2^3"], bytes: 1KiB}
 """
-LOGGP = "family: loggp\nparameters:\n  G: {value: 1e-9, unit: s/B}\n"
+LOGGP = "model: loggp\nparameters:\n  G: {value: 1e-9, unit: s/B}\n"
 SECONDS = {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 2e-6}
 LOGGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in SECONDS.items())
-LOGP = "family: logp\nparameters:\n"
+LOGP = "model: logp\nparameters:\n"
 LOGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in (("L", 1e-5), ("o", 1e-6), ("g", 1e-6)))
 SPEEDS = {f"node/{cores}": ((1.0, 1e5 * cores), (4096.0, 2e5 * cores)) for cores in (1, 2, 3)}
 SPEEDS = Speeds(

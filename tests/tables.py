@@ -29,5 +29,5 @@ def check_table(table: pd.DataFrame, schema: Schema, folder) -> None:
     read_table(folder / "checked.csv", select_fields(schema, " ".join(table)))
     for text in set(table.get("validity", ())):
         assert Validity.parse(text).kind is not ValidityKind.OF_MODEL or ": " in text, text
-    for text in set(table.get("interval_basis", ())) - {""}:
+    for text in set(table.get("basis", ())) - {""}:
         assert IntervalBasis.parse(text).text == text

@@ -6,6 +6,7 @@ import sys
 
 import click
 import pytest
+from docs.table_pages import TABLES, list_probe_settings, read_meanings
 from docs.verb_pages import describe_verbs
 
 from commodel.cli import main
@@ -92,6 +93,13 @@ def test_the_readme_is_one_screen_and_leads_to_every_page():
     ]
 
 
+def test_every_column_has_a_meaning_and_no_other_has_one():
+    columns = {field.name for _, schema in TABLES.values() for field in schema}
+    meanings = set(read_meanings())
+    assert meanings <= columns
+    assert columns - meanings <= list_probe_settings()
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
@@ -103,6 +111,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     for name in list_family_names():
         assert f'href="{name}.html"' in table
         assert find_family(name).title in page  # the menu
+    assert "parameter_low" in (tmp_path / "tables.html").read_text(encoding="utf-8")
     assert 'id="advise"' in (tmp_path / "verbs.html").read_text(encoding="utf-8")
     gallery = (tmp_path / "gallery.html").read_text(encoding="utf-8")
     for report in re.findall(r'href="(gallery/[^"]+)"', gallery):

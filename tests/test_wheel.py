@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 LEFT = ("build", "dist", "results", "reports", "tests", "docs", "site", "*.egg-info")
 SMALL = """
 platform: fast-ethernet-32
-families: [hockney]
+models: [hockney]
 measure: {precision: 5%, min_samples: 6, max_samples: 20, seconds: 1, warmup: 1}
 probe_bytes: [1, 1024, 16384]
 matrix:

@@ -26,7 +26,7 @@ def measured(ratios_within, ratios_between):
     for nodes, ratios in ((1, ratios_within), (2, ratios_between)):
         for family, ratio in ratios.items():
             rows += [(family, nodes, number, 1e-5 * ratio * 1.01**number) for number in range(10)]
-    frame = pd.DataFrame(rows, columns=["family", "nodes", "workload", "predicted"])
+    frame = pd.DataFrame(rows, columns=["model", "nodes", "workload", "seconds"])
     workload = {
         "measured": 1e-5,
         "measured_low": 1e-5,
@@ -39,7 +39,7 @@ def measured(ratios_within, ratios_between):
     }
     workload |= {"batch": "b", "simulated": False, "algorithm": "linear", "alternative": "linear", "layout": "block:1"}
     points = frame["workload"].astype(str) + "/" + frame["nodes"].astype(str)
-    return frame.assign(**workload, held_out=True, mu=frame["predicted"] / 1e-5, workload=points, point=points)
+    return frame.assign(**workload, held_out=True, mu=frame["seconds"] / 1e-5, workload=points, point=points)
 
 
 def weights(held_out, *layouts):
@@ -71,8 +71,8 @@ def test_alternatives_between_nodes_have_no_interval_where_all_was_measured_with
     near, far = rows.loc["block:8"], rows.loc["block:4"]
     assert near["high"].between(1.2 * near["seconds"], 2 * near["seconds"]).all()
     assert far[["low", "high"]].isna().all(axis=None)
-    assert set(far["interval_basis"]) == {f"{PARAMETERS_ONLY_TEXT}: nothing measured between nodes"}
-    assert advice.interval == advice.frame["interval_basis"].iloc[0]
+    assert set(far["basis"]) == {f"{PARAMETERS_ONLY_TEXT}: nothing measured between nodes"}
+    assert advice.interval == advice.frame["basis"].iloc[0]
     (note,) = [note for note in advice.notes if note.startswith("NO PREDICTION INTERVAL")]
     assert "2 of 4 alternatives: no measurement between nodes" in note
 
@@ -119,7 +119,7 @@ def test_predictions_use_the_model_weights_for_the_placement_of_each_alternative
         advise(WORKLOAD, Evidence(sets, RESOURCES, held_out), layouts, WAYS, streams=False)
         for layouts in (["block:8", "block:4"], ["block:8"], ["block:4"])
     ]
-    columns = ["alternative", "layout", "seconds", "low", "high", "interval_basis"]
+    columns = ["alternative", "layout", "seconds", "low", "high", "basis"]
     mixed, near, far = (advice.frame.set_index(["alternative", "layout"]).sort_index() for advice in advice_by_layouts)
     pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
     assert describe_weights(advice_by_layouts[0]) == "within one node hockney 100 %; between nodes loggp 100 %"
@@ -145,7 +145,7 @@ def with_default(seconds_by_size):
         ranks=8,
         leaves=0,
         algorithm="library",
-        family="",
+        model="",
         validity="",
         held_out=True,
     )
@@ -158,7 +158,7 @@ def with_default(seconds_by_size):
     )
     names = "library/" + default_rows["bytes"].astype(str)
     return pd.concat(
-        [rows, default_rows.assign(point=names, workload=names, predicted=np.nan, mu=np.nan)], ignore_index=True
+        [rows, default_rows.assign(point=names, workload=names, seconds=np.nan, mu=np.nan)], ignore_index=True
     )
 
 
@@ -257,13 +257,13 @@ def test_a_decision_table_names_the_mpi_default_where_the_default_is_kept(second
     (row,) = decide([WORKLOAD], evidence, ["block:4"], lambda workload: WAYS).to_dict("records")
     assert (row["algorithm"] == "library") is kept
     assert (row["seconds"] == seconds) is kept
-    assert (row["interval_basis"] == "measured") is kept
+    assert (row["basis"] == "measured") is kept
     assert not (kept and row["as_good"])
 
 
 def test_a_common_alternative_of_all_sizes_has_the_basis_of_its_own_interval():
     rows = pd.DataFrame({"alternative": ["a", "b", "c"], "layout": "block:1", "seconds": [1.0, 1.1, 1.2]})
-    rows["interval_basis"] = ["9 workloads of bcast", "11 workloads of bcast", "parameters only"]
+    rows["basis"] = ["9 workloads of bcast", "11 workloads of bcast", "parameters only"]
     advice = _put_first(Ranking(WORKLOAD, rows, {}, [], deviations=(0.1, 0.2, 0.3)), ("c", "block:1"))
     assert advice.frame["alternative"].tolist() == ["c", "a", "b"]
     assert advice.interval == "parameters only"
@@ -276,8 +276,8 @@ def test_points_to_measure_are_named_where_much_regret_is_at_stake():
     rng, rows = np.random.default_rng(5), measured({}, {"hockney": 1.0})
     more = [rows.assign(alternative=f"way{n}", point=rows["point"] + f" {n}") for n in range(3)]
     noisy = pd.concat(more, ignore_index=True)
-    noisy["predicted"] *= np.exp(0.7 * rng.standard_normal(len(noisy)))
-    noisy["mu"] = np.maximum(noisy["predicted"] / 1e-5, 1e-5 / noisy["predicted"])
+    noisy["seconds"] *= np.exp(0.7 * rng.standard_normal(len(noisy)))
+    noisy["mu"] = np.maximum(noisy["seconds"] / 1e-5, 1e-5 / noisy["seconds"])
     specs = ["binomial", "knomial:3", "knomial:4"]
     advice = advise(WORKLOAD, Evidence(sets, RESOURCES, noisy), ["block:4"], specs, streams=False)
     assert advice.frame["regret"].iloc[0] > 0.1

@@ -43,7 +43,7 @@ def loggp(table):
 def test_predict_returns_the_rows_of_the_verb(ranks, sizes, words):
     table = commodel.predict("bcast", ranks, sizes, model="loggp", **LOGGP).frame
     verb = call_verb(
-        "predict", "--family", "loggp", *SETTINGS, "--operation", "bcast", "--ranks", words[0], "--bytes", words[1]
+        "predict", "--model", "loggp", *SETTINGS, "--operation", "bcast", "--ranks", words[0], "--bytes", words[1]
     )
     assert list(table) == list(verb)
     assert table["seconds"].tolist() == verb["seconds"].tolist()

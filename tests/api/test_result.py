@@ -12,7 +12,7 @@ from tests.cli.running import output, run
 
 LOGGP = {"L": "2us", "o_s": "1us", "o_r": "1us", "g": "1us", "G": "1ns/B"}
 SETTINGS = " ".join(f"--set {name}={value}" for name, value in LOGGP.items())
-VERB = f"predict --family loggp {SETTINGS} --operation bcast --ranks 8,16 --bytes 1KiB"
+VERB = f"predict --model loggp {SETTINGS} --operation bcast --ranks 8,16 --bytes 1KiB"
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def collectives(tmp_path_factory):
 @pytest.mark.parametrize("hold_out", [None, "ranks > 4"])
 def test_a_printed_fit_equals_the_output_of_the_verb(collectives, tmp_path, models, hold_out):
     fitted = commodel.fit(collectives, models, hold_out=hold_out)
-    verb = ["fit", "table", collectives, *(word for model in models for word in ("--family", model))]
+    verb = ["fit", "table", collectives, *(word for model in models for word in ("--model", model))]
     verb += ["--hold-out", hold_out] if hold_out else []
     assert str(fitted) == run(*verb).stdout.rstrip("\n")
     for style in ("csv", "json"):

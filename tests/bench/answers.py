@@ -51,8 +51,8 @@ def list_stages(results: Results, experiment: str) -> dict[str, list[str]]:
     """Return the commands of the stages after the last measurement, as the workflow calls them."""
     plan = load_plan(results.plan)
     folder = f"results/{experiment}"
-    models = [word for family in plan.families for word in ("--family", family)]
-    sets = [f"{folder}/fitted/{name}/{family}.yaml" for family in plan.families for name in plan.platforms]
+    models = [word for family in plan.models for word in ("--model", family)]
+    sets = [f"{folder}/fitted/{name}/{family}.yaml" for family in plan.models for name in plan.platforms]
     params = [word for path in sets for word in ("--params", path)]
     fits = {
         f"fit, {platform}": [

@@ -30,7 +30,7 @@ def measure_probes(name: str, toolchain: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         matrix = "matrix: [axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}]\n"
-        text = f"platform: {name}\nfamilies: all\nmeasure: {MEASURE}\n{matrix}"
+        text = f"platform: {name}\nmodels: all\nmeasure: {MEASURE}\n{matrix}"
         make_project(place, {name: PLATFORMS[name]}, {"probes": text})
         plan = make_plan("probes", place)
         batch = next(batch for batch in plan.batches if batch.cases)
@@ -56,8 +56,8 @@ def print_probe_times(samples, where: str) -> None:
         needed = [entry for entry in find_family(name).probes if entry in by_probe]
         separate_seconds += by_probe[needed].sum()
         print_figure(f"  {name}", f"{by_probe[needed].sum():7.3f} s  ({', '.join(needed)})")
-    print_figure("  all families, every probe once", f"{by_probe.sum():7.3f} s, {len(cases)} cases")
-    print_figure("  each family measuring for itself / every probe once", f"{separate_seconds / by_probe.sum():.1f} x")
+    print_figure("  all models, every probe once", f"{by_probe.sum():7.3f} s, {len(cases)} cases")
+    print_figure("  each model measuring for itself / every probe once", f"{separate_seconds / by_probe.sum():.1f} x")
     precise = cases[cases["precise"]]
     print_figure("  cases that reached the wanted precision", f"{len(precise)} of {len(cases)}")
     saved = precise["fixed"].sum() / precise["spent"].sum()

@@ -109,16 +109,16 @@ def check_coverage(
 
 def evaluate_campaign(folder: Path) -> Iterator[dict]:
     rows = read_table(folder / "comparison.csv", COMPARISON)
-    rows = rows[rows["held_out"] & np.isfinite(rows["mu"].astype(float)) & (rows["family"] != "")]
+    rows = rows[rows["held_out"] & np.isfinite(rows["mu"].astype(float)) & (rows["model"] != "")]
     rows = rows[have_weight(rows["validity"])]
-    ends = ("parameters_low", "parameters_high")
+    ends = ("parameter_low", "parameter_high")
     covered_by_parameters = rows["measured"].between(rows[ends[0]], rows[ends[1]]).astype(float)
     for platform, rows_of_platform in rows.groupby("platform", sort=False):
-        families = [part for _, part in rows_of_platform.groupby("family", sort=False)]
+        families = [part for _, part in rows_of_platform.groupby("model", sort=False)]
         models = [
             (
                 collect_residuals(part),
-                (part[list(ends)].to_numpy(float) / part["predicted"].to_numpy()[:, None]).T,
+                (part[list(ends)].to_numpy(float) / part["seconds"].to_numpy()[:, None]).T,
             )
             for part in families
         ]

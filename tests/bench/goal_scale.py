@@ -39,7 +39,7 @@ def predict(file: Path) -> tuple[float, float]:
     command = [
         Path(sys.executable).with_name("commodel"),
         "predict",
-        "--family",
+        "--model",
         "loggops",
         "--operation",
         f"file:{file}",

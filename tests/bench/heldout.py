@@ -85,7 +85,7 @@ def add_rules(rows: pd.DataFrame, parts: Split) -> pd.DataFrame:
 
 def score_models(rows: pd.DataFrame) -> Iterator[dict]:
     """Yield a row of scores for each model. `rows` are those of `prepare_scores`."""
-    for name, rows_of_model in rows[rows["family"] != ""].groupby("family", sort=False):
+    for name, rows_of_model in rows[rows["model"] != ""].groupby("model", sort=False):
         predicted = rows_of_model.dropna(subset=["mu"])
         chosen = rows_of_model[rows_of_model["chosen"]]
         if predicted.empty and chosen.empty:
@@ -93,7 +93,7 @@ def score_models(rows: pd.DataFrame) -> Iterator[dict]:
         mu, is_reference = predicted["mu"], is_baseline(str(name)) or name == NEIGHBOURS
         is_valid = predicted["validity"].eq(ValidityKind.VALID.value)
         yield {
-            "family": name,
+            "model": name,
             "points": len(predicted) or "-",
             "median μ": _format_number(mu.median()),
             "mean μ": _format_number(mu.mean()),
@@ -110,10 +110,10 @@ def _format_number(value: float, digits: int = 2) -> str:
 
 
 def _format_intervals(predicted: pd.DataFrame) -> dict[str, str]:
-    width = np.log(predicted["predicted_high"].astype(float) / predicted["predicted_low"].astype(float))
+    width = np.log(predicted["high"].astype(float) / predicted["low"].astype(float))
     if width.empty or width.isna().any():
         return {"covered": "-", "width": "-", "high/low": "-"}
-    narrowest = find_narrowest_width(np.log(predicted["measured"] / predicted["predicted"]).to_numpy())
+    narrowest = find_narrowest_width(np.log(predicted["measured"] / predicted["seconds"]).to_numpy())
     return {
         "covered": f"{100 * predicted['covered'].mean():.0f} %",
         "width": f"{width.mean() / narrowest:.2f}",
@@ -145,14 +145,14 @@ def find_narrowest_width(residuals: np.ndarray) -> float:
 def score_groups(rows: pd.DataFrame, column: str) -> Iterator[dict]:
     """Yield a row for each model with its median μ and its mean regret in each group, as `1.20 / 3.1 %`."""
     groups = sorted(rows[column].dropna().unique())
-    for name, rows_of_model in rows[rows["family"] != ""].groupby("family", sort=False):
+    for name, rows_of_model in rows[rows["model"] != ""].groupby("model", sort=False):
         cells = {}
         for group in groups:
             part = rows_of_model[rows_of_model[column] == group]
             regret = part.loc[part["chosen"], "regret"].astype(float).mean()
             regret_text = "-" if math.isnan(regret) else f"{100 * regret:.1f} %"
             cells[str(group)] = f"{_format_number(part['mu'].astype(float).median())} / {regret_text}"
-        yield {"family": name, **cells}
+        yield {"model": name, **cells}
 
 
 @dataclass(frozen=True)
@@ -196,11 +196,11 @@ def _list_all_splits(measured: Measured) -> Iterator[SplitKind]:
         yield SplitKind("a setting", flags_of_settings)
 
 
-def predict_split(parts: Split, families: Sequence[str], name: str) -> Iterator[pd.DataFrame]:
+def predict_split(parts: Split, models: Sequence[str], name: str) -> Iterator[pd.DataFrame]:
     """Yield rows of all held-out points: for each model, the recommended prediction, each baseline, and the library
     default."""
     of_fitted, of_held_out = [], []
-    for family in families:
+    for family in models:
         try:
             parameters = fit_without_held_out(parts, family, name)
         except UserError as error:
@@ -219,7 +219,7 @@ def predict_split(parts: Split, families: Sequence[str], name: str) -> Iterator[
     yield interpolate_neighbours(parts)
     times = parts.held_out.library.items()
     default_rows = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
-    yield pd.DataFrame(default_rows).assign(family="", algorithm=LIBRARY)
+    yield pd.DataFrame(default_rows).assign(model="", algorithm=LIBRARY)
 
 
 def interpolate_neighbours(parts: Split) -> pd.DataFrame:
@@ -240,8 +240,8 @@ def interpolate_neighbours(parts: Split) -> pd.DataFrame:
         is_between = len(sizes) and sizes[0] < point.bytes < sizes[-1]
         logs = np.log([series[place][size] for size in sizes.tolist()])
         times.append(np.exp(np.interp(np.log1p(point.bytes), np.log1p(sizes), logs)) if is_between else np.nan)
-    blank = {"predicted_low": np.nan, "predicted_high": np.nan, "covered": np.nan}
-    rows = list_points(parts.held_out).assign(family=NEIGHBOURS, predicted=times, validity=BASELINE)
+    blank = {"low": np.nan, "high": np.nan, "covered": np.nan}
+    rows = list_points(parts.held_out).assign(model=NEIGHBOURS, seconds=times, validity=BASELINE)
     return add_errors(rows.assign(**blank)).assign(covered=np.nan)
 
 
@@ -252,13 +252,13 @@ def count_doublings(ranks: pd.Series, fitted: Measured) -> pd.Series:
     return np.ceil(doublings.clip(lower=0.0))
 
 
-def predict_splits(measured: Measured, families: Sequence[str], name: str) -> Iterator[pd.DataFrame]:
+def predict_splits(measured: Measured, models: Sequence[str], name: str) -> Iterator[pd.DataFrame]:
     """Yield the rows of each title: a kind of split, or of one number of ranks in it."""
     for kind in list_splits(measured):
         parts_of_kind = []
         for flags in kind.flags:
             parts = split_flagged(measured, flags, kind.title)
-            rows = pd.concat(list(predict_split(parts, families, name)), ignore_index=True)
+            rows = pd.concat(list(predict_split(parts, models, name)), ignore_index=True)
             rows["doublings"] = count_doublings(rows["ranks"], parts.fitted)
             rows = add_rules(prepare_scores(rows), parts)
             parts_of_kind.append(rows.assign(title=kind.title))
@@ -283,7 +283,7 @@ def describe_points(table: Measured, measured: Measured, max_ranks: float) -> st
 
 
 def score_table(
-    path: Path, families: Sequence[str], max_ranks: float = math.inf, statistic: Statistic | None = None
+    path: Path, models: Sequence[str], max_ranks: float = math.inf, statistic: Statistic | None = None
 ) -> Iterator[tuple[str, list[dict]]]:
     """Yield a heading and the rows of each table of scores."""
     table = read_points(path, statistic=statistic)
@@ -291,7 +291,7 @@ def score_table(
     if not measured.points:
         raise UserError(f"found no point of at most {max_ranks} ranks", file=path)
     print(f"{path.name}: {describe_points(table, measured, max_ranks)}", file=sys.stderr)
-    parts = list(predict_splits(measured, families, path.name))
+    parts = list(predict_splits(measured, models, path.name))
     yield "Held out", [{"held out": rows["title"].iloc[0]} | row for rows in parts for row in score_models(rows)]
     for heading, column in (("by operation", "operation"), ("by doublings of ranks beyond the fitted", "doublings")):
         wanted = [rows for rows in parts if rows[column].nunique() > 1]
@@ -303,11 +303,11 @@ def score_table(
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Errors at held-out points of a measured table.")
     parser.add_argument("table", type=Path)
-    parser.add_argument("families", nargs="*", help="models; default: all that can be fitted to tables")
+    parser.add_argument("models", nargs="*", help="models; default: all that can be fitted to tables")
     parser.add_argument("--ranks", type=int, default=math.inf, help="largest number of ranks")
     parser.add_argument("--statistic", help="which ranks times are of, if the table does not say it")
     options = parser.parse_args(arguments)
-    families = options.families or list_fitted_by_collectives()
+    families = options.models or list_fitted_by_collectives()
     try:
         statistic = parse_statistic(options.statistic) if options.statistic else None
         for heading, rows in score_table(options.table, families, options.ranks, statistic):

@@ -56,7 +56,7 @@ def predict_points(plan: Plan, platform: str, project: Path, raw_folder: Path) -
     observations, _ = collect_samples(plan, raw, unfinished=True)
     times = observations[observations["valid"]].groupby("id")["seconds"].median()
     points = [point for point in plan.points if point.predictable and point.id in times]
-    sets = {name: fit(plan, observations, name, platform) for name in plan.families}
+    sets = {name: fit(plan, observations, name, platform) for name in plan.models}
     if load_platform(find_config_file("platform", platform)).data_sheet:
         sets["shares, sheet"] = read_data_sheet("shares", find_config_file("platform", platform))
     for name, parameters in sets.items():
@@ -64,7 +64,7 @@ def predict_points(plan: Plan, platform: str, project: Path, raw_folder: Path) -
             point = prediction.point
             yield {
                 "platform": platform,
-                "family": name,
+                "model": name,
                 "workload": f"{point.workload} {point.layout}",
                 "operation": point.operation,
                 "point": point.id,
@@ -76,7 +76,7 @@ def predict_points(plan: Plan, platform: str, project: Path, raw_folder: Path) -
                 "nodes": float(point.nodes),
                 "bytes": float(point.bytes),
                 "measured": times[point.id],
-                "predicted": prediction.seconds,
+                "seconds": prediction.seconds,
                 "single_message_ratio": prediction.single_message_ratio,
                 "validity": prediction.validity_text,
             }
@@ -84,7 +84,7 @@ def predict_points(plan: Plan, platform: str, project: Path, raw_folder: Path) -
 
 def add_intervals(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the predictions with intervals from the residuals of other workloads, and the recommended prediction."""
-    models = pd.concat([_add_intervals(rows_of_model) for _, rows_of_model in rows.groupby("family", sort=False)])
+    models = pd.concat([_add_intervals(rows_of_model) for _, rows_of_model in rows.groupby("model", sort=False)])
     columns = {"held_out": True, "batch": "", "leaves": 0, "waves": 1, "simulated": True}
     columns |= {"measured_low": models["measured"], "measured_high": models["measured"]}
     recommended = evaluate_recommended(add_errors(models.assign(**columns)))
@@ -93,11 +93,11 @@ def add_intervals(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _add_intervals(rows: pd.DataFrame) -> pd.DataFrame:
     places = Places.of_rows(rows.assign(leaves=0, waves=1))
-    model = ResidualModel.fit(MeasuredResiduals.of(places, np.log(rows["measured"] / rows["predicted"]).to_numpy()))
+    model = ResidualModel.fit(MeasuredResiduals.of(places, np.log(rows["measured"] / rows["seconds"]).to_numpy()))
     assert model is not None
     logs, half_width, _ = model.predict_left_out()
-    low, high = (rows["predicted"] * np.exp(end) for end in (logs - half_width, logs + half_width))
-    return rows.assign(predicted_low=low, predicted_high=high)
+    low, high = (rows["seconds"] * np.exp(end) for end in (logs - half_width, logs + half_width))
+    return rows.assign(low=low, high=high)
 
 
 def plan_platform(project: Path, raw: Path, platform: str) -> Plan:
@@ -317,7 +317,7 @@ def write_other_networks(folder: Path, seed: int) -> list[str]:
         ]
     measure = {"sync": "window", "precision": "5%", "min_samples": 2, "max_samples": 2, "seconds": 0.5, "warmup": 1}
     experiment = {"title": "Networks on which no model was developed (simulated)", "platform": next(iter(PLATFORMS))}
-    experiment |= {"families": ["loggp", "shares"], "probes": "auto", "library": False, "seed": 1, "measure": measure}
+    experiment |= {"models": ["loggp", "shares"], "probes": "auto", "library": False, "seed": 1, "measure": measure}
     experiment |= {"probe_bytes": {"from": 1, "to": "1MiB", "factor": 4}, "matrix": matrix}
     (experiments / "networks.yaml").write_text(yaml.safe_dump(experiment, sort_keys=False))
     return list(networks)

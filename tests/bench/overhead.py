@@ -44,7 +44,7 @@ def write_project(place: Path, points: int) -> None:
         axes = f"operation: bcast, algorithm: {list(ALGORITHMS)}, ranks: {list(RANKS)}"
         span = f"{{from: 1, to: {16 * sizes - 15}, step: 16}}"
         blocks.append(f"  - {{platform: p{number}, axes: {{{axes}, bytes: {span}}}}}\n")
-    head = f"platform: p1\nfamilies: [hockney]\nlibrary: false\nprobe_bytes: [1, 1024, 16384]\nmeasure: {SETTINGS}\n"
+    head = f"platform: p1\nmodels: [hockney]\nlibrary: false\nprobe_bytes: [1, 1024, 16384]\nmeasure: {SETTINGS}\n"
     make_project(place, platforms, {"large": f"{head}matrix:\n{''.join(blocks)}"})
 
 

@@ -64,8 +64,8 @@ def platform(tmp_path, monkeypatch):
                     {"point": f"{ranks} {choice}", "platform": "made-up", "operation": "allreduce", "algorithm": choice}
                     | {"alternative": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
                     | {"workload": f"{ranks}"}
-                    | {"measured": measured, "measured_low": measured, "measured_high": measured, "family": family}
-                    | {"predicted": measured * off, "mu": off, "validity": "valid", "held_out": True, "simulated": True}
+                    | {"measured": measured, "measured_low": measured, "measured_high": measured, "model": family}
+                    | {"seconds": measured * off, "mu": off, "validity": "valid", "held_out": True, "simulated": True}
                 )
     table = add_default_columns(pd.DataFrame(rows).assign(nodes=lambda table: table["ranks"]), COMPARISON)
     check_table(table, COMPARISON, tmp_path)
@@ -164,7 +164,7 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
         (WORKLOAD, "found no run in results, wanted --params FILE"),
         (f"{WORKLOAD} --platform nowhere", "no platforms in params/platforms"),
         (f"{WORKLOAD} --experiment none", "found no results of experiment 'none'; run it first"),
-        (f"{WORKLOAD} --params P --params P", "found two sets of family loggp"),
+        (f"{WORKLOAD} --params P --params P", "found two sets of model loggp"),
         (f"{WORKLOAD} --params P --leaves 8", "give ranks, or leaves of a tree on an overlay network, not both"),
         ("--operation allreduce --bytes 8 --params P", "ranks is missing; allreduce needs a number of ranks"),
         ("--operation allreduc --ranks 8 --bytes 1KiB --params P", "unknown operation 'allreduc'; did you mean"),
@@ -266,7 +266,7 @@ def test_values_by_hand_are_reported_wherever_the_advice_goes(platform, tmp_path
     cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx")["Decisions"].values for cell in row if cell]
     assert any(by_hand in str(cell) for cell in cells)
     refused = run(f"advise {WORKLOAD} --platform {platform} --set L=1us", code=2).output.splitlines()[-1]
-    assert "family hockney has no parameter or setting 'L'" in refused
+    assert "model hockney has no parameter or setting 'L'" in refused
 
 
 def test_weights_come_from_the_errors_measured(platform):
@@ -281,13 +281,13 @@ def add_run(name, platform, operation, digest="d"):
     earlier, later = Path("results/study"), Path("results") / name
     shutil.copytree(earlier, later)
     rows = pd.read_csv(later / "comparison.csv", dtype={"workload": str})
-    rows[["measured", "measured_low", "measured_high", "predicted"]] *= 100
+    rows[["measured", "measured_low", "measured_high", "seconds"]] *= 100
     rows = rows.replace({"ring": "chain", "recursive-doubling": "binomial"})  # of the columns of algorithms
     rows.assign(operation=operation, point=operation + rows["point"]).to_csv(later / "comparison.csv", index=False)
     os.utime(earlier / "comparison.csv", (1, 1))
     for folder, own_digest in ((earlier, "d"), (later, digest)):
         points = add_digests(list_points(operation, ["linear"], (), "8", "8", "block:1", load_resources(platform)))
-        plan = planned(Batch("b", platform, 8, tuple(points)), families=("loggp", "hockney"))
+        plan = planned(Batch("b", platform, 8, tuple(points)), models=("loggp", "hockney"))
         described = replace(plan.platforms[platform], digest=own_digest)
         write_json(folder / "plan.json", replace(plan, platforms={platform: described}).as_json())
 
@@ -374,11 +374,11 @@ def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
     line = f"predict --operation allreduce {ring}--ranks 8 --bytes 1KiB --layout block:1 --platform {platform}"
     recommended, model = read_rows(line)
     advised = {row["alternative"]: row for row in read_rows(line.replace("predict", "advise").replace(ring, ""))}
-    assert (recommended["family"], model["family"]) == ("recommended", "loggp")
+    assert (recommended["model"], model["model"]) == ("recommended", "loggp")
     assert recommended["seconds"] == advised["ring"]["seconds"]
     add_sizes(tmp_path / "results/study/comparison.csv")
     recommended, model = read_rows(line)
-    assert (recommended["family"], model["family"]) == ("recommended", "loggp")
+    assert (recommended["model"], model["model"]) == ("recommended", "loggp")
     assert recommended["seconds"] == pytest.approx(model["seconds"] / 1.1, rel=0.02)
     assert recommended["low"] <= recommended["seconds"] <= recommended["high"]
     assert recommended["validity"] == "valid"
@@ -390,7 +390,7 @@ def test_a_rank_sweep_skips_impossible_counts_and_averages_models_where_nothing_
     sweep = "predict --operation allreduce --algorithm ring --ranks 1,4,8 --bytes 1KiB --layout block:4"
     output = run(f"{sweep} --platform {platform}").stdout
     assert "left out: ranks: found 1, wanted 2 to" in output
-    seconds = {(row["family"], row["ranks"]): row["seconds"] for row in read_rows(f"{sweep} --platform {platform}")}
+    seconds = {(row["model"], row["ranks"]): row["seconds"] for row in read_rows(f"{sweep} --platform {platform}")}
     advised = read_rows(f"advise --operation allreduce --ranks 4 --bytes 1KiB --layout block:4 --platform {platform}")
     assert seconds["recommended", 4] == {row["alternative"]: row["seconds"] for row in advised}["ring"]
     assert seconds["recommended", 8] == pytest.approx(seconds["loggp", 8] / 1.1, rel=0.02)
@@ -426,7 +426,7 @@ def test_equal_messages_have_one_recommended_time_and_the_name_that_was_measured
     assert "rabenseifner" not in advised
     assert advised["ring"]["measured"] == 42e-6
     predicted = read_rows(f"predict {workload}")
-    seconds = {row["algorithm"]: row["seconds"] for row in predicted if row["family"] == "recommended"}
+    seconds = {row["algorithm"]: row["seconds"] for row in predicted if row["model"] == "recommended"}
     assert seconds["rabenseifner"] == seconds["ring"] == pytest.approx(advised["ring"]["seconds"])
     assert seconds["recursive-doubling"] != seconds["ring"]
 
@@ -439,7 +439,7 @@ def test_alternatives_measured_for_the_workload_are_ranked_under_their_own_names
     points = add_digests(list_points("reduce", (), trees, None, "8", "block:1", resources))
     table = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(table)
-    (row,) = rows[(rows["point"] == "8 ring") & (rows["family"] == "loggp")].to_dict("records")
+    (row,) = rows[(rows["point"] == "8 ring") & (rows["model"] == "loggp")].to_dict("records")
     measured = [
         row | {"point": point.id, "operation": "reduce", "algorithm": "", "alternative": tree, "leaves": 4}
         | {"ranks": point.ranks, "measured": seconds, "workload": "trees"}
@@ -473,14 +473,14 @@ def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform
     before = read_rows(f"advise {workload} --platform {platform}")
     path = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(path).assign(waves=1)
-    right = (rows["family"] == "hockney").to_numpy()
+    right = (rows["model"] == "hockney").to_numpy()
     waves = rows.assign(waves=50, mu=np.where(right, 1.01, 3.0), point=rows["point"] + " 50")
     waves["workload"] = "stream " + rows["workload"].astype(str)
-    waves = waves.assign(predicted=waves["measured"] * waves["mu"])
+    waves = waves.assign(seconds=waves["measured"] * waves["mu"])
     pd.concat([rows, waves]).to_csv(path, index=False)
     after = read_rows(f"advise {workload} --platform {platform}")
     assert [row["seconds"] for row in after] == [row["seconds"] for row in before]
-    command = "predict --family hockney --params results/study/fitted/made-up/hockney.yaml --pipelined"
+    command = "predict --model hockney --params results/study/fitted/made-up/hockney.yaml --pipelined"
     (by_hockney,) = read_rows(f"{command} {workload} --algorithm linear")
     now, then = ({row["alternative"]: row["period"] for row in rows}["linear"] for rows in (after, before))
     assert now == pytest.approx(by_hockney["seconds"], rel=0.01)
@@ -522,7 +522,7 @@ def test_more_ranks_than_the_platform_has_cores_are_an_extrapolation_to_more_nod
     assert f"1. {note}" in result.stdout
     assert "Measure first" not in result.stdout
     rows = read_rows(f"predict {workload} --params {fitted}")
-    assert {row["family"] for row in rows} == {"loggp", "hockney"}  # of a folder
+    assert {row["model"] for row in rows} == {"loggp", "hockney"}  # of a folder
     said = run(f"predict {workload} --params {fitted} --platform made-up")
     assert "layout block:4" in said.stdout
     assert "EXTRAPOLATED to 16 nodes" in said.stdout

@@ -13,7 +13,7 @@ from commodel.patterns.trees.topologies import make_tree
 
 VALID = """title: a good one
 platform: local
-families: [loggp]
+models: [loggp]
 probes: auto
 matrix:
   - axes:
@@ -27,8 +27,8 @@ matrix:
 PLATFORM = "launcher: local\nnodes: 1\ncores: 4\n"
 MUTATIONS = {  # name: (text of VALID, its replacement, line number in the error, words of the error)
     "unknown platform": ("platform: local", "platform: locla", 2, "local"),
-    "unknown family": ("[loggp]", "[logpg]", 3, "did you mean"),
-    "all in a list with a family": ("[loggp]", "[loggp, all]", 3, "wanted it alone"),
+    "unknown model": ("[loggp]", "[logpg]", 3, "did you mean"),
+    "all in a list with a model": ("[loggp]", "[loggp, all]", 3, "wanted it alone"),
     "unknown probe": ("probes: auto", "probes: [pingpang]", 4, "pingpong"),
     "unknown operation": ("operation: bcast", "operation: brodcast", 7, "bcast"),
     "unknown algorithm": ("[linear,", "[lineer,", 8, "linear"),
@@ -49,7 +49,7 @@ MUTATIONS = {  # name: (text of VALID, its replacement, line number in the error
     "no such topology file": ('"flat:1"', '"file:none.top"', 12, "none.top"),
     "topology file with a cycle": ('"flat:1"', '"file:cycle.top"', 12, "cycle"),
     "unknown paper": ("probes: auto", "paper: clutser", 4, "did you mean 'cluster'"),
-    "misspelt key": ("families:", "famlies:", 3, "families"),
+    "misspelt key": ("models:", "modles:", 3, "models"),
     "negative size": ("[8, 1KiB]", "[-8]", 11, "-8"),
     "empty axis": ("[8, 1KiB]", "[]", 11, "empty"),
     "axis with too many values": ("[8, 1KiB]", "{from: 1, to: 1TiB, step: 1}", 11, "wanted"),

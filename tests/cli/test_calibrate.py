@@ -26,7 +26,7 @@ def sets(tmp_path, monkeypatch):
     """Return a folder of sets; measurements return the times of ALLOCATION_SET."""
     monkeypatch.delenv(SETTING_VARIABLE, raising=False)
     for parameters in (CAMPAIGN_SET, make_given_set("pmnf", ["c0=1us"])):
-        write_parameters(tmp_path / "sets" / f"{parameters.family}.yaml", parameters)
+        write_parameters(tmp_path / "sets" / f"{parameters.model}.yaml", parameters)
 
     def measure_now(name, points, platform, settings, raw, progress):
         assert {point.platform for point in points} == {platform}
@@ -40,7 +40,7 @@ def test_calibrate_scales_the_sets_and_records_the_factors(sets, tmp_path):
     out = tmp_path / "out"
     result = run(f"calibrate --params {sets}", *PLATFORM, "--setting", "b=2 a=1", "--out", out)
     assert result.stdout.splitlines()[3].split()[:7] == ["hockney", "2", "[2,", "2]", "3", "[3,", "3]"]
-    assert "left out: family pmnf has no latency and no time per byte" in result.stderr
+    assert "left out: model pmnf has no latency and no time per byte" in result.stderr
     recalibrated = read_parameters(out / "hockney.yaml")
     assert recalibrated.values["alpha.a"].value == pytest.approx(20e-6)
     assert recalibrated.values["beta.a"].value == pytest.approx(3e-9)
@@ -50,7 +50,7 @@ def test_calibrate_scales_the_sets_and_records_the_factors(sets, tmp_path):
     record = json.loads((out / "calibration.json").read_text())
     assert (record["setting"], record["measured_on"], record["simulated"]) == ("a=1 b=2", "infiniband-64", True)
     assert [point["used"] for point in record["points"]] == [True] * 6 + [False] * 4
-    assert record["families"]["hockney"]["after"] == pytest.approx(1)
+    assert record["models"]["hockney"]["after"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("nodes", "ranks"), [(2, 2), (4, 4), (100, 8)])

@@ -45,7 +45,7 @@ INVOCATIONS = {
     "run": ("sample --only fast-ethernet-32 --no-survey --retry --cores 1 --verbose", "sample --quiet --cores 1"),
     "predict": (
         "--params loggp.yaml --operation reduce --topology flat:4 --bytes 1KiB --set L=2us --waves 5 --layout block:2",
-        f"--params loggp.yaml --family loggp {BCAST} --pipelined --verbose",
+        f"--params loggp.yaml --model loggp {BCAST} --pipelined --verbose",
         f"{PLATFORM} --experiment sample {BCAST}",
         f"--params loggp.yaml {BCAST} --statistic 'rank mean'",
         f"{PLATFORM} --experiment sample {BCAST} --statistic 'last rank'",
@@ -72,7 +72,7 @@ INVOCATIONS = {
         "--experiment sample --operation bcast --ranks 4,8 --bytes 8 -o decisions.xlsx",
     ),
     "advise layouts": (
-        f"gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml --family loggp --bytes 1KiB",
+        f"gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml --model loggp --bytes 1KiB",
         f"wave {KERNEL} --layout params/layouts/mine --params loggp.yaml --cores 1,2 --iterations 2",
         f"gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml -o partitions",
         f"gemm --speeds speeds.yaml {PLATFORM} --experiment sample --blocks 8 --layout params/layouts/mine",
@@ -130,7 +130,7 @@ INVOCATIONS = {
         f"wave {MEASURE} -o wave.yaml",
     ),
     "collect": ("--in results/sample --out collected/observations.csv",),
-    "fit table": ("collectives.csv --family hockney --setting friday --statistic completion",),
+    "fit table": ("collectives.csv --model hockney --setting friday --statistic completion",),
     "compare": ("--in results/sample --out compared.csv",),
 }
 FILES = {
@@ -152,7 +152,7 @@ FILES = {
 LOCAL = """
 title: two ranks of this machine
 platform: desk
-families: [hockney]
+models: [hockney]
 measure: {precision: 50%, min_samples: 2, max_samples: 4, seconds: 0.1, passes: 1, warmup: 0}
 probe_bytes: [1, 1024]
 matrix:

@@ -7,7 +7,7 @@ from tests.interchange.goal_simulator import play
 
 VALUES = {"L": "2.5e-6, unit: s", "o_s": "1.5e-6, unit: s", "o_r": "1.5e-6, unit: s", "g": "2e-6, unit: s"}
 VALUES |= {"G": "6e-9, unit: s/B", "gamma": "1e-9, unit: s/B"}
-LOGGP = "family: loggp\nparameters:\n" + "".join(f"  {name}: {{value: {value}}}\n" for name, value in VALUES.items())
+LOGGP = "model: loggp\nparameters:\n" + "".join(f"  {name}: {{value: {value}}}\n" for name, value in VALUES.items())
 BCAST = "--operation bcast --algorithm binomial --ranks 16 --bytes 1"
 REDUCE = "--operation reduce --topology flat:3 --bytes 1000"
 
@@ -50,7 +50,7 @@ def test_mrnet(tmp_path):
 def test_extrap(tmp_path):
     table = tmp_path / "comparison.csv"
     table.write_text(
-        "point,platform,operation,alternative,layout,ranks,bytes,measured,family\n"
+        "point,platform,operation,alternative,layout,ranks,bytes,measured,model\n"
         "a,x,bcast,binomial,block:1,4,8,1.25e-5,logp\na,x,bcast,binomial,block:1,4,8,1.25e-5,loggp\n"
     )
     said = run(f"export extrap {table} -o {tmp_path}/x.txt").stdout

@@ -43,7 +43,7 @@ def _predicted(points):
 
 
 def test_one_family_in_detail(table):
-    said = run(f"fit table {table} --family hockney --hold-out", WHERE)
+    said = run(f"fit table {table} --model hockney --hold-out", WHERE)
     lines = said.stdout.splitlines()
     assert [line.split()[:4] for line in lines[5:8]] == [
         ["bcast", "algorithm", "binomial", "4"],  # 4 KiB lies beyond what was fitted
@@ -61,7 +61,7 @@ def test_one_family_in_detail(table):
 
 def test_several_families_beside_each_other_the_nearest_first(table):
     sets = table.parent / "sets"
-    families = ("--family", "logp", "--family", "pmnf", "--family", "hockney")
+    families = ("--model", "logp", "--model", "pmnf", "--model", "hockney")
     said = run(f"fit table {table}", *families, "--hold-out", WHERE, "--out", sets)
     lines = said.stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["model", "hockney"]
@@ -109,22 +109,22 @@ def test_fit_digest_changes_only_for_models_that_depend_on_the_edited_code(table
 
 @pytest.mark.parametrize("style", ["csv", "json"])
 def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
-    families = ("--family", "logp", "--family", "hockney")
+    families = ("--model", "logp", "--model", "hockney")
     text = run(f"fit table {table}", *families, "--hold-out", WHERE, "--format", style).stdout
     rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
     chosen = [row for row in rows if row["workloads"] not in ("", None)]
     # LogP ignores the size, so its ratios are blank.
     baselines = [NEAREST, INTERPOLATION, REGRESSION, "hockney" + NEAREST_RATIO]
-    assert [row["family"] or row["baseline"] for row in chosen] == ["logp", "hockney", *baselines, ALWAYS_SAME]
+    assert [row["model"] or row["baseline"] for row in chosen] == ["logp", "hockney", *baselines, ALWAYS_SAME]
     assert all(row["operation"] == row["alternative"] == "" and row["points"] in ("", None) for row in chosen)
     assert all(1 <= float(row["over_fastest"]) <= float(row["over_fastest_worst"]) for row in chosen)
-    assert [float(row["fastest"]) for row in chosen if row["family"] == "hockney"] == [1]
+    assert [float(row["fastest"]) for row in chosen if row["model"] == "hockney"] == [1]
     rows = [row for row in rows if row not in chosen]
-    assert [(row["family"], row["baseline"], row["alternative"]) for row in rows if row["baseline"]] == [
+    assert [(row["model"], row["baseline"], row["alternative"]) for row in rows if row["baseline"]] == [
         ("", baseline, choice) for baseline in baselines for choice in ("binomial", "linear")
     ]
     rows = [row for row in rows if not row["baseline"]]
-    assert [(row["family"], row["alternative"]) for row in rows] == [
+    assert [(row["model"], row["alternative"]) for row in rows] == [
         (family, choice) for family in ("logp", "hockney") for choice in ("binomial", "linear")
     ]
     assert float(rows[2]["mu_mean"]) == pytest.approx(1, abs=1e-3)
@@ -132,8 +132,8 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
 
 
 def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
-    said = run(f"fit table {table} --family tan --family hockney --hold-out", "ranks > 4 or bytes > 8")
-    assert "family tan: found 2 points, wanted more than its 3 values" in said.stdout
+    said = run(f"fit table {table} --model tan --model hockney --hold-out", "ranks > 4 or bytes > 8")
+    assert "model tan: found 2 points, wanted more than its 3 values" in said.stdout
 
 
 @pytest.mark.parametrize(
@@ -143,12 +143,12 @@ def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
         (["--hold-out", "bytes < 8"], "--hold-out: 'bytes < 8' holds out none of the 16 points"),
         (["--hold-out", "byte < 8"], "--hold-out: 'byte < 8': unknown name 'byte'; did you mean 'bytes'?"),
         (["--hold-out", "log2(bytes - 8) > 2"], "--hold-out: 'log2(bytes - 8) > 2' cannot be evaluated"),
-        (["--family", "cluster", "--hold-out", "ranks > 4"], "family cluster cannot be fitted to collectives alone"),
-        (["--family", "logg", "--hold-out", "ranks > 4"], "logg"),
+        (["--model", "cluster", "--hold-out", "ranks > 4"], "model cluster cannot be fitted to collectives alone"),
+        (["--model", "logg", "--hold-out", "ranks > 4"], "logg"),
     ],
 )
 def test_invalid_fit_arguments_are_reported_in_one_line(table, arguments, words):
-    families = [] if "--family" in arguments else ["--family", "hockney"]
+    families = [] if "--model" in arguments else ["--model", "hockney"]
     said = run(f"fit table {table}", *families, *arguments, code=2)
     message = [line for line in said.stderr.splitlines() if "left out" not in line]
     assert len(message) == 1
@@ -156,7 +156,7 @@ def test_invalid_fit_arguments_are_reported_in_one_line(table, arguments, words)
 
 
 def test_several_families_want_a_folder(table):
-    said = run(f"fit table {table} --family all --hold-out", "ranks > 4", "--out", table, code=2)
+    said = run(f"fit table {table} --model all --hold-out", "ranks > 4", "--out", table, code=2)
     assert "found a file, wanted a folder" in said.stderr
 
 
@@ -169,9 +169,9 @@ def write_rows(tmp_path, rows, head=HEAD):
     return path
 
 
-def fit(path, *more, family="hockney"):
+def fit(path, *more, model="hockney"):
     out = path.parent / "set.yaml"
-    result = CliRunner().invoke(main, ["fit", "table", str(path), "--family", family, "--out", str(out), *more])
+    result = CliRunner().invoke(main, ["fit", "table", str(path), "--model", model, "--out", str(out), *more])
     return result, out
 
 
@@ -218,12 +218,12 @@ def test_a_mistake_names_file_row_and_column(tmp_path, row, words):
 
 
 def test_the_fitted_values_are_printed_if_no_file_is_named(table):
-    rows = json.loads(run(f"fit table {table} --family hockney --family logp --format json").stdout)
+    rows = json.loads(run(f"fit table {table} --model hockney --model logp --format json").stdout)
     assert {row["model"] for row in rows} == {"hockney", "logp"}
     (beta,) = [row for row in rows if row["parameter"] == "beta.a"]
     assert (beta["value"], beta["unit"]) == (pytest.approx(2e-9, rel=1e-3), "s/B")
     assert beta["low"] <= beta["value"] <= beta["high"]
-    lines = run(f"fit table {table} --family hockney").stdout.splitlines()
+    lines = run(f"fit table {table} --model hockney").stdout.splitlines()
     assert ["hockney", "beta.a"] in [line.split()[:2] for line in lines]
 
 
@@ -232,8 +232,8 @@ def test_several_tables_are_fitted_together(table, tmp_path):
     head, *rows = table.read_text().splitlines()
     (tmp_path / "a.csv").write_text("\n".join([head, *rows[:8]]))
     (tmp_path / "b.csv").write_text("\n".join([head, *rows[8:]]))
-    both = run(f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --family hockney --out {tmp_path}/both.yaml")
-    run(f"fit table {table} --family hockney --out {tmp_path}/whole.yaml")
+    both = run(f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --model hockney --out {tmp_path}/both.yaml")
+    run(f"fit table {table} --model hockney --out {tmp_path}/whole.yaml")
     whole, parts = (read_parameters(tmp_path / f"{name}.yaml") for name in ("whole", "both"))
     assert parts.values == whole.values
     assert parts.source == "fitted from 16 points of a.csv, b.csv; these points are not held out"
@@ -241,24 +241,24 @@ def test_several_tables_are_fitted_together(table, tmp_path):
     fitted = commodel.fit([tmp_path / "a.csv", tmp_path / "b.csv"], "hockney")
     assert fitted.parameter_set.values == whole.values
     (tmp_path / "b.csv").write_text(head.replace("seconds", "time") + "\nbcast,binomial,4,8,1e-5\n")
-    said = refused(f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --family hockney --out {tmp_path}/c")
+    said = refused(f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --model hockney --out {tmp_path}/c")
     assert "b.csv:1: found no column 'seconds'" in said
 
 
 def test_columns_have_names_in_any_case(table, tmp_path):
     text = table.read_text()
     (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm,ranks", "Operation,ALGORITHM, Ranks"))
-    results = [run(f"fit table {path} --family hockney").stdout for path in (table, tmp_path / "capitals.csv")]
+    results = [run(f"fit table {path} --model hockney").stdout for path in (table, tmp_path / "capitals.csv")]
     assert results[0].replace(table.name, "capitals.csv") == results[1]
     (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm", "RANKS,algorithm"))
     assert "capitals.csv:1: found no column 'operation' among RANKS, " in refused(
-        f"fit table {tmp_path}/capitals.csv --family hockney"
+        f"fit table {tmp_path}/capitals.csv --model hockney"
     )
 
 
 def test_a_table_that_is_none(tmp_path):
     path = write_rows(tmp_path, [], head="operation,ranks")
-    said = refused(f"fit table {path} --family hockney")
+    said = refused(f"fit table {path} --model hockney")
     assert said == (
         f"commodel: {path}:1: found no column 'seconds' among operation, ranks; "
         "convert a table with other column names: commodel import csv FILE --column NAME=COLUMN -o TABLE\n"
@@ -283,7 +283,7 @@ def test_a_table_that_is_none(tmp_path):
     ],
 )
 def test_each_source_has_its_own_options(arguments, words):
-    result = CliRunner().invoke(main, ["fit", *arguments, "--family", "hockney"])
+    result = CliRunner().invoke(main, ["fit", *arguments, "--model", "hockney"])
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert words in result.stderr

@@ -21,7 +21,7 @@ MARENOSTRUM = DATA / "marenostrum5-collectives.csv"
 
 
 def predict(file, *arguments):
-    text = output(f"predict --family taulop --params {file}", *arguments, "--format", "json")
+    text = output(f"predict --model taulop --params {file}", *arguments, "--format", "json")
     return [row["seconds"] for row in json.loads(text)]
 
 
@@ -129,7 +129,7 @@ def test_hockney_is_fitted_to_imported_half_round_trips(tmp_path):
     other = "# OSU MPI Broadcast Latency Test v7.0\n# Size       Avg Latency(us)\n8  20.0\n"
     (tmp_path / "o.txt").write_text(f"# OSU MPI Latency Test v7.0\n# Size          Latency (us)\n{rows}{other}")
     output(f"import osu {tmp_path}/o.txt --ranks 4 -o {tmp_path}/t.csv")
-    said = output(f"fit table {tmp_path}/t.csv --family hockney --out {tmp_path}/set.yaml")
+    said = output(f"fit table {tmp_path}/t.csv --model hockney --out {tmp_path}/set.yaml")
     assert "left out 1 row of algorithm 'library'" in said
     values = read_parameters(tmp_path / "set.yaml").values
     assert values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
@@ -303,7 +303,7 @@ def test_loggp_parameters_of_another_tool(tmp_path, text):
     assert "1 of 3 rows have none, or a negative one" in parameters.values["G"].note
     assert parameters.bytes_range == (1, 2049)
     pattern = "--operation bcast --algorithm linear --ranks 2 --bytes 1"
-    (prediction,) = read_rows(f"predict --family loggp --params {tmp_path}/set.yaml {pattern}")
+    (prediction,) = read_rows(f"predict --model loggp --params {tmp_path}/set.yaml {pattern}")
     assert prediction["seconds"] == pytest.approx(5e-6)  # what was measured
 
 
@@ -325,7 +325,7 @@ def test_damaged_parameters_of_another_tool(tmp_path, text, said):
 
 
 def test_goal_becomes_a_table_with_the_same_predictions(tmp_path):
-    loggp = ("--family", "loggp", *("--set", "L=1us", "--set", "o_s=1us", "--set", "o_r=1us", "--set", "g=1us"))
+    loggp = ("--model", "loggp", *("--set", "L=1us", "--set", "o_s=1us", "--set", "o_r=1us", "--set", "g=1us"))
     (tmp_path / "a.goal").write_text(TEXT)
     (tmp_path / "a.bin").write_bytes(BINARY)
     predictions = []

@@ -49,7 +49,7 @@ def test_predictions_of_several_models(model_sets):
     out = read_rows(f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3")
     assert (out["ranks"], out["iterations"], out["different"], out["bytes"]) == (6, 256, 6, 8192)
     assert out["simulated"] is True
-    rows = {(row["family"], row["rule"]): row["seconds"] for row in out["families"]}
+    rows = {(row["model"], row["rule"]): row["seconds"] for row in out["models"]}
     assert set(rows) == {(name, "messages") for name in SETS} | {("hloggp", "sums")}
     chosen = point(f"summa:partition={FIGURE_8}", "paper", ranks=6, bytes=8192, layout="block:3")
     assert rows["loggp", "messages"] == predict(make_given_set("loggp", LOGGP), [chosen])[0].seconds
@@ -81,12 +81,12 @@ def test_communication_that_is_not_overlapped(model_sets, tmp_path):
 
     def times(*arguments):
         out = json.loads(run("predict", "kernel", *requested, *arguments).output)
-        return out, {row["family"]: row["seconds"] for row in out["families"] if row["rule"] == "messages"}
+        return out, {row["model"]: row["seconds"] for row in out["models"] if row["rule"] == "messages"}
 
     (plain, sequential), (out, overlapped) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
     assert "computation" not in plain
     assert out["computation"] == tiling.area.max() / 1e6
-    assert {row["rule"] for row in out["families"]} == {"messages"}
+    assert {row["rule"] for row in out["models"]} == {"messages"}
     assert out["operation"] == f"summa:partition={FIGURE_8}:overlapped=yes"
     assert times(with_speeds, "--overlapped")[1] == overlapped
     assert all(0 < overlapped[name] < 0.99 * sequential[name] for name in SETS), (overlapped, sequential)
@@ -94,7 +94,7 @@ def test_communication_that_is_not_overlapped(model_sets, tmp_path):
     assert set(seconds.values()) == {None}
     assert all(
         row["validity"].startswith("no prediction: the time of the overlapped computation")
-        for row in without_speeds["families"]
+        for row in without_speeds["models"]
     )
     text = run("predict", "kernel", *requested[:-3], "--partition", FIGURE_8, "--overlapped").output
     assert "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition" in text
@@ -103,7 +103,7 @@ def test_communication_that_is_not_overlapped(model_sets, tmp_path):
 def test_the_wave_equation_and_a_csv(model_sets):
     text = run(f"predict kernel wave2d --params {model_sets} --blocks 512 --ranks 16 --format csv").output
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert [row["family"] for row in rows] == ["hloggp", "hloggp", "hockney", "loggp", "taulop"]
+    assert [row["model"] for row in rows] == ["hloggp", "hloggp", "hockney", "loggp", "taulop"]
     assert all(float(row["seconds"]) > 0 for row in rows)
 
 
@@ -475,7 +475,7 @@ def test_the_kernel_table_has_each_model_and_is_ranked_by_the_chosen_one(taulop,
     write_parameters(tmp_path / "loggp.yaml", ParameterSet("loggp", "", "", values))
     sets = f"--params {taulop} --params {tmp_path}/loggp.yaml"
     by_taulop = read_rows(f"advise layouts wave {WAVE} {sets} --layout {layouts}")
-    by_loggp = read_rows(f"advise layouts wave {WAVE} {sets} --layout {layouts} --family loggp")
+    by_loggp = read_rows(f"advise layouts wave {WAVE} {sets} --layout {layouts} --model loggp")
     assert list(by_taulop[0])[-3:] == ["total", "communication loggp", "simulated"]
     assert [row["total"] for row in by_loggp] == sorted(row["total"] for row in by_loggp)
 
@@ -493,7 +493,7 @@ def test_a_model_without_message_size_ranks_only_if_requested(layouts, tmp_path)
     assert "found values of bsp, wanted a model of message sizes" in output(
         f"advise layouts wave {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
-    requested = output(f"advise layouts wave {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
+    requested = output(f"advise layouts wave {WAVE} --params {sets[0]} --layout {layouts} --model bsp")
     assert ". 3 of 3 predictions of bsp are flagged: size not modelled: valid for 8 B" in requested
 
 
@@ -534,7 +534,7 @@ def test_on_a_real_machine_the_computation_is_measured(mpi_programs, taulop, tmp
         ({"--layout": "params/speeds"}, "params/speeds: found no tables of processes (.csv)"),
         ({"--layout": None, "--cores": "7"}, "no layout of processes with 7 cores: no speeds of 'fat/7'"),
         ({"--layout": None, "--cores": "13"}, "no layout of processes with 13 cores: no node has 13 cores"),
-        ({"--family": "logp"}, "no values of family 'logp'"),
+        ({"--model": "logp"}, "no values of model 'logp'"),
         ({"--blocks": "1"}, "found 2 processes for 1 blocks"),
         ({"--bytes": "-1"}, "-1"),
         ({"--iterations": "5"}, "SUMMA has one for each block of a side"),

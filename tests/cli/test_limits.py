@@ -14,7 +14,7 @@ from tests.results.received import make_received
 
 TINY = """
 platform: fast-ethernet-32
-families: [hockney]
+models: [hockney]
 measure: {min_samples: 1, max_samples: 1}
 probe_bytes: [1]
 matrix:

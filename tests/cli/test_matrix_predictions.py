@@ -40,7 +40,7 @@ def test_csv_and_parquet_hold_the_same(folder):
     assert len(table) == 3 * (5 * 3 + 1 + 2)
     pd.testing.assert_frame_equal(pd.read_csv("a.csv"), table, rtol=0, atol=0, check_dtype=False)
     assert ((table["low"] <= table["seconds"]) & (table["seconds"] <= table["high"])).all()
-    assert set(table["validity"][table["family"] == "tan"]) != {"valid"}
+    assert set(table["validity"][table["model"] == "tan"]) != {"valid"}
 
 
 def test_parts_join_into_the_whole(folder):
@@ -154,5 +154,5 @@ def test_values_by_hand_stand_with_the_predictions_and_not_among_results(folder)
         refused = run(*what_if[:-1], out, code=2)
         assert refused.output.startswith("commodel: --set: --out lies in the results ")
     refused = run(*plain, "--set", "loggp:l=1ms", "--out", "c.csv", code=2)
-    mistake = "commodel: --set l: family loggp has no parameter or setting 'l'; did you mean 'L'?"
+    mistake = "commodel: --set l: model loggp has no parameter or setting 'l'; did you mean 'L'?"
     assert refused.output.startswith(mistake)

@@ -12,7 +12,7 @@ from tests.patterns.goal_files import BINARY
 
 LOGGP_BROADCASTS = ((2500, 1500, 1000, 6, 22000), (1000, 100, 500, 2, 4800), (5000, 300, 4000, 1, 22400))  # ns
 LINEAR = "--operation bcast --algorithm linear"
-BY_HOCKNEY = "--family hockney --set alpha=1us --set beta=1ns"
+BY_HOCKNEY = "--model hockney --set alpha=1us --set beta=1ns"
 
 
 def predict(line, *arguments):
@@ -34,7 +34,7 @@ def predict(line, *arguments):
     ],
 )
 def test_tan_on_cab(spec, microseconds):
-    (prediction,) = predict(f"--family tan --params {CAB} --operation reduce --topology {spec}")
+    (prediction,) = predict(f"--model tan --params {CAB} --operation reduce --topology {spec}")
     assert prediction["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
     assert prediction["topology"] == spec.split()[0]
     assert prediction["bytes"] == 1024
@@ -42,7 +42,7 @@ def test_tan_on_cab(spec, microseconds):
 
 
 @pytest.mark.parametrize(
-    ("family", "values", "pattern", "nanoseconds"),
+    ("model", "values", "pattern", "nanoseconds"),
     [
         *(
             ("loggp", sets(L=f"{L}ns", o_s=f"{o}ns", o_r=f"{o}ns", g=f"{g}ns", G=f"{G}ns"), f"{choice} 16 1", time)
@@ -51,19 +51,19 @@ def test_tan_on_cab(spec, microseconds):
         ),
         ("loggp", sets(L="1000ns", o_s="100ns", o_r="100ns", g=0, G="2ns"), "linear 2 1001", 3200),
         *(
-            (family, f"{sets(L='10us', g=gap)} {overheads}", "linear 16 1", time)
+            (model, f"{sets(L='10us', g=gap)} {overheads}", "linear 16 1", time)
             for gap, time in (("0", 34000), ("4000ns", 69000))
-            for family, overheads in (("loggp", sets(o_s="1.5us", o_r="1.5us", G="3ns")), ("logp", sets(o="1.5us")))
+            for model, overheads in (("loggp", sets(o_s="1.5us", o_r="1.5us", G="3ns")), ("logp", sets(o="1.5us")))
         ),
         ("postal", sets(lam=3, g="1us"), "binomial 16 8", 4 * 3000),
         # 8 B ask first
         ("loggops", sets(L="10us", o="2us", g=0, G=0, S="4B"), "binomial 16 8", 4000 * (3 * 10 + 4 * 2)),
     ],
 )
-def test_broadcasts(family, values, pattern, nanoseconds):
+def test_broadcasts(model, values, pattern, nanoseconds):
     choice, ranks, size = pattern.split()
     requested = f"--operation bcast --algorithm {choice} --ranks {ranks} --bytes {size}"
-    (prediction,) = predict(f"--family {family} {values} {requested}")
+    (prediction,) = predict(f"--model {model} {values} {requested}")
     assert prediction["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
     assert prediction["low"] is prediction["high"] is None
 
@@ -71,7 +71,7 @@ def test_broadcasts(family, values, pattern, nanoseconds):
 def test_logp_on_the_papers_trees():
     """The time is the send overhead of a leaf, L, and one receive overhead for each of 32 children."""
     values = sets(L="98us", o="49.3us", g=0)
-    (prediction,) = predict(f"--family logp {values} --operation reduce --topology flat:32 --bytes 1KiB")
+    (prediction,) = predict(f"--model logp {values} --operation reduce --topology flat:32 --bytes 1KiB")
     assert prediction["seconds"] == pytest.approx((49.3 + 98 + 32 * 49.3) * 1e-6, rel=1e-6)
 
 
@@ -82,7 +82,7 @@ POSTING = 0.5557  # of RDMA Write, as far as it is legible
 def test_lop_on_infiniband(partners, microseconds):
     """The paper prints the round trip of a linear barrier, divided by the number of partners. The model counts posting
     for the first message of each direction only, not four times per partner (twice if `latency=halved`)."""
-    requested = "--family lop --params params/published/lop/infiniband-rdma-write.yaml --operation barrier"
+    requested = "--model lop --params params/published/lop/infiniband-rdma-write.yaml --operation barrier"
     pattern = f"{requested} --algorithm linear --ranks"
     (prediction,) = predict(f"{pattern} {partners + 1}")
     printed = microseconds - 4 * POSTING + 2 * POSTING / partners
@@ -98,7 +98,7 @@ def test_lop_on_infiniband(partners, microseconds):
 def test_no_prediction_is_below_0():
     """The overhead o(x + 1) decreases with the number of children x and is negative for 32 children."""
     values = sets(**{"L": "98us", "o.a": "49us", "o.b": "-10us"})
-    text = output(f"predict --family tan {values} --operation reduce --topology flat:32 --format csv")
+    text = output(f"predict --model tan {values} --operation reduce --topology flat:32 --format csv")
     assert "-0.000" not in text
     assert text.splitlines()[1].endswith("no prediction: below 0")
 
@@ -110,7 +110,7 @@ def test_cluster_model_on_sixteen_pcs(size, O_s, g_s, L, O_r):
     """Values of Table 1 of the paper: 15 packets leave at intervals of g_s. Packets of 16 B are in flight to four ranks
     at once, packets of 1500 B to two; hence L is L(16, 5) and L(1500, 3)."""
     published = "params/published/cluster/fast-ethernet-16.yaml"
-    (prediction,) = predict(f"--family cluster --params {published} {LINEAR} --ranks 16 --bytes {size}")
+    (prediction,) = predict(f"--model cluster --params {published} {LINEAR} --ranks 16 --bytes {size}")
     assert prediction["seconds"] == pytest.approx((14 * g_s + O_s + L + O_r + 9.93) * 1e-6, rel=1e-6)
 
 
@@ -119,7 +119,7 @@ def test_the_time_between_waves_of_a_family_without_an_equation():
     tree."""
     values = sets(L="10us", o_s="2us", o_r="3us", g="1us", G=0)
     for choice, period in (("chain", 5e-6), ("linear", 14e-6)):
-        pattern = f"--family loggp {values} --ranks 8 --bytes 8 --operation bcast --algorithm {choice}"
+        pattern = f"--model loggp {values} --ranks 8 --bytes 8 --operation bcast --algorithm {choice}"
         (endless,) = predict(f"{pattern} --pipelined")
         one, two, fifty = predict(f"{pattern} --waves 1,2,50")
         assert [row["seconds"] for row in (endless, two, fifty)] == pytest.approx([period] * 3)
@@ -128,47 +128,47 @@ def test_the_time_between_waves_of_a_family_without_an_equation():
 
 
 HOCKNEY = sets(alpha="1us", beta="1ns")
-LOGP = f"--family logp {sets(L='1us', o='1us', g='1us')}"
+LOGP = f"--model logp {sets(L='1us', o='1us', g='1us')}"
 REDUCE = "--operation reduce --topology flat:4 --bytes 1KiB"
-NO_WAVES = "family bsp adds up steps for all ranks at once: it has no prediction of waves"
+NO_WAVES = "model bsp adds up steps for all ranks at once: it has no prediction of waves"
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (f"--family logggp --set L=1 {REDUCE}", "did you mean 'loggp'"),
-        (f"--family logp --set L=1us {REDUCE}", "needs o"),
+        (f"--model logggp --set L=1 {REDUCE}", "did you mean 'loggp'"),
+        (f"--model logp --set L=1us {REDUCE}", "needs o"),
         (
-            f"--family logp {sets(L='2.5', o='1us', g=0)} {REDUCE}",
+            f"--model logp {sets(L='2.5', o='1us', g=0)} {REDUCE}",
             "L: found '2.5', wanted a unit with it, such as 2.5us",
         ),
         (
-            f"--family hockney {sets(alpha='1us', beta='2e-9')} {REDUCE}",
+            f"--model hockney {sets(alpha='1us', beta='2e-9')} {REDUCE}",
             "beta.a: found '2e-9', wanted a unit with it",
         ),
-        (f"--family hockney --set alpha=1us --set beta.a=1ns --set beta.b=-3 {REDUCE}", "beta.b: found"),
-        (f"--family logp {sets(L='1us', o='1us', g='-1us')} {REDUCE}", "found"),
-        (f"--family logp {sets(L='1us', o='1us', q='1us')} {REDUCE}", "no parameter 'q'"),
-        (f"--family logp --params {CAB} {REDUCE}", "wanted logp"),
-        (f"--family tan --params /no/such.yaml {REDUCE}", "/no/such.yaml"),
-        (f"--family tan {REDUCE}", "--params"),
-        (f"--set L=1us {REDUCE}", "--set without --params needs --family"),
-        (f"--family lop --set o_s=1us {REDUCE}", "no rtt"),
-        (f"--family lop --set rtt=9us --set rtt.b=20us {REDUCE}", "needs rtt.c"),
-        (f"--family hockney {HOCKNEY} --operation bcat --ranks 4 --bytes 1", "did you mean 'bcast'"),
+        (f"--model hockney --set alpha=1us --set beta.a=1ns --set beta.b=-3 {REDUCE}", "beta.b: found"),
+        (f"--model logp {sets(L='1us', o='1us', g='-1us')} {REDUCE}", "found"),
+        (f"--model logp {sets(L='1us', o='1us', q='1us')} {REDUCE}", "no parameter 'q'"),
+        (f"--model logp --params {CAB} {REDUCE}", "wanted logp"),
+        (f"--model tan --params /no/such.yaml {REDUCE}", "/no/such.yaml"),
+        (f"--model tan {REDUCE}", "--params"),
+        (f"--set L=1us {REDUCE}", "--set without --params needs --model"),
+        (f"--model lop --set o_s=1us {REDUCE}", "no rtt"),
+        (f"--model lop --set rtt=9us --set rtt.b=20us {REDUCE}", "needs rtt.c"),
+        (f"--model hockney {HOCKNEY} --operation bcat --ranks 4 --bytes 1", "did you mean 'bcast'"),
         (
-            f"--family hockney {HOCKNEY} --operation bcast --algorithm binomal --ranks 4 --bytes 1",
+            f"--model hockney {HOCKNEY} --operation bcast --algorithm binomal --ranks 4 --bytes 1",
             "did you mean 'binomial'",
         ),
-        (f"--family hockney {HOCKNEY} --operation gather --topology flat:4 --bytes 1", "topology"),
-        (f"--family hockney {HOCKNEY} --operation bcast --ranks 4", "bytes"),
-        (f"--family hockney {HOCKNEY} --operation bcast --bytes 4", "ranks"),
-        (f"--family hockney {HOCKNEY} --operation bcast --ranks 0 --bytes 1", "found"),
-        (f"--family hockney {HOCKNEY} --operation bcast --ranks 1 --bytes 1", "wanted 2 to"),
-        (f"--family hockney {HOCKNEY} --operation bcast --ranks 4 --bytes 1 --layout blok:2", "block"),
-        (f"--family hockney {HOCKNEY} --ranks 4 --bytes 1", "operation"),
+        (f"--model hockney {HOCKNEY} --operation gather --topology flat:4 --bytes 1", "topology"),
+        (f"--model hockney {HOCKNEY} --operation bcast --ranks 4", "bytes"),
+        (f"--model hockney {HOCKNEY} --operation bcast --bytes 4", "ranks"),
+        (f"--model hockney {HOCKNEY} --operation bcast --ranks 0 --bytes 1", "found"),
+        (f"--model hockney {HOCKNEY} --operation bcast --ranks 1 --bytes 1", "wanted 2 to"),
+        (f"--model hockney {HOCKNEY} --operation bcast --ranks 4 --bytes 1 --layout blok:2", "block"),
+        (f"--model hockney {HOCKNEY} --ranks 4 --bytes 1", "operation"),
         (
-            f"--family hockney {HOCKNEY} --operation gather --algorithm library --ranks 16 --bytes 8",
+            f"--model hockney {HOCKNEY} --operation gather --algorithm library --ranks 16 --bytes 8",
             "'library' is the MPI library's own gather: it is measured, not predicted or drawn",
         ),
         (
@@ -184,8 +184,8 @@ NO_WAVES = "family bsp adds up steps for all ranks at once: it has no prediction
             f"{LOGP} --operation barrier --ranks 4 --waves 5 --pipelined",
             "found both waves and pipelined, wanted a number of waves or an endless stream",
         ),
-        ("--family bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --waves 5", NO_WAVES),
-        ("--family bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --pipelined", NO_WAVES),
+        ("--model bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --waves 5", NO_WAVES),
+        ("--model bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --pipelined", NO_WAVES),
     ],
 )
 def test_a_mistake_is_one_line(line, words):
@@ -221,22 +221,22 @@ def test_a_mistake_is_one_line(line, words):
         ("alpha.a: 5MB/B\n  beta.a: 0", "alpha.a: found '5MB/B', wanted a number, or one with its unit: 2.5us"),
         (
             "alpha.a: {value: 1e-6, unit: s}\n  bta: {value: 1e-9, unit: s/B}",
-            "family hockney has no parameter 'bta'; did you mean 'beta'?",
+            "model hockney has no parameter 'bta'; did you mean 'beta'?",
         ),
     ],
 )
 def test_wrong_parameter_names_and_units_in_a_set_file_are_refused(values, said, tmp_path):
     file = tmp_path / "set.yaml"
-    file.write_text(f"family: hockney\nparameters:\n  {values}\n")
-    assert said in output(f"predict --family hockney --params {file} --operation barrier --ranks 4", code=2)
+    file.write_text(f"model: hockney\nparameters:\n  {values}\n")
+    assert said in output(f"predict --model hockney --params {file} --operation barrier --ranks 4", code=2)
 
 
 def test_a_value_in_a_file_may_be_written_as_elsewhere(tmp_path):
     (tmp_path / "own.yaml").write_text(
-        "family: hockney\nparameters:\n  alpha.a: {value: 50us, low: 40 us, high: 0.06ms}\n  beta.a: 80ns/B\n"
+        "model: hockney\nparameters:\n  alpha.a: {value: 50us, low: 40 us, high: 0.06ms}\n  beta.a: 80ns/B\n"
     )
     (from_file,) = predict(f"--params {tmp_path}/own.yaml {LINEAR} --ranks 8 --bytes 1KiB")
-    (given,) = predict(f"--family hockney {sets(alpha='50us', beta='80ns/B')} {LINEAR} --ranks 8 --bytes 1KiB")
+    (given,) = predict(f"--model hockney {sets(alpha='50us', beta='80ns/B')} {LINEAR} --ranks 8 --bytes 1KiB")
     assert from_file["seconds"] == given["seconds"] == pytest.approx(7 * 50e-6 + 7 * 1024 * 80e-9)
 
 
@@ -262,15 +262,15 @@ def test_a_pattern_that_is_named_twice_is_predicted_once(twice):
 
 
 def test_lists_and_ranges():
-    rows = predict(f"--family hockney {HOCKNEY} --operation bcast --ranks 2:16:*2 --bytes 1,1KiB")
+    rows = predict(f"--model hockney {HOCKNEY} --operation bcast --ranks 2:16:*2 --bytes 1,1KiB")
     assert {(row["ranks"], row["bytes"]) for row in rows} == {(p, m) for p in (2, 4, 8, 16) for m in (1, 1024)}
     assert {row["algorithm"] for row in rows} >= {"linear", "binomial", "chain"}
 
 
 def test_barrier_needs_no_bytes_and_csv_has_the_columns():
     pattern = "--operation barrier --algorithm dissemination --ranks 8"
-    head, row = output(f"predict --family hockney {HOCKNEY} {pattern} --format csv").splitlines()
-    assert head.split(",")[:3] == ["family", "operation", "algorithm"]
+    head, row = output(f"predict --model hockney {HOCKNEY} {pattern} --format csv").splitlines()
+    assert head.split(",")[:3] == ["model", "operation", "algorithm"]
     assert float(row.split(",")[head.split(",").index("seconds")]) == pytest.approx(3e-6)
 
 
@@ -310,8 +310,8 @@ def test_families_of_several_sets_stand_side_by_side():
     pattern = "--operation reduce --topology flat:4 --topology flat:8 --bytes 1KiB"
     rows = predict(f"--params {CAB} {lop} {pattern}")
     wanted = [(spec, family) for spec in ("flat:4", "flat:8") for family in ("tan", "lop")]
-    assert [(row["topology"], row["family"]) for row in rows] == wanted
-    assert rows[1::2] == predict(f"--family lop {lop} {pattern}")
+    assert [(row["topology"], row["model"]) for row in rows] == wanted
+    assert rows[1::2] == predict(f"--model lop {lop} {pattern}")
 
 
 def test_a_set_is_read_another_way(tmp_path):
@@ -319,15 +319,15 @@ def test_a_set_is_read_another_way(tmp_path):
     path = tmp_path / "set.yaml"
     numbers = {"o_0.a": 1e-6, "o_1.a": 2e-6, "L_0.a": 1e-6, "L_1.a": 3e-6}
     lines = "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in numbers.items())
-    path.write_text(f"family: taulop\nplatform: ''\nsource: test\nparameters:\n{lines}")
+    path.write_text(f"model: taulop\nplatform: ''\nsource: test\nparameters:\n{lines}")
     line = f"--params {path} {LINEAR} --ranks 3 --bytes 8"
     assert read_rows(f"predict {line}")[0]["seconds"] == pytest.approx(2e-6 + 2 * 3e-6)
     assert predict(f"{line} --set shared=node")[0]["seconds"] == pytest.approx(2 * (2e-6 + 3e-6))
     for text, said in (
         ("shared=nod", "setting shared: found 'nod', wanted channel or node"),
-        ("shraed=node", "--set shraed: family taulop has no parameter or setting 'shraed'; did you mean 'shared'?"),
-        ("o_2=1us", "--set o_2: family taulop has no parameter or setting 'o_2'; did you mean 'o_1'?"),
-        ("loggp:L=1us", "--set loggp:L=1us: found no set of family 'loggp'; wanted one of: taulop"),
+        ("shraed=node", "--set shraed: model taulop has no parameter or setting 'shraed'; did you mean 'shared'?"),
+        ("o_2=1us", "--set o_2: model taulop has no parameter or setting 'o_2'; did you mean 'o_1'?"),
+        ("loggp:L=1us", "--set loggp:L=1us: found no set of model 'loggp'; wanted one of: taulop"),
     ):
         assert said in refused(f"predict {line} --set {text}")
 

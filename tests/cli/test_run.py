@@ -15,7 +15,7 @@ from commodel.results.campaign import open_lock
 RUN_WITH_DISPLAY = "commodel.api.campaigns.run_with_display"
 EXPERIMENT = """
 platform: PLATFORM
-families: [pram]
+models: [pram]
 library: false
 matrix: [axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}]
 """

@@ -90,7 +90,7 @@ HEAVY = {"jinja2", "vl_convert", "openpyxl", "pandas", "pyarrow", "scipy", "snak
 SHOW = "import json, sys; from commodel.cli import main; "
 SHOW += "[main(line.split(), standalone_mode=False) for line in sys.argv[1:]]; "
 SHOW += "print(); print(json.dumps(sorted(sys.modules)))"
-PREDICT = "predict --family loggp --set L=1us --set o_s=1us --set o_r=1us --set g=1us --set G=1ns"
+PREDICT = "predict --model loggp --set L=1us --set o_s=1us --set o_r=1us --set g=1us --set G=1ns"
 PREDICT += " --operation bcast --algorithm binomial --ranks 16 --bytes 1"
 
 
@@ -212,7 +212,7 @@ def complete(*words):
 
 def test_tab_completion_offers_matching_verbs_and_names(folder):
     assert complete("st") == {"status"}
-    assert complete("predict", "--family", "") == set(discover("models.families", "FAMILY"))
+    assert complete("predict", "--model", "") == set(discover("models.families", "FAMILY"))
     assert complete("predict", "--operation", "") == set(list_operations())
     assert complete("predict", "--topology", "k") == {"kary", "knomial"}
     assert complete("advise", "--layout", "c") == {"cyclic"}
@@ -302,17 +302,17 @@ def test_wide_tables_have_wrapped_columns_or_are_printed_vertically(monkeypatch)
 
 
 def test_times_of_a_table_have_one_unit_and_columns_with_one_value_stand_above():
-    rows = [{"family": "loggp", "bytes": size, "time": size * 1.2345e-6} for size in (1, 10, 100)]
+    rows = [{"model": "loggp", "bytes": size, "time": size * 1.2345e-6} for size in (1, 10, 100)]
     assert format_table(rows, ("time",), fold=True).splitlines() == [
-        "family loggp",
+        "model loggp",
         "",
         "bytes  time [µs]",
         "    1       1.23",
         "   10       12.3",
         "  100        123",
     ]
-    equal_rows = [{"family": "loggp", "bytes": 8}] * 2
-    assert format_table(equal_rows, fold=True).splitlines() == ["family  bytes", "loggp       8", "loggp       8"]
+    equal_rows = [{"model": "loggp", "bytes": 8}] * 2
+    assert format_table(equal_rows, fold=True).splitlines() == ["model  bytes", "loggp       8", "loggp       8"]
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,9 @@ MEASURED = dict(zip([point.id for point in POINTS], [10.0, 8.0, 20.0, 30.0, 25.0
 PREDICTED = dict(zip([point.id for point in POINTS], [5.0, 8.0, 40.0, 30.0, 20.0, 27.0, 3.0], strict=True))
 
 
-def make_predictions(family, factor=1.0, **columns):
-    rows = [(case, family, factor * value, value - 1, value + 1, "valid") for case, value in PREDICTED.items()]
-    names = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity"]
+def make_predictions(model, factor=1.0, **columns):
+    rows = [(case, model, factor * value, value - 1, value + 1, "valid") for case, value in PREDICTED.items()]
+    names = ["point", "model", "seconds", "parameter_low", "parameter_high", "validity"]
     return pd.DataFrame(rows, columns=names).assign(**columns)
 
 
@@ -63,7 +63,7 @@ def compare_points(
     `scatter`: the ratio of the largest sample of a case to the smallest one. The confidence interval spans 0.8 of it.
     """
     batch = Batch("b", "p", 8, tuple(points))
-    plan = planned(batch, families=("f",), passes=planned_passes, simulated=("p",) if simulated else ())
+    plan = planned(batch, models=("f",), passes=planned_passes, simulated=("p",) if simulated else ())
     rows = [
         {
             "kind": "point",
@@ -89,7 +89,7 @@ def test_errors(comparison):
     assert first["measured"] == pytest.approx(10.0)
     assert first["relative_error"] == pytest.approx(-0.5)
     assert first["mu"] == pytest.approx(2.0)
-    assert first["covered"] == (first["predicted_low"] <= 10.0 <= first["predicted_high"])
+    assert first["covered"] == (first["low"] <= 10.0 <= first["high"])
     assert first["samples"] == 11
     assert first["invalid"] == 1
     assert rows.loc[POINTS[2].id, "mu"] == pytest.approx(2.0)
@@ -98,11 +98,11 @@ def test_errors(comparison):
 
 def test_without_measured_points_the_rows_have_predictions_only():
     """All samples are samples of probes."""
-    plan = planned(Batch("b", "p", 8, tuple(POINTS)), families=("f",))
+    plan = planned(Batch("b", "p", 8, tuple(POINTS)), models=("f",))
     probes = {"kind": "probe", "id": "x", "seconds": 1.0, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
     rows = compare(plan, pd.DataFrame([probes] * 6), make_predictions("f"))
     assert rows["measured"].isna().all()
-    assert rows["predicted"].tolist() == list(PREDICTED.values())
+    assert rows["seconds"].tolist() == list(PREDICTED.values())
     assert not rows["best"].any()
 
 
@@ -111,7 +111,7 @@ def test_a_point_without_measurement_has_a_row_that_states_this(comparison):
     assert np.isnan(row["measured"])
     assert np.isnan(row["mu"])
     assert row["measurement"] == "not measured"
-    assert row["predicted"] == 3.0
+    assert row["seconds"] == 3.0
 
 
 def test_a_point_without_measurement_has_the_reason():
@@ -155,7 +155,7 @@ def test_a_missing_measurement_changes_no_summary_of_other_points():
     other_points = [point for point in POINTS if point.id != missing]
     without_point = compare_points(make_predictions("f"), points=other_points)
     for summarize in (summarize_errors, summarize_choices):
-        pd.testing.assert_frame_equal(summarize(with_gap, ["family"]), summarize(without_point, ["family"]))
+        pd.testing.assert_frame_equal(summarize(with_gap, ["model"]), summarize(without_point, ["model"]))
     others = with_gap[with_gap["point"] != missing].reset_index(drop=True)
     pd.testing.assert_frame_equal(others, without_point, check_dtype=False)
 
@@ -169,11 +169,11 @@ def test_choices_and_their_regret(comparison):
 
 
 def test_summaries(comparison):
-    (summary,) = summarize_errors(comparison, ["family"]).to_dict("records")
+    (summary,) = summarize_errors(comparison, ["model"]).to_dict("records")
     assert summary["points"] == 6
     assert summary["mu_mean"] == pytest.approx(np.mean([2, 1, 2, 1, 1.25, 1.125]))
     assert summary["bias"] == pytest.approx(np.median([-0.5, 0, 1, 0, -0.2, 0.125]))
-    (choice,) = summarize_choices(comparison, ["family"]).to_dict("records")
+    (choice,) = summarize_choices(comparison, ["model"]).to_dict("records")
     assert choice["workloads"] == 2
     assert choice["right"] == 0.0  # 10 against 8, 25 against 24: the intervals do not overlap
     assert choice["regret_max"] == pytest.approx(0.25)
@@ -181,13 +181,13 @@ def test_summaries(comparison):
 
 def test_a_choice_that_is_statistically_tied_with_the_best_is_right(comparison):
     close = comparison.assign(measured_low=comparison["measured_low"] - 1.0)
-    (choice,) = summarize_choices(close, ["family"]).to_dict("records")
+    (choice,) = summarize_choices(close, ["model"]).to_dict("records")
     assert choice["right"] == 0.5
 
 
 def test_a_prediction_of_zero_has_an_infinite_error():
     free = compare_points(pd.concat([make_predictions("f"), make_predictions("free", 0.0)]))
-    rows = summarize_errors(free, ["family"]).set_index("family")
+    rows = summarize_errors(free, ["model"]).set_index("model")
     assert rows.loc["free", "mu_mean"] == rows.loc["free", "mu_valid"] == np.inf
     assert rows.loc["free", "bias"] == -1.0
     assert np.isfinite(rows.loc["f", "mu_mean"])
@@ -198,19 +198,19 @@ def test_points_in_the_fit_of_a_model_do_not_count_for_that_model():
     in_fit = [point.id for point in POINTS[:2]]
     fitted = make_predictions("fitted", 1.0, held_out=[case not in in_fit for case in PREDICTED])
     rows = compare_points(pd.concat([make_predictions("f"), fitted]))
-    assert rows.loc[rows["family"] == "f", "held_out"].all()
-    of_fitted = rows[rows["family"] == "fitted"].set_index("point")
+    assert rows.loc[rows["model"] == "f", "held_out"].all()
+    of_fitted = rows[rows["model"] == "fitted"].set_index("point")
     assert of_fitted["held_out"].tolist() == [False, False, True, True, True, True, True]
     assert of_fitted["mu"].tolist()[:6] == pytest.approx([2, 1, 2, 1, 1.25, 1.125])  # not counted in summaries
     assert of_fitted["chosen"].tolist() == [False, False, False, False, True, False, False]
-    by_family = summarize_errors(rows, ["family"]).set_index("family")
+    by_family = summarize_errors(rows, ["model"]).set_index("model")
     assert by_family["points"].to_dict() == {"f": 6, "fitted": 4}
     assert by_family.loc["fitted", "mu_mean"] == pytest.approx(np.mean([2, 1, 1.25, 1.125]))
-    assert summarize_choices(rows, ["family"]).set_index("family")["workloads"].to_dict() == {"f": 2, "fitted": 1}
+    assert summarize_choices(rows, ["model"]).set_index("model")["workloads"].to_dict() == {"f": 2, "fitted": 1}
 
 
 def test_without_a_library_default_the_ratio_to_the_default_is_nan(comparison):
-    (choice,) = summarize_choices(comparison, ["family"]).to_dict("records")
+    (choice,) = summarize_choices(comparison, ["model"]).to_dict("records")
     assert np.isnan(choice["over_default"])
     assert np.isnan(choice["largest_gain"])
     assert choice["defaults"] == 0
@@ -279,7 +279,7 @@ TIMES = dict(zip([point.id for point in LAYOUTS], [10.0, 6.0, 9.0, 8.0, 4.0, 16.
 def compare_layouts(predicted_times):
     """Compare two algorithms and the library default on two layouts. `predicted_times` are those of linear on block and
     cyclic, then of binomial on both."""
-    plan = planned(Batch("b", "p", 8, tuple(LAYOUTS)), families=("f",))
+    plan = planned(Batch("b", "p", 8, tuple(LAYOUTS)), models=("f",))
     common = {"kind": "point", "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
     rows = [common | {"id": case, "seconds": time} for case, time in TIMES.items() for _ in range(6)]
     predicted_points = [point.id for point in LAYOUTS if point.predictable]
@@ -287,31 +287,31 @@ def compare_layouts(predicted_times):
         (case, "f", prediction, prediction, prediction, "valid")
         for case, prediction in zip(predicted_points, predicted_times, strict=True)
     ]
-    names = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity"]
+    names = ["point", "model", "seconds", "parameter_low", "parameter_high", "validity"]
     return compare(plan, pd.DataFrame(rows), pd.DataFrame(predictions, columns=names))
 
 
 def test_the_library_default_is_measured_and_has_no_model():
     rows = compare_layouts([1, 2, 3, 4])
     default = rows[rows["algorithm"] == "library"]
-    assert default["family"].tolist() == ["", ""]
+    assert default["model"].tolist() == ["", ""]
     assert default["validity"].tolist() == ["library default: measured, not predicted"] * 2
     assert default["measured"].tolist() == [9.0, 8.0]
     assert default["fan_in"].tolist() == [0, 0]
     assert not default[["chosen", "best", "tie", "covered"]].any(axis=None)
     assert rows["library_default"].tolist() == [8.0] * 6  # that of the faster layout
     assert rows["fastest"].tolist() == [4.0] * 6
-    assert summarize_errors(rows, ["family"])["family"].tolist() == ["f"]
-    assert summarize_choices(rows, ["family"])["family"].tolist() == ["f"]
+    assert summarize_errors(rows, ["model"])["model"].tolist() == ["f"]
+    assert summarize_choices(rows, ["model"])["model"].tolist() == ["f"]
 
 
 def test_choices_are_compared_with_the_library_default():
     rows = compare_layouts([1, 2, 3, 4])
-    (choice,) = summarize_choices(rows, ["family"]).to_dict("records")
+    (choice,) = summarize_choices(rows, ["model"]).to_dict("records")
     assert (choice["over_default"], choice["largest_gain"]) == pytest.approx((10 / 8, 8 / 4))
     assert choice["regret_mean"] == pytest.approx(10 / 4 - 1)
     assert choice["tied"] == 0
-    (right,) = summarize_choices(compare_layouts([4, 3, 1, 2]), ["family"]).to_dict("records")
+    (right,) = summarize_choices(compare_layouts([4, 3, 1, 2]), ["model"]).to_dict("records")
     assert (right["over_default"], right["largest_gain"], right["regret_mean"]) == pytest.approx((0.5, 2, 0))
 
 
@@ -319,7 +319,7 @@ def test_means_over_the_library_are_geometric():
     """Choices that are twice as fast in one workload and half as fast in another have a mean ratio of 1."""
     rows = compare_layouts([4, 3, 1, 2])
     twice = pd.concat([rows, rows.assign(workload="other", measured=4 * rows["measured"])])
-    (choice,) = summarize_choices(twice, ["family"]).to_dict("records")
+    (choice,) = summarize_choices(twice, ["model"]).to_dict("records")
     assert choice["over_default"] == pytest.approx(1)
 
 
@@ -329,7 +329,7 @@ def test_equal_predictions_for_layouts_are_a_tie():
     assert equal["tie"].tolist() == equal["chosen"].tolist()
     last = compare_layouts([2 + 1e-12, 2, 3, 3])  # a difference in the last bits does not count
     assert last["chosen"].tolist() == equal["chosen"].tolist()
-    assert summarize_choices(equal, ["family"])["tied"].tolist() == [1.0]
+    assert summarize_choices(equal, ["model"])["tied"].tolist() == [1.0]
     distinct = compare_layouts([2.1, 2, 3, 3])
     assert distinct["chosen"].tolist() == [False, True, False, False, False, False]
     assert not distinct["tie"].any()
@@ -359,7 +359,7 @@ def compare_series(
     """Compare points of one allocation, of which the last is not measured. Parameter intervals are ± 1 %. `ratios` are
     measured over predicted times. `levels_crossed`: of all points but the last, and of the last."""
     points = [replace(point, reach=levels_crossed[0]) for point in SERIES]
-    plan = planned(Batch("b", "p", 16, (*points, replace(LAST, reach=levels_crossed[1]))), families=("f",), passes=1)
+    plan = planned(Batch("b", "p", 16, (*points, replace(LAST, reach=levels_crossed[1]))), models=("f",), passes=1)
     rows = [
         {"kind": "point", "id": key, "seconds": time, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
         for key, time in times.items()
@@ -369,7 +369,7 @@ def compare_series(
         (key, "f", prediction, 0.99 * prediction, 1.01 * prediction, "valid", held_out)
         for key, prediction in predicted_times.items()
     ]
-    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity", "held_out"]
+    columns = ["point", "model", "seconds", "parameter_low", "parameter_high", "validity", "held_out"]
     predictions = pd.DataFrame(table, columns=columns)
     for name, column in {"single_message_ratio": single_message_ratio, "validity": validity}.items():
         predictions = predictions.assign(**{name: predictions["point"].map(column)}) if column else predictions
@@ -380,10 +380,10 @@ def test_prediction_intervals_are_listed_with_parameter_intervals():
     table = compare_series()
     rows = table[table["measured"].notna()]
     assert rows["covered"].mean() >= 0.9
-    assert table["predicted"].between(table["predicted_low"], table["predicted_high"]).all()
-    np.testing.assert_allclose(rows["parameters_low"], 0.99 * rows["predicted"])
-    np.testing.assert_allclose(rows["parameters_high"], 1.01 * rows["predicted"])
-    assert (rows["interval_basis"] == "at least: 1 allocation, 11 workloads of bcast").all()
+    assert table["seconds"].between(table["low"], table["high"]).all()
+    np.testing.assert_allclose(rows["parameter_low"], 0.99 * rows["seconds"])
+    np.testing.assert_allclose(rows["parameter_high"], 1.01 * rows["seconds"])
+    assert (rows["basis"] == "at least: 1 allocation, 11 workloads of bcast").all()
 
 
 def test_allocations_of_a_simulator_do_not_differ():
@@ -404,17 +404,17 @@ def test_the_measured_time_of_a_point_does_not_help_its_own_interval():
     """It changes the scales of the residuals, but corrects nothing at its point."""
     point = SERIES[3]
     table = compare_series(times=SERIES_TIMES | {point.id: 50 * SERIES_TIMES[point.id]}).set_index("point")
-    assert table.at[point.id, "predicted_high"] < 20 * table.at[point.id, "predicted"]
+    assert table.at[point.id, "high"] < 20 * table.at[point.id, "seconds"]
     assert not table.at[point.id, "covered"]
 
 
 def test_a_point_without_measurement_has_the_interval_from_all_residuals():
     table = compare_series()
     row = table.set_index("point").loc[LAST.id]
-    assert row["interval_basis"].endswith("12 workloads of bcast")
+    assert row["basis"].endswith("12 workloads of bcast")
     (log,), (half_width,) = load_residuals(table).predict_singly(Places.of_points([LAST]))
-    assert row["predicted_low"] == pytest.approx(min(40, 40 * np.exp(log - half_width)))
-    assert row["predicted_high"] == pytest.approx(40 * np.exp(log + half_width))
+    assert row["low"] == pytest.approx(min(40, 40 * np.exp(log - half_width)))
+    assert row["high"] == pytest.approx(40 * np.exp(log + half_width))
 
 
 def test_residuals_of_predictions_that_ignore_size_do_not_count_at_other_sizes():
@@ -426,8 +426,8 @@ def test_residuals_of_predictions_that_ignore_size_do_not_count_at_other_sizes()
         compare_series(wrong, validity=validity).set_index("point"),
         [key for key in RATIOS if key not in long],
     )
-    assert (table.loc[short, "predicted_high"] < 3 * table.loc[short, "predicted"]).all()
-    assert (table.loc[list(long), "predicted_high"] > 300 * table.loc[list(long), "predicted"]).all()
+    assert (table.loc[short, "high"] < 3 * table.loc[short, "seconds"]).all()
+    assert (table.loc[list(long), "high"] > 300 * table.loc[list(long), "seconds"]).all()
     assert max(read_residuals(table.reset_index(), "p", "f").log) < 1
     given = replace(make_given_set("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
     with_residuals = replace(given, residuals=read_residuals(table.reset_index(), "p", "f"))
@@ -444,25 +444,25 @@ def test_a_point_over_more_levels_than_measured_has_a_parameter_interval_only(tm
     write_table(tmp_path / "c.csv", compare_series(levels_crossed=("node/leaf", "node/leaf/beyond")))
     table = read_table(tmp_path / "c.csv", COMPARISON)
     row = table.set_index("point").loc[LAST.id]
-    assert row["interval_basis"] == f"{PARAMETERS_ONLY_TEXT}: nothing measured beyond one leaf"
-    assert (row["predicted_low"], row["predicted_high"]) == (row["parameters_low"], row["parameters_high"])
+    assert row["basis"] == f"{PARAMETERS_ONLY_TEXT}: nothing measured beyond one leaf"
+    assert (row["low"], row["high"]) == (row["parameter_low"], row["parameter_high"])
     assert set(read_residuals(table, "p", "f").levels_crossed) == {"node/leaf"}
-    assert (table["interval_basis"].str.endswith("11 workloads of bcast")).sum() == len(SERIES)
+    assert (table["basis"].str.endswith("11 workloads of bcast")).sum() == len(SERIES)
     near = compare_series(levels_crossed=("node/leaf/beyond", "node/leaf")).set_index("point").loc[LAST.id]
-    assert near["interval_basis"].endswith("12 workloads of bcast")
+    assert near["basis"].endswith("12 workloads of bcast")
 
 
 def test_points_in_the_fit_have_no_residuals():
     table = compare_series(held_out=False)
-    assert set(table["interval_basis"]) == {PARAMETERS_ONLY_TEXT}
-    assert (table["predicted_low"] == table["parameters_low"]).all()
+    assert set(table["basis"]) == {PARAMETERS_ONLY_TEXT}
+    assert (table["low"] == table["parameter_low"]).all()
     assert read_residuals(table, "p", "f") is None
 
 
 def test_a_written_table_is_read_unchanged_and_one_without_a_column_is_refused(tmp_path):
     table = compare_series()
     write_table(tmp_path / "new.csv", table)
-    assert set(read_table(tmp_path / "new.csv", COMPARISON)["interval_basis"]) == set(table["interval_basis"])
+    assert set(read_table(tmp_path / "new.csv", COMPARISON)["basis"]) == set(table["basis"])
     assert list(table) == list_columns(COMPARISON)
     for name in table:
         write_table(tmp_path / "less.csv", table.drop(columns=name))

@@ -62,9 +62,9 @@ def rows_at(parameters, parts):
     return predict_held_out(parameters, parts.fitted), predict_held_out(parameters, parts.held_out)
 
 
-def held_out(measured, where, family):
+def held_out(measured, where, model):
     parts = split_points(measured, where)
-    return predict_held_out(fit_without_held_out(parts, family, "t.csv"), parts.held_out)
+    return predict_held_out(fit_without_held_out(parts, model, "t.csv"), parts.held_out)
 
 
 def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
@@ -81,10 +81,10 @@ def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
     assert len(recommended) == len(parts.held_out.points)
     assert known["mu"].min() == pytest.approx(2)
     assert recommended["mu"].max() < 1.3
-    assert recommended["predicted"].between(recommended["predicted_low"], recommended["predicted_high"]).all()
+    assert recommended["seconds"].between(recommended["low"], recommended["high"]).all()
     changed = replace(parts, held_out=replace(parts.held_out, seconds=[9 * time for time in parts.held_out.seconds]))
     again = recommend_held_out(*rows_at(LOGGP, changed), changed)
-    assert again["predicted"].tolist() == recommended["predicted"].tolist()
+    assert again["seconds"].tolist() == recommended["seconds"].tolist()
 
 
 @given(st.sampled_from(["bytes", "ranks"]), st.sampled_from(["<", ">=", "=="]), st.sampled_from([4, 8, 64, 4096]))
@@ -137,7 +137,7 @@ def test_a_held_out_expression_that_is_invalid_or_selects_none_or_all_is_refused
     ],
 )
 def test_the_model_that_generated_the_times_predicts_held_out_points_exactly(truth, where):
-    assert held_out(exact(truth), where, truth.family)["mu"].max() < 1.001
+    assert held_out(exact(truth), where, truth.model)["mu"].max() < 1.001
 
 
 def test_hockney_fitted_to_loggp_times_overestimates_held_out_linear_broadcasts():
@@ -174,7 +174,7 @@ def test_tabulated_errors_equal_the_definitions_of_mu_and_bias():
     assert list(zip(table["operation"], table["alternative"], strict=True)) == WAYS
     for row in table.to_dict("records"):
         of_choice = rows[(rows["operation"] == row["operation"]) & (rows["alternative"] == row["alternative"])]
-        ratios = [p / m for p, m in zip(of_choice["predicted"], of_choice["measured"], strict=True)]
+        ratios = [p / m for p, m in zip(of_choice["seconds"], of_choice["measured"], strict=True)]
         mu = [max(ratio, 1 / ratio) for ratio in ratios]
         assert row["mu_mean"] == pytest.approx(np.mean(mu))
         assert row["mu_median"] == pytest.approx(np.median(mu))
@@ -182,7 +182,7 @@ def test_tabulated_errors_equal_the_definitions_of_mu_and_bias():
         assert row["mu_worst"] == pytest.approx(max(mu))
         worst = of_choice.iloc[int(np.argmax(mu))]
         assert row["worst"].startswith(f"{worst['ranks']} ranks, ")
-    (total,) = tabulate_errors(rows, ["family"]).to_dict("records")
+    (total,) = tabulate_errors(rows, ["model"]).to_dict("records")
     assert total["points"] == len(rows) == 40
     assert total["worst"].startswith(f"{rows.loc[rows['mu'].idxmax(), 'operation']} ")
 
@@ -197,7 +197,7 @@ def test_other_sizes_of_a_real_machine(tmp_path):
     columns = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds")
     lines = [",".join(str(getattr(time, name)) for name in columns) for time in rows]
     table.write_text("\n".join([",".join(columns), *lines]) + "\n")
-    (total,) = tabulate_errors(held_out(read_points(table), OTHER_SIZES, "hockney"), ["family"]).to_dict("records")
+    (total,) = tabulate_errors(held_out(read_points(table), OTHER_SIZES, "hockney"), ["model"]).to_dict("records")
     assert total["points"] == 8
     assert 1 < total["mu_median"] < 1.5
     assert total["mu_worst"] < 3
@@ -303,7 +303,7 @@ def test_the_nearest_ratio_corrects_a_model_that_is_wrong_by_a_factor_for_each_a
     parts = split_points(table(rows), "ranks == 32")
     assert predict_by_nearest_ratio(parts, *rows_at(HOCKNEY, parts)) == pytest.approx(parts.held_out.seconds)
     assert (predict_by_nearest_point(parts.fitted, parts.held_out) < parts.held_out.seconds).all()
-    by_name = predict_baselines(parts, "", *rows_at(HOCKNEY, parts)).groupby("family")["mu"].max()
+    by_name = predict_baselines(parts, "", *rows_at(HOCKNEY, parts)).groupby("model")["mu"].max()
     assert by_name["hockney" + NEAREST_RATIO] == pytest.approx(1)
     assert {NEAREST, INTERPOLATION} < set(by_name.index)
 
@@ -314,7 +314,7 @@ def test_a_ratio_that_a_model_cannot_have_is_blank():
     logp = fit_without_held_out(parts, "logp", "t.csv")
     assert np.isnan(predict_by_nearest_ratio(parts, *rows_at(logp, parts))).all()
     rows = predict_baselines(parts, "", *rows_at(logp, parts))
-    assert rows.loc[rows["family"] == "logp" + NEAREST_RATIO, "mu"].isna().all()
+    assert rows.loc[rows["model"] == "logp" + NEAREST_RATIO, "mu"].isna().all()
 
 
 def test_a_regression_is_of_one_algorithm_alone():
@@ -351,13 +351,13 @@ def test_baselines_are_the_best_fixed_alternative_and_the_library_default(tmp_pa
     assert measured.unpredicted == 4
     parts = split_points(measured, "ranks == 8")
     rows = predict_held_out(fit_without_held_out(parts, "hockney", "t"), parts.held_out)
-    judgement = score_choices(rows, parts).set_index("family")
+    judgement = score_choices(rows, parts).set_index("model")
     assert judgement.loc[ALWAYS_SAME, "workloads"] == 2
     assert judgement.loc[ALWAYS_SAME, "over_fastest"] == pytest.approx(np.sqrt(1.5))
     assert judgement.loc[ALWAYS_SAME, "over_fastest_worst"] == pytest.approx(1.5)
     assert judgement.loc[LIBRARY, ["workloads", "over_fastest"]].tolist() == [1, pytest.approx(0.8)]
     assert judgement["baseline"].to_dict() == {name: name in BASELINES for name in judgement.index}
-    by_rule = choose_by_rule(parts).set_index(["family", "workload"])
+    by_rule = choose_by_rule(parts).set_index(["model", "workload"])
     assert by_rule.loc[ALWAYS_SAME, "measured"].tolist() == [1.5, 1.0]
     assert by_rule.loc[ALWAYS_SAME, "fastest"].tolist() == [1.0, 1.0]
     assert by_rule.loc[LIBRARY, "measured"].tolist() == [0.8]
@@ -367,7 +367,7 @@ def test_baselines_stand_apart_from_families():
     assert not any(is_baseline(name) for name in list_family_names())
     parts = split_points(table(WORKLOADS), "bytes == 64")
     rows = predict_baselines(parts, "")
-    assert set(rows["family"]) < set(BASELINES)
+    assert set(rows["model"]) < set(BASELINES)
     assert set(rows["validity"]) == {"baseline"}
     assert rows["covered"].isna().all()
 
@@ -403,7 +403,7 @@ def scored(tmp_path_factory):
     path = tmp_path_factory.mktemp("bench") / "table.csv"
     path.write_text("\n".join(lines) + "\n")
     (_, rows), *_ = heldout.score_table(path, ["hockney"])
-    return {(row["held out"], row["family"]): row for row in rows}
+    return {(row["held out"], row["model"]): row for row in rows}
 
 
 def test_sizes_ranks_and_jobs_are_held_out_in_turn(scored):
@@ -475,7 +475,7 @@ def test_points_left_out_by_the_bench_are_counted(tmp_path, capsys):
     (_, rows), *others = heldout.score_table(path, ["hockney"], 16)
     printed = capsys.readouterr().err
     assert "t.csv: 24 of 30 points; 30 points of completion; left out by number of ranks: 6 of 32 (RANKS=16)" in printed
-    worst = {row["held out"]: row["worst"] for row in rows if row["family"] == NEAREST}
+    worst = {row["held out"]: row["worst"] for row in rows if row["model"] == NEAREST}
     assert worst["4 ranks (1 doubling)"] == "4.0"
     assert worst["8 ranks (2 doublings)"] == "16.0"
     assert worst["16 ranks (3 doublings)"] == "64.0"

@@ -118,7 +118,7 @@ def test_models_without_message_size_have_one_factor_and_models_without_a_factor
     done, reasons = recalibrate_sets(
         [LOGGP, LOGP, PMNF], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
     )
-    factors = {entry.parameters.family: entry.factors for entry in done}
+    factors = {entry.parameters.model: entry.factors for entry in done}
     assert list(reasons) == ["pmnf"]
     assert not factors["logp"].per_byte.known
     assert factors["logp"].latency.value == pytest.approx(2.0, rel=0.05)
@@ -164,7 +164,7 @@ def test_calibration_points_are_measured_and_fast():
     points.append(Point("p", "bcast", "library", "", "block:1", 2, 8))
     rows = [
         {"point": entry.id, "operation": entry.operation, "held_out": True, "measured": 1e-3, "measured_low": 0.9e-3}
-        | {"measured_high": 1.1e-3, "predicted": 1e-3, "waves": 1}
+        | {"measured_high": 1.1e-3, "seconds": 1e-3, "waves": 1}
         for entry in points
     ]
     rows[0] |= {"measured": np.nan}
@@ -185,7 +185,7 @@ POINTS = [
     for size in (8, 1 << 12, 1 << 18)
 ]
 BATCH = (Batch("small", "p", 4, tuple(POINTS[:6])), Batch("large", "p", 8, tuple(POINTS[6:])))
-PLAN = planned(*BATCH, families=("hockney", "loggp"))
+PLAN = planned(*BATCH, models=("hockney", "loggp"))
 
 
 def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
@@ -203,13 +203,13 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
                         "operation": "bcast",
                         "point": entry.point.id,
                         "platform": "p",
-                        "family": parameters.family,
+                        "model": parameters.model,
                         "batch": batch.name,
                         "mu": mu,
                     }
                     | {
                         "measured": measured,
-                        "predicted": prediction.seconds,
+                        "seconds": prediction.seconds,
                         "held_out": True,
                         "validity": "valid",
                         "waves": 1,
@@ -220,7 +220,7 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
 
 def test_batches_are_compared_with_the_predictions_of_the_best_model():
     rows = measure_drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("allocation")
-    assert set(rows["family"]) == {"hockney"}
+    assert set(rows["model"]) == {"hockney"}
     assert set(rows["compared_with"]) == {BASIS_PREDICTIONS}
     for job, latency, per_byte in (("small", 1.0, 1.0), ("large", 2.0, 3.0)):
         row = rows.loc[job]
@@ -256,7 +256,7 @@ def calibration(latency, after=1.05):
 
 def test_calibrations_have_the_model_with_the_smallest_error_afterwards():
     rows = measure_drift(PLAN, comparison().iloc[:0], [FITTED], {"a": calibration(1.5), "b": calibration(1.0)})
-    assert set(rows["family"]) == {"near"}
+    assert set(rows["model"]) == {"near"}
     assert set(rows["compared_with"]) == {BASIS_SAME_POINTS}
     assert rows["per_byte_value"].isna().all()
     (only,) = describe_settings(rows)

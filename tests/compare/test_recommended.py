@@ -47,8 +47,8 @@ def rows(errors, sizes=SIZES, ranks=(4, 8, 16), seed=0):
                 for name, error in errors.items():
                     predicted = measured * np.exp(error(choice, size, count, noise))
                     mu = max(predicted / measured, measured / predicted)
-                    times = {"predicted": predicted, "predicted_low": predicted, "predicted_high": predicted}
-                    table.append(labels | times | {"family": name, "mu": mu, "chosen": False, "regret": np.nan})
+                    times = {"seconds": predicted, "low": predicted, "high": predicted}
+                    table.append(labels | times | {"model": name, "mu": mu, "chosen": False, "regret": np.nan})
     return pd.DataFrame(table).assign(covered=False)
 
 
@@ -64,13 +64,13 @@ def test_a_bias_of_an_algorithm_is_corrected_at_a_workload_that_was_not_measured
     biased = rows({"one": lambda choice, size, ranks, noise: 0.5 * (choice == "chain") + 0.01 * noise})
     recommended = evaluate_recommended(biased)
     assert recommended["mu"].max() < 1.12 < biased["mu"].max()
-    assert (recommended["family"] == RECOMMENDED).all()
+    assert (recommended["model"] == RECOMMENDED).all()
 
 
 def test_a_workload_that_the_heaviest_model_does_not_predict_has_no_recommended_prediction():
     table = rows({"good": lambda *at: 0.01 * at[3], "bad": lambda *at: 1.0 + at[3]})
-    lost = (table["family"] == "good") & (table["bytes"] == 8)
-    table.loc[lost, ["predicted", "validity"]] = [np.nan, "size not modelled: valid for 1 KiB"]
+    lost = (table["model"] == "good") & (table["bytes"] == 8)
+    table.loc[lost, ["seconds", "validity"]] = [np.nan, "size not modelled: valid for 1 KiB"]
     recommended = evaluate_recommended(table)
     assert set(recommended["bytes"]) == set(SIZES) - {8}
     assert choose_alternatives(table)["workload"].nunique() == recommended["workload"].nunique()
@@ -91,7 +91,7 @@ def test_the_measured_times_of_a_workload_do_not_change_the_recommended_predicti
     own = changed["workload"] == "bcast 8 512"
     changed.loc[own, "measured"] *= 7.0
     before, after = (evaluate_recommended(part).set_index("point") for part in (table, changed))
-    names = ["predicted", "predicted_low", "predicted_high"]
+    names = ["seconds", "low", "high"]
     own_points = before.index[before["workload"] == "bcast 8 512"]
     pd.testing.assert_frame_equal(before.loc[own_points, names], after.loc[own_points, names])
     assert not after.loc[own_points, "covered"].any()
@@ -103,8 +103,8 @@ def test_the_recommended_prediction_lies_inside_the_prediction_interval(seed, sc
     models = {"one": lambda *at: bias + scatter * at[3], "two": lambda *at: bias * (at[0] == "chain")}
     recommender = Recommender.fit(rows(models, seed=seed))
     recommended = recommend_rows(recommender, rows(models, sizes=[size], ranks=(8, 512), seed=seed + 1))
-    assert (recommended["predicted_low"] <= recommended["predicted"] * (1 + 1e-12)).all()
-    assert (recommended["predicted"] <= recommended["predicted_high"] * (1 + 1e-12)).all()
+    assert (recommended["low"] <= recommended["seconds"] * (1 + 1e-12)).all()
+    assert (recommended["seconds"] <= recommended["high"] * (1 + 1e-12)).all()
 
 
 def test_recommended_predictions_beyond_measured_ranks_or_sizes_are_extrapolated():
@@ -146,13 +146,13 @@ def test_a_model_with_small_errors_far_beyond_the_data_decides_between_alternati
     measured = read_table(RECORDED / "mysim-allgather.csv", COMPARISON)
     asked = pd.read_csv(RECORDED / "mysim-allgather-768.csv")
     recommender = Recommender.fit(measured)
-    first = asked[asked["family"] == "shares"]
+    first = asked[asked["model"] == "shares"]
     resources = PlatformResources("mysim", nodes=24, cores=32)
     workload = {"operation": "allgather", "ranks": 768, "bytes": 65536}
     places = zip(first["alternative"], first["layout"], strict=True)
     points = [make_point(resources, workload | {"algorithm": name, "layout": layout}) for name, layout in places]
     of_models = {}
-    for name, rows_of_model in asked.groupby("family"):
+    for name, rows_of_model in asked.groupby("model"):
         has_weight = have_weight(rows_of_model["validity"])
         seconds = rows_of_model["seconds"].where(has_weight).to_numpy()
         of_models[name] = ModelTimes(
@@ -177,8 +177,8 @@ def test_too_few_workloads_have_no_recommended_prediction():
 
 def test_the_bench_of_networks_adds_the_recommended_prediction_to_its_rows():
     table = rows({"loggp": lambda *_: 0.1, "plogp": lambda *_: 0.02})
-    columns = ["platform", "family", "workload", "operation", "point", "algorithm", "alternative", "layout", "ranks"]
-    columns += ["nodes", "bytes", "measured", "predicted", "single_message_ratio", "validity"]
+    columns = ["platform", "model", "workload", "operation", "point", "algorithm", "alternative", "layout", "ranks"]
+    columns += ["nodes", "bytes", "measured", "seconds", "single_message_ratio", "validity"]
     with_intervals = add_intervals(table[columns].assign(levels_crossed=""))
-    assert set(with_intervals["family"]) == {"loggp", "plogp", RECOMMENDED}
-    assert np.isfinite(with_intervals[["predicted_low", "predicted_high"]].to_numpy()).all()
+    assert set(with_intervals["model"]) == {"loggp", "plogp", RECOMMENDED}
+    assert np.isfinite(with_intervals[["low", "high"]].to_numpy()).all()

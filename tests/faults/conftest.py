@@ -22,7 +22,7 @@ SHARED_MEMORY = Path("/dev/shm")
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
 EXPERIMENT = """
 platform: two-cores
-families: [pram]
+models: [pram]
 library: false
 probes: auto
 measure: {{precision: 0.1%, min_samples: {samples}, max_samples: 1000000, seconds: {seconds}, timeout: {timeout},

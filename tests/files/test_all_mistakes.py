@@ -19,14 +19,14 @@ def lines_of(load, path, text):
 
 def test_an_experiment(tmp_path):
     text = (
-        "platform: local\nsed: x\nseed: y\nprobe_bytes: z\nfamilies: []\nmeasure: {precison: 2, sync: no}\n"
+        "platform: local\nsed: x\nseed: y\nprobe_bytes: z\nmodels: []\nmeasure: {precison: 2, sync: no}\n"
         "matrix:\n  - axes: {ranks: [a], operation: bcast}\n"
     )
     assert lines_of(load_experiment, tmp_path / "e.yaml", text) == [
         "2: sed: found an unknown key; did you mean 'seed'?",
         "3: seed: found 'y', wanted a whole number",
         "4: probe_bytes: found 'z', wanted a size such as 4096, 64KiB or 1 MB",
-        "5: families: found an empty list, wanted 'all' or a list of names",
+        "5: models: found an empty list, wanted 'all' or a list of names",
         "6: measure.precison: found an unknown key; did you mean 'precision'?",
         "6: measure.sync: found 'no'; wanted one of: barrier, window",
         "8: matrix[0].axes.ranks[0]: found 'a', wanted a whole number",
@@ -45,7 +45,7 @@ def test_a_platform(tmp_path):
 
 def test_a_parameter_set(tmp_path):
     lines = lines_of(
-        read_parameters, tmp_path / "s.yaml", "family: loggp\nplatform: 3\nsimulated: maybe\nparameters: 4\n"
+        read_parameters, tmp_path / "s.yaml", "model: loggp\nplatform: 3\nsimulated: maybe\nparameters: 4\n"
     )
     assert [line.partition(": found")[0] for line in lines[:3]] == ["2: platform", "3: simulated", "4: parameters"]
 

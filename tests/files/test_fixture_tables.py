@@ -35,7 +35,7 @@ def test_a_table_made_by_hand_is_one_that_the_program_can_write(name, tmp_path):
         ({"stop": "enough"}, UserError),
         ({"inside": True}, AssertionError),
         ({"validity": "ok"}, AssertionError),
-        ({"interval_basis": "9 groups of bcast"}, AssertionError),
+        ({"basis": "9 groups of bcast"}, AssertionError),
     ],
 )
 def test_other_columns_and_cells_are_found(columns, error, tmp_path):

@@ -92,7 +92,7 @@ def test_specs_with_files_outside_the_project_are_refused(project):
 )
 def test_experiments(project, spec, block, line):
     file = project / "e.yaml"
-    file.write_text("platform: p\nfamilies: all\nmatrix:\n" + block.replace("SPEC", spec))
+    file.write_text("platform: p\nmodels: all\nmatrix:\n" + block.replace("SPEC", spec))
     with pytest.raises(UserError, match=f"^{file}:{line}: matrix.*leads out of the project's folder"):
         load_experiment(file)
 
@@ -107,7 +107,7 @@ def test_experiments(project, spec, block, line):
 )
 def test_partitions_of_experiments(project, block, line):
     file = project / "e.yaml"
-    file.write_text("platform: p\nfamilies: all\nmatrix:\n" + block)
+    file.write_text("platform: p\nmodels: all\nmatrix:\n" + block)
     with pytest.raises(UserError, match=f"^{file}:{line}: matrix.*leads out of the project's folder"):
         load_experiment(file)
 

@@ -5,7 +5,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
 
-SET = "family: shares\nplatform: x\nsource: by hand\nsettings: {%s}\nparameters: {o_s: 1us}\n"
+SET = "model: shares\nplatform: x\nsource: by hand\nsettings: {%s}\nparameters: {o_s: 1us}\n"
 SINGLE = "single_messages: {node: {%s}}"
 
 

@@ -41,7 +41,7 @@ def test_a_fit_that_fails_is_a_set_without_values_but_with_the_reason(name, tmp_
     assert again == parameters
     rows = tabulate(predict_all(again, POINTS))
     assert list(rows["validity"]) == [f"no fit: {reason}"] * len(POINTS)
-    assert rows["predicted"].isna().all()
+    assert rows["seconds"].isna().all()
     (failure,) = list_model_failures(rows.assign(platform="somewhere"))
     assert failure.sentence == f"No fit of {name}: {reason}."
     assert failure.is_program_error
@@ -82,7 +82,7 @@ def test_a_prediction_that_fails_has_the_reason_and_others_are_predicted(name, m
     monkeypatch.setattr(Model, "cost", fail_at_gather)
     parameters = replace(fitted_set(name), platform="somewhere")
     rows = tabulate(predict_all(parameters, POINTS))
-    assert rows["predicted"].notna().tolist() == [True, False]
+    assert rows["seconds"].notna().tolist() == [True, False]
     reason = "error of the program: IndexError: index 3 is out of bounds"
     assert rows["validity"][1] == f"no prediction: {reason}"
     (failure,) = list_model_failures(rows.assign(platform="somewhere"))
@@ -94,5 +94,5 @@ def test_a_set_that_cannot_be_used_is_reported_at_every_point():
     parameters = fitted_set("loggp")
     values = {name: estimate for name, estimate in parameters.values.items() if name != "L"}
     rows = tabulate(predict_all(replace(parameters, values=values), POINTS))
-    assert rows["predicted"].isna().all()
-    assert rows["validity"].str.contains("no prediction: family loggp needs L").all()
+    assert rows["seconds"].isna().all()
+    assert rows["validity"].str.contains("no prediction: model loggp needs L").all()

@@ -160,7 +160,7 @@ def test_without_a_distance_its_values_are_missing(truth):
 
 
 def test_fewer_points_than_values_are_refused():
-    with pytest.raises(UserError, match="family shares: found 4 points, wanted more than its 10 values"):
+    with pytest.raises(UserError, match="model shares: found 4 points, wanted more than its 10 values"):
         fit_measured(list_points((24,))[:4], [1e-5] * 4, "shares", "t.csv")
 
 

@@ -250,11 +250,11 @@ def test_on_the_screen_and_in_the_file(tmp_path, table):
     path, out = tmp_path / "points.csv", tmp_path / "hockney.yaml"
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds,setting", *rows]) + "\n")
     run = partial(running.run, "fit", "table")
-    done = run(path, "--family", "hockney", "--out", out)
+    done = run(path, "--model", "hockney", "--out", out)
     assert "hockney: setting 'sunday' against setting 'monday': latency × 1 [" in done.stderr
     assert "not explained" not in done.stderr
     assert read_parameters(out).provenance[FACTORS_KEY][0]["setting"] == "friday"
-    held = run(path, "--family", "hockney", "--hold-out", "setting != 'monday'", "--format", "json")
+    held = run(path, "--model", "hockney", "--hold-out", "setting != 'monday'", "--format", "json")
     assert '"points": 5' in held.stdout
 
 

@@ -108,7 +108,7 @@ def test_of_several_statistics_of_all_points_one_is_read(tmp_path):
 def test_every_statistic_can_be_given(word, tmp_path):
     path = write_table(tmp_path / "t.csv", [name for name in Statistic if name is not Statistic.UNKNOWN])
     fitted = tmp_path / "hockney.yaml"
-    run(f"fit table {path} --family hockney -o {fitted} --statistic", word)
+    run(f"fit table {path} --model hockney -o {fitted} --statistic", word)
     assert list_statistics(read_points(path, statistic=Statistic(word))) == {word}
     assert fitted.exists()
 
@@ -122,7 +122,7 @@ def test_workloads_of_different_statistics_are_fitted_together(tmp_path):
     table = read_points(path)
     assert [row.seconds for row in predict(SET, table.points, draws=0)] == pytest.approx(table.seconds, rel=1e-12)
     assert fit_measured(table.points, table.seconds, "loggp", "t.csv").numbers["G"] == pytest.approx(G, rel=0.01)
-    said = run(f"fit table {path} --family hockney").stdout
+    said = run(f"fit table {path} --model hockney").stdout
     assert "the times are those of 27 points of rank mean, 3 of completion" in said
 
 
@@ -134,14 +134,14 @@ def test_alternatives_of_a_workload_have_one_statistic(tmp_path):
     table = read_points(path)
     assert list_statistics(table) == {Statistic.RANK_MEAN}
     assert table.other_statistics == 1
-    said = run(f"fit table {path} --family hockney").stdout
+    said = run(f"fit table {path} --model hockney").stdout
     assert "left out 1 point without a time of the statistic of the other alternatives" in said
 
 
 def test_points_of_a_statistic_that_a_model_lacks_are_not_fitted(tmp_path):
     """BSP has one time for all ranks of a rooted operation. It is fitted to the allreduce only."""
     table = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
-    run(f"fit table {table} --family bsp -o {tmp_path}/bsp.yaml")
+    run(f"fit table {table} --model bsp -o {tmp_path}/bsp.yaml")
     of_allreduce = read_points(table)
     numbers = [number for number, row in enumerate(of_allreduce.points) if row.operation == "allreduce"]
     alone = fit_measured(
@@ -155,9 +155,9 @@ def test_points_of_a_statistic_that_a_model_lacks_are_not_fitted(tmp_path):
 
 def test_the_assumed_layout_is_said(tmp_path):
     path = write_table(tmp_path / "t.csv", [Statistic.COMPLETION])
-    assert "layout" not in run(f"fit table {path} --family hockney").stdout
+    assert "layout" not in run(f"fit table {path} --model hockney").stdout
     path.write_text(path.read_text().replace("block:1", "", 5))
-    said = run(f"fit table {path} --family hockney").stdout
+    said = run(f"fit table {path} --model hockney").stdout
     assert "5 rows without a layout: each rank is assumed to have a node of its own" in said
 
 
@@ -179,7 +179,7 @@ def test_a_wrong_word_is_refused_with_its_line(tmp_path):
 
 def test_an_unknown_statistic_of_rooted_operations_is_said_in_one_line(tmp_path):
     path = write_table(tmp_path / "t.csv", [None])
-    line = f"fit table {path} --family hockney"
+    line = f"fit table {path} --model hockney"
     said = run(line).stdout
     assert "the statistic of some rows is unknown: times of bcast, reduce count as completions" in said
     assert "statistic" not in run(line, "--statistic", "rank mean").stdout

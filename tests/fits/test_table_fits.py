@@ -102,7 +102,7 @@ def test_held_out_points_of_both_have_errors_of_their_own():
     mu = tabulate_errors(rows, ["operation", "kind", "alternative"]).set_index("kind")["mu_mean"]
     assert mu.to_dict() == pytest.approx({"algorithm": 2.0, "topology": 1.0})
     thrice = predict_held_out(LOGGP, Measured(TREE, [3 * seconds for seconds in predict_one_by_one(LOGGP, TREE)], 0))
-    (worst,) = tabulate_errors(pd.concat([rows, thrice]), ["family"])["worst"]
+    (worst,) = tabulate_errors(pd.concat([rows, thrice]), ["model"])["worst"]
     assert worst.startswith("bcast topology binomial:4 16 ranks")
 
 

@@ -11,14 +11,14 @@ from tests.patterns.goal_files import TEXT
 
 EXPERIMENT = """
 platform: machine
-families: [hockney]
+models: [hockney]
 matrix:
   - axes: {operation: bcast, algorithm: [linear, binomial], ranks: [2, 4], bytes: [1, 1KiB]}
 """
 MATRIX = """
 title: all keys of a matrix
 platform: tree-256
-families: [hockney, loggp]
+models: [hockney, loggp]
 probes: auto
 seed: 3
 measure: {sync: barrier, precision: 2%, min_samples: 10, max_samples: 500, seconds: 2, passes: 3, warmup: 1}
@@ -164,7 +164,7 @@ MEASURE = st.dictionaries(
 def experiments() -> st.SearchStrategy[str]:
     keys = {"platform": st.sampled_from(("tree-256", "local")), "matrix": st.lists(BLOCK, min_size=1, max_size=3)}
     others = {
-        "families": st.just(["hockney"]),
+        "models": st.just(["hockney"]),
         "seed": VALUES,
         "measure": MEASURE,
         "probe_bytes": COUNTS,

@@ -13,8 +13,8 @@ from tests.refusals import catch_error_message
 from tests.workflow.conftest import Project
 
 
-def exact(family, forms=None, **values):
-    return ParameterSet(family, "mine", "", {name: Estimate(v, "", v, v) for name, v in values.items()}, forms or {})
+def exact(model, forms=None, **values):
+    return ParameterSet(model, "mine", "", {name: Estimate(v, "", v, v) for name, v in values.items()}, forms or {})
 
 
 SETS = {
@@ -28,7 +28,7 @@ SETS = {
 EXPERIMENT = """
 title: exported
 platform: exported
-families: [pram]
+models: [pram]
 library: false
 measure: {precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 1}
 matrix:
@@ -42,7 +42,7 @@ CONTENDED = """  - axes: {operation: gather, algorithm: linear, ranks: [8, 16], 
 PROBES = """
 title: exported
 platform: exported
-families: [loggp]
+models: [loggp]
 probes: [prtt, work]
 library: false
 measure: {precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 1}
@@ -111,7 +111,7 @@ def test_the_platform_is_one_that_experiments_take(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "complaint"),
     [
-        (make_given_set("logp", ["L=1us", "o=1us", "g=1us"]), "found parameters of family 'logp'"),
+        (make_given_set("logp", ["L=1us", "o=1us", "g=1us"]), "found parameters of model 'logp'"),
         (
             make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"]),
             "found g of 2 µs above L of 1 µs, wanted at most L",

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 AXE = Path("build/axe/node_modules/axe-core/axe.min.js")
 SERIOUS = ("serious", "critical")
-FILTERS = "#operation=bcast&family=loggp"
+FILTERS = "#operation=bcast&model=loggp"
 CASES = (("wide", 1280, "", False), ("narrow", 390, "", False), ("dark", 1280, "", True))
 CASES += (("filtered", 1280, FILTERS, False), ("narrow, dark, filtered", 390, FILTERS, True))
 RUN = """<script>addEventListener("load", () => setTimeout(async () => {

@@ -41,7 +41,7 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
 def summarize_errors(comparison: pd.DataFrame) -> str:
     """Return the mean of μ by model, operation and algorithm."""
     held_out = comparison[comparison["mu"] != ""].astype({"mu": float})
-    table = held_out.pivot_table(index=["operation", "alternative"], columns="family", values="mu", aggfunc="mean")
+    table = held_out.pivot_table(index=["operation", "alternative"], columns="model", values="mu", aggfunc="mean")
     return table.round(2).to_string() + "\n"
 
 
@@ -51,10 +51,10 @@ def compare_gather_predictions(comparison: pd.DataFrame) -> str:
 
     Medians are tied if their intervals overlap or they differ by less than 5 %.
     """
-    rows = comparison[(comparison["family"] == "cluster") & (comparison["operation"] == "gather")]
+    rows = comparison[(comparison["model"] == "cluster") & (comparison["operation"] == "gather")]
     rows = rows[(rows["mu"] != "") & (rows["bytes"].astype(float) >= 4096)]
     rows = rows.astype(
-        {"mu": float, "measured": float, "measured_low": float, "measured_high": float, "predicted": float}
+        {"mu": float, "measured": float, "measured_low": float, "measured_high": float, "seconds": float}
     )
     tables = {name: part.set_index(["ranks", "bytes"]) for name, part in rows.groupby("alternative")}
     right = []
@@ -66,7 +66,7 @@ def compare_gather_predictions(comparison: pd.DataFrame) -> str:
             )
             tied |= (both["measured"] / both["measured_linear"]).between(1 / 1.05, 1.05)
             faster = both["measured"] < both["measured_linear"]
-            right += (tied | (faster == (both["predicted"] < both["predicted_linear"]))).tolist()
+            right += (tied | (faster == (both["seconds"] < both["seconds_linear"]))).tolist()
     means = ", ".join(f"{name} {part['mu'].mean():.2f}" for name, part in tables.items())
     share = f"{sum(right)} of {len(right)}"
     return (

@@ -30,7 +30,7 @@ MESSAGES = """
 title: SUMMA and the wave equation over eight hosts
 paper: taulop
 platform: alike
-families: [hockney, loggp, hloggp, taulop]
+models: [hockney, loggp, hloggp, taulop]
 library: false
 measure: {sync: barrier, precision: 5%, min_samples: 8, max_samples: 60, seconds: 4, passes: 2}
 probe_bytes: [1, 64, 1KiB, 8KiB, 64KiB, 512KiB]
@@ -41,7 +41,7 @@ matrix:
 SMALL_MESSAGES = """
 title: SUMMA and the wave equation over eight hosts
 platform: alike
-families: [hockney, taulop]
+models: [hockney, taulop]
 library: false
 measure: {sync: barrier, precision: 20%, min_samples: 6, max_samples: 10, seconds: 1, passes: 1}
 probe_bytes: [64, 8KiB, 64KiB]
@@ -52,7 +52,7 @@ matrix:
 PARTITIONS = """
 title: SUMMA and the wave equation, a host slowed down, even and balanced
 platform: slowed
-families: [hockney]
+models: [hockney]
 library: false
 measure: {{sync: barrier, precision: 5%, min_samples: 6, max_samples: {samples}, warmup: 1, seconds: 60, passes: 1}}
 probe_bytes: 1KiB

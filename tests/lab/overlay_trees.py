@@ -43,7 +43,7 @@ EXPERIMENTS = {
 title: The eight trees of the TAN paper on an overlay network over {len(HOSTS)} hosts
 paper: tan
 platform: netns-{len(HOSTS)}
-families: [{", ".join(FAMILIES)}]
+models: [{", ".join(FAMILIES)}]
 measure: {{precision: 5%, min_samples: 15, max_samples: 100, seconds: 3, passes: 1, warmup: 1}}
 probe_bytes: [1KiB]
 matrix:
@@ -56,7 +56,7 @@ matrix:
 title: The MRNet paper's micro-benchmarks and activities on an overlay network over {len(HOSTS)} hosts
 paper: mrnet
 platform: netns-{len(HOSTS)}
-families: [tan, logp]
+models: [tan, logp]
 measure: {{precision: 10%, min_samples: 4, max_samples: 12, seconds: 1, passes: 1, warmup: 1}}
 probe_bytes: [8, 64]
 matrix:
@@ -119,7 +119,7 @@ def errors(results: Path) -> pd.DataFrame:
     compared = pd.read_csv(results / "comparison.csv")
     columns = [name for name in ("operation", "alternative", "bytes", "waves") if name in compared]
     compared["what"] = [" ".join(map(str, row)) for row in compared[columns].to_numpy()]
-    table = compared.pivot_table(index="what", columns="family", values="mu")
+    table = compared.pivot_table(index="what", columns="model", values="mu")
     table.insert(0, "measured", compared.groupby("what")["measured"].first() * 1e3)
     table.loc["mean"] = table.mean().where(table.columns != "measured")
     return table

@@ -22,7 +22,7 @@ LOCAL = "launcher: local\nnodes: 1\ncores: 2\n"
 # Barriers, since on a busy machine windows may leave no sample.
 EXPERIMENT = """
 platform: native
-families: [hockney]
+models: [hockney]
 measure: {sync: barrier, precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.5, passes: 1, warmup: 1}
 probe_bytes: [1, 1KiB, 64KiB]
 matrix:
@@ -32,7 +32,7 @@ matrix:
 """
 KEPT = """
 platform: boxed
-families: [hockney]
+models: [hockney]
 library: false
 measure: {{sync: barrier, precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.5, passes: 1, warmup: 1}}
 probe_bytes: [1, 1KiB]

@@ -27,7 +27,7 @@ hosts: {{names: [h0, h1, h2, h3, h4, h5, h6, h7], mpi: {mpi}}}
 """
 PLACES = """
 platform: {platform}
-families: [hockney]
+models: [hockney]
 library: false
 measure: {{sync: barrier, precision: 20%, min_samples: 6, max_samples: 6, seconds: 0.3, passes: 1}}
 probe_bytes: [1, 1024]
@@ -37,7 +37,7 @@ matrix:
 ONE_A_HOST = PLACES.format(platform="netns-8").replace(':2"', ':1"').replace(":2@", ":1@")
 TRANSFERS = """
 platform: netns-8
-families: [hockney, cluster]
+models: [hockney, cluster]
 library: false
 measure: {sync: barrier, precision: 10%, min_samples: 8, max_samples: 40, seconds: 0.6, passes: 1}
 probe_bytes: [64, 1KiB, 256KiB]
@@ -46,7 +46,7 @@ matrix:
 """
 WINDOWED = """
 platform: netns-8
-families: [hockney]
+models: [hockney]
 library: false
 measure: {{sync: barrier, precision: 5%, min_samples: 8, max_samples: 15, seconds: 6, passes: 2}}
 probe_bytes: 1KiB
@@ -132,7 +132,7 @@ def test_one_sender_gets_the_link_rate_and_seven_senders_share_the_link(lab):
 
 FLOOD = """
 platform: netns-8
-families: [cluster]
+models: [cluster]
 library: false
 measure: {sync: barrier, precision: 5%, min_samples: 8, max_samples: 30, seconds: 1, passes: 2}
 probe_bytes: [64, 1KiB]
@@ -212,7 +212,7 @@ def test_a_lab_network_leaves_no_processes_files_or_interfaces_behind(tmp_path):
 
 
 RATES = """
-family: hockney
+model: hockney
 platform: netns-8
 source: round numbers of 100 Mbit/s
 parameters:

@@ -26,7 +26,7 @@ def test_taulop_predicts_kernel_messages_over_tcp_better_than_hockney(fast_lab):
     compared = pd.read_csv(fast_lab.project / "results/messages/comparison.csv", keep_default_na=False)
     points = compared[compared["mu"] != ""].astype({"mu": float})
     assert set(points["operation"]) == {"summa:n=16:grid=2x4", "wave2d:n=512:grid=2x4"}
-    means = points.groupby("family")["mu"].mean()
+    means = points.groupby("model")["mu"].mean()
     print(means)
     assert means["taulop"] < min(2.5, means["hockney"])  # which knows nothing of messages that go out together
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.lab
 
 PAIRS = """
 platform: netns-8
-families: [hockney]
+models: [hockney]
 probes: [auto, nodepairs]
 library: false
 measure: {sync: barrier, precision: 10%, min_samples: 6, max_samples: 12, seconds: 0.5, passes: 1}

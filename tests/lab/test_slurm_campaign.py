@@ -19,7 +19,7 @@ MEASURE = (
 )
 CAMPAIGN = f"""
 platform: lab
-families: [hockney]
+models: [hockney]
 probe_bytes: [1, 1KiB, 64KiB]
 {MEASURE}
 matrix:
@@ -32,7 +32,7 @@ matrix:
 """
 TYPED = f"""
 platform: lab
-families: [hloggp]
+models: [hloggp]
 library: false
 probe_bytes: [1, 1KiB]
 {MEASURE}
@@ -102,7 +102,7 @@ def test_nodes_by_type_and_ranks_in_any_order(project):
 
 EXPERIMENT = """
 platform: lab
-families: [hockney]
+models: [hockney]
 library: false
 probe_bytes: [1, 1KiB]
 measure: {sync: barrier, precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.2, passes: 1, warmup: 1}

@@ -24,7 +24,7 @@ def test_commands_that_want_a_slurm_work(project):
     shutil.copytree(ROOT / "params", project.folder / "params")
     path = project.folder / "params/experiments/cluster.yaml"
     experiment = yaml.safe_load(reduce_experiment(path.read_text(encoding="utf-8")))
-    experiment["families"] = experiment["families"][:2]
+    experiment["models"] = experiment["models"][:2]
     path.write_text(yaml.safe_dump(experiment), encoding="utf-8")
     assert len(COMMANDS) >= 2
     for command in COMMANDS.values():

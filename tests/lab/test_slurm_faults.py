@@ -15,7 +15,7 @@ pytestmark = pytest.mark.lab
 # Each case takes a quarter of a second: time to interfere.
 SLOW = """
 platform: lab
-families: [pram]
+models: [pram]
 library: false
 survey: false
 measure: {sync: barrier, precision: 0.01%, min_samples: 6, max_samples: 1e6, seconds: 0.25, passes: 1, warmup: 1,

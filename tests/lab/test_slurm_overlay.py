@@ -26,7 +26,7 @@ pytestmark = pytest.mark.lab
 OVERLAY = "launcher: slurm\nsubstrate: overlay\nnodes: 4\ncores: 2\n"
 CAMPAIGN = """
 platform: lab
-families: [logp-tan]
+models: [logp-tan]
 probe_bytes: [64]
 measure: {precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.2, passes: 1, warmup: 1}
 matrix:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.lab
 
 EXPERIMENT = f"""
 platform: lab
-families: [hockney]
+models: [hockney]
 library: false
 probe_bytes: [1, 1KiB]
 {MEASURE}

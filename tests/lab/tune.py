@@ -11,7 +11,7 @@ from tests.lab.network_lab import network
 MATRIX_PREDICTIONS = """
 title: Probes alone, to predict with
 platform: netns-8
-families: [hockney, loggp]
+models: [hockney, loggp]
 library: false
 measure: {sync: barrier, precision: 10%, min_samples: 5, max_samples: 30, seconds: 0.5, passes: 1}
 probe_bytes: [64, 4KiB, 64KiB]

@@ -87,7 +87,7 @@ def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Obser
 def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:
     """Return predicted times of a schedule, (draws,) or (sizes, draws): for the estimate, or for all
     bootstrap draws."""
-    assert parameters.family == entry.name
+    assert parameters.model == entry.name
     model = Model.of_set(parameters, None if drawn else 0)
     cost = np.broadcast_to(model.cost(schedule), (*schedule.bytes.shape[:-2], model.rows))
     return cost[..., 1:] if drawn and model.rows > 1 else cost

@@ -35,7 +35,7 @@ def parameters(request):
 
 
 def test_a_value_given_by_hand_predicts_like_a_parameter_set_with_that_value(parameters):
-    entry = find_family(parameters.family)
+    entry = find_family(parameters.model)
     for name, estimate in list(parameters.values.items())[:SOME]:
         value = 1.5 * estimate.value if estimate.value > 0 else 1e-9
         measure = find_unit(entry, name, parameters.forms)
@@ -60,7 +60,7 @@ def test_nothing_by_hand_is_the_very_set(parameters):
 
 
 def test_settings_are_recorded_too(parameters):
-    for name, choices in (find_family(parameters.family).settings or {}).items():
+    for name, choices in (find_family(parameters.model).settings or {}).items():
         for choice in choices:
             try:
                 (changed,) = replace_by_hand([parameters], [f"{name}={choice}"])
@@ -94,7 +94,7 @@ def test_values_by_types_of_nodes_are_named_by_these():
     """A value L for all pairs of types would be ignored, so it is refused."""
     pairs = {f"L.{pair}": Estimate(value, "s", value, value) for pair, value in (("fat.fat", 1e-6), ("fat.thin", 2e-6))}
     values = {name: value for name, value in LOGGP.values.items() if name != "L"} | pairs
-    typed = replace(LOGGP, family="hloggp", values=values)
+    typed = replace(LOGGP, model="hloggp", values=values)
     with pytest.raises(
         UserError, match=r"the set of hloggp has no value 'L'; wanted one of: L\.fat\.fat, L\.fat\.thin"
     ):
@@ -117,16 +117,16 @@ def test_a_value_given_by_hand_replaces_a_missing_parameter():
         (["L=2"], "L: found '2', wanted a unit with it"),
         (["L=-2us"], "L: found"),
         (["L=1us", "L=2us"], "found L twice"),
-        (["l=1us"], "--set l: family loggp has no parameter or setting 'l'; did you mean 'L'?"),
-        (["x=1us"], "--set x: family loggp has no parameter or setting 'x'; wanted one of"),
-        (["loggps:L=1us"], "--set loggps:L=1us: found no set of family 'loggps'; did you mean 'loggp'?"),
+        (["l=1us"], "--set l: model loggp has no parameter or setting 'l'; did you mean 'L'?"),
+        (["x=1us"], "--set x: model loggp has no parameter or setting 'x'; wanted one of"),
+        (["loggps:L=1us"], "--set loggps:L=1us: found no set of model 'loggps'; did you mean 'loggp'?"),
         (["loggp:=1us"], "has no parameter or setting ''"),
-        (["hockney:L=1us"], "--set L: family hockney has no parameter or setting 'L'"),
+        (["hockney:L=1us"], "--set L: model hockney has no parameter or setting 'L'"),
         (
             ["L=1us"],
-            "--set L: family hockney has no parameter or setting 'L'; wanted one of: alpha, beta, gamma; --set FAM",
+            "--set L: model hockney has no parameter or setting 'L'; wanted one of: alpha, beta, gamma; --set FAM",
         ),
-        ([":L=1us"], "found no set of family ''"),
+        ([":L=1us"], "found no set of model ''"),
         (["loggp:L\n\x1b[2J=1us"], "has no parameter or setting"),
     ],
 )
@@ -153,7 +153,7 @@ def test_by_hand_and_in_a_file_a_value_is_read_alike(name, value, number, tmp_pa
     file = tmp_path / "set.yaml"
     values = {"L": "1us", "o_s": "1us", "o_r": "1us", "g": "1us", "G": "1ns/B", name: value}
     lines = [f"  {called}: {text}" for called, text in values.items()]
-    file.write_text("\n".join(["family: loggp", "parameters:", *lines]))
+    file.write_text("\n".join(["model: loggp", "parameters:", *lines]))
     for read in (lambda: read_set(file), lambda: replace_by_hand([LOGGP], [f"{name}={value}"])[0]):
         if isinstance(number, str):
             with pytest.raises(UserError) as error:

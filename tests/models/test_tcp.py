@@ -124,9 +124,9 @@ def test_draws_are_single_repeats():
         draws={"chance": chances},
     )
     (row,) = predict(parameters, [point("gather", "linear", ranks=8, bytes=65536)])
-    assert row.parameters_low < row.seconds < row.parameters_high
-    assert row.parameters_high > 0.2
-    assert row.parameters_low == pytest.approx(0.0393, rel=0.02)
+    assert row.parameter_low < row.seconds < row.parameter_high
+    assert row.parameter_high > 0.2
+    assert row.parameter_low == pytest.approx(0.0393, rel=0.02)
 
 
 def test_the_validity_states_the_range_and_how_often_there_is_a_timeout():

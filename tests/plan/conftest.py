@@ -18,7 +18,7 @@ def planned(tmp_path):
             (tmp_path / "params" / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / "params/platforms/big.yaml").write_text(platform)
         shutil.copy(ROOT / "tests/workflow/loggp-64.xml", tmp_path / "params/platforms")
-        text = f"platform: big\nfamilies: [hockney]\n{more}\nmatrix:\n{matrix}\n"
+        text = f"platform: big\nmodels: [hockney]\n{more}\nmatrix:\n{matrix}\n"
         (tmp_path / "params/experiments/e.yaml").write_text(text)
         return make_plan("e", tmp_path, survey=False)
 

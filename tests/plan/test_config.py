@@ -23,7 +23,7 @@ SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
 def test_experiment(tmp_path):
     experiment = load(tmp_path, EXPERIMENT)
     assert experiment.name == "some"
-    assert experiment.families == ("hockney", "logp", "loggp", "tan")
+    assert experiment.models == ("hockney", "logp", "loggp", "tan")
     assert experiment.probes == "auto"
     assert experiment.measure.precision == 0.02
     assert experiment.probe_bytes == (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536)
@@ -40,11 +40,11 @@ def test_experiment(tmp_path):
 
 
 def test_defaults_and_short_forms(tmp_path):
-    experiment = load(tmp_path, "platform: local\nfamilies: hockney\n")
-    assert experiment.families == ("hockney",)
+    experiment = load(tmp_path, "platform: local\nmodels: hockney\n")
+    assert experiment.models == ("hockney",)
     assert experiment.measure == config.Experiment.model_validate({"platform": "x"}).measure
     assert experiment.matrix == ()
-    assert load(tmp_path, "platform: local\nfamilies: all\n").families == "all"
+    assert load(tmp_path, "platform: local\nmodels: all\n").models == "all"
     assert load(tmp_path, "platform: local\nprobe_bytes: 1KiB:4KiB:*2\n").probe_bytes == (1024, 2048, 4096)
     explicit = "platform: local\nprobe_bytes: auto\n"
     assert load(tmp_path, explicit).digest == load(tmp_path, "platform: local\n").digest
@@ -159,14 +159,14 @@ def test_schemas_accept_valid_files_and_refuse_misspelt_keys(kind, text):
 
 # What is replaced in EXPERIMENT (`E`), the whole file, and what is replaced in a platform (`P`).
 E = [
-    ("families: [", "familes: [", "3: familes: found an unknown key; did you mean 'families'?"),
+    ("models: [", "modles: [", "3: modles: found an unknown key; did you mean 'models'?"),
     ("platform: fast-ethernet-32\n", "", "1: found no key 'platform'"),
     ("platform: fast-ethernet-32", "platform: [a]", "2: platform: found a list, wanted a name"),
     ("platform: fast-ethernet-32", "platform: ../x", "2: platform: found '../x', wanted a name"),
     ("title: every key that there is", "title: " + "x" * 201, "1: title: found"),
     ("title: every key that there is", "title: [a]", "1: title: found a list, wanted one line of text"),
     ("title: every key that there is", 'title: "a\\nb"', "1: title: found 'a b', wanted one line"),
-    ("[hockney, logp, loggp, tan]", "[]", "3: families: found an empty list, wanted 'all' or a list"),
+    ("[hockney, logp, loggp, tan]", "[]", "3: models: found an empty list, wanted 'all' or a list"),
     ("probes: auto", "probes: [p;q]", "4: probes[0]: found 'p;q'"),
     ("probes: auto", "probes:", "4: probes: found nothing, wanted 'auto'"),
     ("seed: 1", "seed: -1", "5: seed: found '-1', wanted a whole number, not negative"),
@@ -224,7 +224,7 @@ WHOLE = [
     ("platform: a\nseed: " + "[" * 99 + "]" * 99 + "\n", r"2: nested deeper"),
     ("platform: a\nseed: " + "9" * 99 + "\n", r"2: found the number"),
     ("platform: a\n\"\\x1b[31m\": 1\n", r"2:  \[31m: found an unknown key"),
-    ("platform: a\nseed: x\nprobe_bytes: y\nfamilies: []\n", r"2: seed: found 'x', wanted"),
+    ("platform: a\nseed: x\nprobe_bytes: y\nmodels: []\n", r"2: seed: found 'x', wanted"),
 ]  # fmt: skip
 P = [
     (LOCAL, "launcher: local", "launcher: locale", "1: launcher: found 'locale'; did you mean 'local'?"),

@@ -15,7 +15,7 @@ from tests import libreoffice
 TEXT = """\
 title: "=1+1, a title"
 platform: small
-families: [hockney]
+models: [hockney]
 probe_bytes: [1, 64, 1KiB, 64KiB]
 library: false
 matrix:
@@ -60,7 +60,7 @@ def test_an_unedited_workbook_is_the_same_points(project):
     result = called("plan", "--from", "mine.xlsx", "-o", "back.yaml")
     assert result.exit_code == 0, result.output
     assert ids("back.yaml", project) == ids("mine", project)
-    assert "families: [hockney]" in (project / "back.yaml").read_text()
+    assert "models: [hockney]" in (project / "back.yaml").read_text()
 
 
 def test_excluded_points_stay_marked_in_the_sheet_and_a_formula_counts_the_rest(project):

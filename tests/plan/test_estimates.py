@@ -215,7 +215,7 @@ def test_parts_hold_every_shape_once_and_a_long_stream_weighs_as_much_as_many_sh
 def test_a_pattern_from_a_file_has_the_size_that_the_file_states(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "two.csv").write_text("step,kind,rank,peer,bytes\n0,send,0,1,640\n1,send,1,0,8\n")
-    (tmp_path / "e.yaml").write_text('platform: p\nfamilies: all\nmatrix: [{axes: {operation: "file:two.csv"}}]\n')
+    (tmp_path / "e.yaml").write_text('platform: p\nmodels: all\nmatrix: [{axes: {operation: "file:two.csv"}}]\n')
     (only,) = list_shapes(load_experiment("e.yaml"), PlatformResources.unlimited())
     assert (only.point.ranks, only.sizes) == (2, (640,))
 

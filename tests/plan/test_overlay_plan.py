@@ -20,11 +20,11 @@ RESOURCES = PlatformResources("o", 1, 64, substrate="overlay")
 def planned(tmp_path):
     """Return planned(matrix, platform, families), which makes the plan of an experiment."""
 
-    def plan(matrix, platform=OVERLAY, families="[tan, logp]"):
+    def plan(matrix, platform=OVERLAY, models="[tan, logp]"):
         for folder in ("platforms", "experiments"):
             (tmp_path / "params" / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / "params/platforms/o.yaml").write_text(platform)
-        text = f"platform: o\nfamilies: {families}\nmatrix:\n{matrix}\n"
+        text = f"platform: o\nmodels: {models}\nmatrix:\n{matrix}\n"
         (tmp_path / "params/experiments/e.yaml").write_text(text)
         return make_plan("e", tmp_path)
 
@@ -128,7 +128,7 @@ def test_operations_without_a_schedule_are_not_predictable():
 
 def test_the_plan_of_an_overlay(planned):
     matrix = '  - axes: {operation: [reduce, bcast, overlay-startup], topology: ["flat:4", "kary:2^2"], bytes: 8}'
-    plan = planned(matrix, families="[tan, logp, loggp]")
+    plan = planned(matrix, models="[tan, logp, loggp]")
     assert len(plan.points) == 6  # no library beside them
     assert plan.platforms["o"].substrate == "overlay"
     assert len({made.id for made in plan.points}) == 6

@@ -72,7 +72,7 @@ def test_other_experiments_use_a_learned_network_without_a_survey(place):
 SLURM = "launcher: slurm\nnodes: 4\ncores: 2\n"
 ON_SLURM = """
 platform: here
-families: [pram]
+models: [pram]
 library: false
 matrix:
   - axes: {operation: bcast, algorithm: linear, ranks: [2, 4], bytes: 8}

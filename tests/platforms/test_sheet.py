@@ -134,8 +134,8 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--family", "tan"], "data sheets do not contain the parameters of family tan; wanted shares, hockney, loggp"),
-        (["--family", "shares", "t.csv"], "Got unexpected extra argument (t.csv)"),
+        (["--model", "tan"], "data sheets do not contain the parameters of model tan; wanted shares, hockney, loggp"),
+        (["--model", "shares", "t.csv"], "Got unexpected extra argument (t.csv)"),
     ],
 )
 def test_invalid_fit_arguments_with_a_data_sheet_are_refused(tmp_path, options, message):

@@ -115,7 +115,7 @@ def test_a_stream_of_predictions_has_the_same_numbers(partition):
     rows = list(predict_shapes([Shape.of(of(partition, 0), SIZES)], sets))
     for (name, parameters), columns in zip(sets.items(), rows, strict=True):
         wanted = predict(parameters, [of(partition, size) for size in SIZES])
-        assert columns["family"] == name
+        assert columns["model"] == name
         assert columns["seconds"].tolist() == [row.seconds for row in wanted]
         assert columns["high"].tolist() == [row.high for row in wanted]
 

@@ -57,7 +57,7 @@ def test_a_stored_parameter_set_has_the_intervals_of_the_residuals(tmp_path):
     logs, half_width = model.predict_singly(Places.of_points([BINOMIAL]))
     assert prediction.low == pytest.approx(prediction.seconds * min(np.exp(logs - half_width)[0], 1.0))
     assert prediction.high == pytest.approx(prediction.seconds * np.exp(logs + half_width)[0])
-    assert prediction.parameters_low == prediction.seconds == prediction.parameters_high
+    assert prediction.parameter_low == prediction.seconds == prediction.parameter_high
     assert prediction.interval == "at least: 1 allocation, 45 workloads of bcast"
 
 
@@ -82,7 +82,7 @@ def test_a_prediction_lies_inside_its_interval(logs, operation, ranks, size):
 
 def test_without_residuals_the_interval_is_the_parameter_interval():
     (prediction,) = predict(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), [BINOMIAL])
-    assert (prediction.low, prediction.high) == (prediction.parameters_low, prediction.parameters_high)
+    assert (prediction.low, prediction.high) == (prediction.parameter_low, prediction.parameter_high)
     assert prediction.interval == PARAMETERS_ONLY_TEXT
 
 
@@ -139,7 +139,7 @@ def test_a_set_measured_within_a_node_has_parameter_intervals_between_nodes():
     far = replace(BINOMIAL, nodes=2)
     near, other = predict(make_validated_set(), [replace(far, nodes=1), far])
     assert near.interval == "at least: 1 allocation, 45 workloads of bcast"
-    assert (other.low, other.high) == (other.parameters_low, other.parameters_high)
+    assert (other.low, other.high) == (other.parameter_low, other.parameter_high)
     assert other.interval == "parameters only: nothing measured between nodes"
 
 

@@ -86,9 +86,9 @@ def test_predictions_of_a_matrix_equal_predictions_of_single_points(tmp_path_fac
         for size in sizes
         for name in names
     }
-    assert {tuple(row) for row in predictions[["operation", "algorithm", "ranks", "bytes", "family"]].values} == wanted
+    assert {tuple(row) for row in predictions[["operation", "algorithm", "ranks", "bytes", "model"]].values} == wanted
     for row in predictions.itertuples():
-        entry, parameters = find_family(row.family), sets[row.parameters]
+        entry, parameters = find_family(row.model), sets[row.parameters]
         pattern = build_schedule(point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes))
         exact = costs(entry, pattern, parameters, drawn=False)[0]
         low, high = np.percentile(np.broadcast_to(costs(entry, pattern, parameters, drawn=True), 200), [2.5, 97.5])
@@ -295,7 +295,7 @@ def test_a_model_without_a_prediction_has_a_reason_and_predicts_the_rest():
     predicted, not_predicted = predict(parameters, [wave, replace(wave, waves=5)], strict=False)
     assert predicted.seconds > 0
     assert not_predicted.validity_text == (
-        "no prediction: family bsp adds up steps for all ranks at once: it has no prediction of waves"
+        "no prediction: model bsp adds up steps for all ranks at once: it has no prediction of waves"
     )
     assert np.isnan(not_predicted.seconds)
 

@@ -11,7 +11,7 @@ import pytest
 
 MEMORY, SECONDS = 2 << 30, 60  # of address space and of processor time
 PARAMS = "params/published/tan/cab-mrnet.yaml"
-HOCKNEY = "predict --family hockney --set alpha=1us --set beta=1ns"
+HOCKNEY = "predict --model hockney --set alpha=1us --set beta=1ns"
 AXES = (
     "ranks: {from: 2, to: 100001, step: 1}, bytes: {from: 1, to: 100000, step: 1}",
     "ranks: 2, bytes: {from: 1, to: 1000000000000000, step: 1}",
@@ -87,7 +87,7 @@ def planned(tmp_path):
 
     def plan(*texts: str) -> list[str]:
         for number, text in enumerate(texts):
-            (tmp_path / f"e{number}.yaml").write_text("platform: big\nfamilies: [hockney]\n" + text)
+            (tmp_path / f"e{number}.yaml").write_text("platform: big\nmodels: [hockney]\n" + text)
         lines = refused(*(["plan", f"./e{number}.yaml"] for number in range(len(texts))), folder=tmp_path)
         for number, line in enumerate(lines):
             assert line.startswith(f"commodel: e{number}.yaml:"), line

@@ -314,7 +314,7 @@ def test_levels_of_a_set_determine_the_reach_of_a_point_without_platform():
     assert intervals_text[0].endswith("45 workloads of bcast")
     assert intervals_text[1] == "parameters only: nothing measured beyond one leaf"
     shapes = [Shape.of(one_size, (64,)) for one_size in points]
-    assert [columns["interval_basis"][0] for columns in predict_shapes(shapes, {"s": parameters})] == intervals_text
+    assert [columns["basis"][0] for columns in predict_shapes(shapes, {"s": parameters})] == intervals_text
 
 
 def test_validity_of_repeated_rounds_is_that_of_expanded_ones():

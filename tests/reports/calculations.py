@@ -118,7 +118,7 @@ def evaluate_forms(forms: ClosedForms, some: Workload) -> dict[tuple[str, str], 
     """Return the predictions of the closed forms in µs."""
     known = some.inputs
     for name, numbers in forms.values.numbers.items():
-        in_time = find_unit(find_family(forms.parameters.family), name, forms.values.forms).startswith("s")
+        in_time = find_unit(find_family(forms.parameters.model), name, forms.values.forms).startswith("s")
         known[make_identifier(name)] = float(numbers[0, 0]) * (1e6 if in_time else 1)
     known |= {name: evaluate(text, known) for name, text in forms.message.items()}
     return {key: evaluate(text, known) for key, text in forms.predictions.items()}

@@ -75,7 +75,7 @@ def fewer(comparison):
 @pytest.fixture(scope="session")
 def small(fewer):
     """Return the comparison with three message sizes and three models."""
-    return fewer[fewer["family"].isin(["loggp", "hockney", "pmnf"])].reset_index(drop=True)
+    return fewer[fewer["model"].isin(["loggp", "hockney", "pmnf"])].reset_index(drop=True)
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +86,7 @@ def inputs(comparison):
         "raw": make_raw(comparison),
         "provenance": make_provenance(),
         "distributions": make_distributions(),
-        "families": make_families(),
+        "models": make_families(),
         "experiment": "trees-2026",
         "title": "Broadcast, allreduce and reduction trees on two clusters",
     }

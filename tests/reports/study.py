@@ -123,14 +123,14 @@ def make_comparison():
             rows.append(
                 point
                 | {
-                    "family": family,
-                    "predicted": predicted,
-                    "predicted_low": predicted * (1 - width),
-                    "predicted_high": predicted * (1 + width),
+                    "model": family,
+                    "seconds": predicted,
+                    "low": predicted * (1 - width),
+                    "high": predicted * (1 + width),
                     "corrected": predicted,
-                    "parameters_low": predicted * (1 - width),
-                    "parameters_high": predicted * (1 + width),
-                    "interval_basis": "" if np.isnan(predicted) else PARAMETERS_ONLY_TEXT,
+                    "parameter_low": predicted * (1 - width),
+                    "parameter_high": predicted * (1 + width),
+                    "basis": "" if np.isnan(predicted) else PARAMETERS_ONLY_TEXT,
                     "validity": validity,
                     "held_out": not (family == "pmnf" and size <= 1),
                 }
@@ -141,15 +141,15 @@ def make_comparison():
 
 def judge(frame):
     """Add the columns that compare a prediction with its measured time."""
-    frame["relative_error"] = (frame["predicted"] - frame["measured"]) / frame["measured"]
-    frame["mu"] = np.maximum(frame["predicted"] / frame["measured"], frame["measured"] / frame["predicted"])
-    frame["covered"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
+    frame["relative_error"] = (frame["seconds"] - frame["measured"]) / frame["measured"]
+    frame["mu"] = np.maximum(frame["seconds"] / frame["measured"], frame["measured"] / frame["seconds"])
+    frame["covered"] = frame["measured"].between(frame["low"], frame["high"])
     frame["chosen"], frame["tie"], frame["best"], frame["regret"] = False, False, False, np.nan
     frame["library_default"], frame["fastest"] = np.nan, frame.groupby("workload")["measured"].transform("min")
-    both = frame["predicted"].notna() & frame["measured"].notna()
-    for _, group in frame[both & frame["held_out"]].groupby(["workload", "family"]):
+    both = frame["seconds"].notna() & frame["measured"].notna()
+    for _, group in frame[both & frame["held_out"]].groupby(["workload", "model"]):
         if len(group) > 1:
-            fastest, pick = group["measured"].min(), group["predicted"].idxmin()
+            fastest, pick = group["measured"].min(), group["seconds"].idxmin()
             frame.loc[group.index, "best"] = group["measured"] == fastest
             frame.loc[pick, "chosen"] = True
             frame.loc[pick, "regret"] = group.loc[pick, "measured"] / fastest - 1
@@ -337,16 +337,16 @@ PROGRAM = {
 
 
 def write_results(folder: Path, inputs: dict) -> Path:
-    sets = [fitted for fitted in inputs["parameter_sets"] if fitted.family in FITTED]
+    sets = [fitted for fitted in inputs["parameter_sets"] if fitted.model in FITTED]
     comparison = inputs["comparison"]  # few points: a test builds many reports of them
-    few = comparison["bytes"].isin([256, 1024]) & (comparison["ranks"] < 64) & comparison["family"].isin(FITTED)
+    few = comparison["bytes"].isin([256, 1024]) & (comparison["ranks"] < 64) & comparison["model"].isin(FITTED)
     comparison = comparison[few]
     raw = inputs["raw"][inputs["raw"]["id"].isin(comparison["point"]) | (inputs["raw"]["kind"] == "probe")]
     batches = tuple(
         Batch(f"{name}-1n-0", name, 1, points=(Point(name, "bcast", "linear", "", "block:1", 2, 8),))
         for name in ("ether16", "fattree")
     )
-    plan = planned(*batches, families=FITTED, simulated=("fattree",))
+    plan = planned(*batches, models=FITTED, simulated=("fattree",))
     plan = replace(plan, experiment="trees", title=inputs["title"])
     write_json(folder / "plan.json", plan.as_json())
     write_table(folder / "comparison.csv", comparison)
@@ -355,7 +355,7 @@ def write_results(folder: Path, inputs: dict) -> Path:
     write_table(folder / "unmeasured.csv", tabulate_unmeasured([]))
     for fitted in sets:
         write_parameters(
-            folder / "fitted" / fitted.platform / f"{fitted.family}.yaml", replace(fitted, draws={}, curves=())
+            folder / "fitted" / fitted.platform / f"{fitted.model}.yaml", replace(fitted, draws={}, curves=())
         )
     for batch, about in zip(batches, (inputs["provenance"][name] for name in ("ether16-0", "fattree-0")), strict=True):
         raw = folder / "raw" / batch.name

@@ -20,19 +20,19 @@ INPUTS = range(40)  # random sets and workloads of each model
 EDITED = Workload(ranks=21, bytes=5000, fan_out=3, height=3, fan_outs=(2, 5, 1))
 
 
-def drawn(family, number):
-    draw = random.Random(f"{family} {number}")
-    return parameter_set(draw, family), workload(draw)
+def drawn(model, number):
+    draw = random.Random(f"{model} {number}")
+    return parameter_set(draw, model), workload(draw)
 
 
 def close(found, wanted):
     return isinstance(found, int | float) and math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-12)
 
 
-@pytest.mark.parametrize("family", MODELS)
-def test_closed_forms_are_our_predictions(family):
+@pytest.mark.parametrize("model", MODELS)
+def test_closed_forms_are_our_predictions(model):
     compared = set()
-    for parameters, some in (drawn(family, number) for number in INPUTS):
+    for parameters, some in (drawn(model, number) for number in INPUTS):
         found = evaluate_forms(make_closed_forms(parameters), some)
         wanted = predictions(parameters, some, list(found))
         for key, value in found.items():
@@ -41,7 +41,7 @@ def test_closed_forms_are_our_predictions(family):
                 continue
             assert close(value, wanted[key]), (parameters, some, key)
             compared.add(key)
-    assert len(compared) == (4 if family == "tan" else 10)
+    assert len(compared) == (4 if model == "tan" else 10)
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +82,11 @@ def check_predictions(sheet, sets, some):
     for parameters in sets:
         forms = make_closed_forms(parameters)
         for key, wanted in predictions(parameters, some, list(forms.predictions)).items():
-            value = shown.pop((parameters.platform, parameters.family, *key))
+            value = shown.pop((parameters.platform, parameters.model, *key))
             if key == (REDUCE, BINOMIAL) and some.ranks & (some.ranks - 1):
                 assert value == "n/a"
             else:
-                assert close(value, wanted), (parameters.family, key)
+                assert close(value, wanted), (parameters.model, key)
     assert set(shown.values()) == {"n/a"}  # of trees without a closed form
 
 
@@ -101,7 +101,7 @@ def test_a_reader_changes_a_workload_and_a_latency_and_predictions_follow(writte
     changed = []
     for parameters in sets:
         values = dict(parameters.values)
-        if (parameters.platform, parameters.family) == ("two", "loggp"):
+        if (parameters.platform, parameters.model) == ("two", "loggp"):
             values["L"] = replace(values["L"], value=2 * values["L"].value)
         changed.append(replace(parameters, values=values))
     assert changed != sets

@@ -33,7 +33,7 @@ def make_kernel_comparison(comparison, operation="summa:n=16:grid=1x2", ratio=2.
     frame = comparison.assign(batch="ether16-1")
     frame.loc[there, ["operation", "simulated"]] = operation, False
     for key in ("measured", "measured_low", "measured_high"):
-        frame.loc[there, key] = ratio * frame.loc[there, "predicted"]
+        frame.loc[there, key] = ratio * frame.loc[there, "seconds"]
     return frame
 
 
@@ -76,7 +76,7 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
     ).text
     blind = Validity(ValidityKind.PLACEMENT, "ranks in different leaf groups are predicted as nearer ones").text
     there = small["platform"] == "ether16"
-    frame = small.assign(validity=small["validity"].mask(there & (small["family"] == "hockney"), unnamed))
+    frame = small.assign(validity=small["validity"].mask(there & (small["model"] == "hockney"), unnamed))
     (line,) = measurement_conditions.list_anomalies(frame, {})
     assert line.platform == "ether16"
     for part in (
@@ -96,8 +96,8 @@ def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hin
         ValidityKind.CONTENTION, "messages of all nodes at once took up to 9.5 times as long as predicted"
     ).text
     there = small["platform"] == "ether16"
-    best = rank_models(small[there])["family"].iloc[0]
-    its = there & (small["family"] == best)
+    best = rank_models(small[there])["model"].iloc[0]
+    its = there & (small["model"] == best)
     points = small.loc[its & small["mu"].notna(), "point"]
     some = its & small["point"].isin(points[: len(points) // 2])
     (line,) = measurement_conditions.list_anomalies(
@@ -111,7 +111,7 @@ def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hin
     mixed = small.assign(validity=small["validity"].mask(some, crowded).mask(one, not_probed))
     (line,) = measurement_conditions.list_anomalies(mixed, {}, paired)
     assert f": {some.sum() - one.sum()} {crowded}; {one.sum()} {not_probed}." in line.text
-    others = there & (small["family"] != best)
+    others = there & (small["model"] != best)
     assert not measurement_conditions.list_anomalies(
         small.assign(validity=small["validity"].mask(others, crowded)), {}, paired
     )
@@ -140,8 +140,8 @@ def test_the_terminal_prints_the_anomalies_of_the_report_below_the_outcome(folde
 
 def test_the_terminal_has_the_best_five_models_and_counts_the_others(folder):
     frame = pd.read_csv(folder / "comparison.csv")
-    first = frame[frame["family"] == frame["family"].iloc[0]]
-    worse = [first.assign(family=f"m{number}", mu=10.0 + number) for number in range(7)]
+    first = frame[frame["model"] == frame["model"].iloc[0]]
+    worse = [first.assign(model=f"m{number}", mu=10.0 + number) for number in range(7)]
     pd.concat([frame, *worse]).to_csv(folder / "comparison.csv", index=False)
     rows = print_outcome(folder)
     (others,) = (line for line in rows if line.startswith("other models, with higher errors: "))
@@ -207,8 +207,8 @@ def test_gaps_touch_no_score(small):
     """The scores are the same as if these points had never been planned."""
     whole, frame, _ = remove_measurements(small, ["budget", "timeout", "crash", "unfinished"])
     never = whole[~whole["point"].isin(frame.loc[frame["measured"].isna(), "point"])]
-    assert len(never) == len(whole) - 4 * small["family"].nunique()
-    by = ["platform", "family"]
+    assert len(never) == len(whole) - 4 * small["model"].nunique()
+    by = ["platform", "model"]
     pd.testing.assert_frame_equal(summarize_errors(frame, by), summarize_errors(never, by))
     tables = {}
     for name, part in (("gaps", frame), ("never", never)):
@@ -300,7 +300,7 @@ def streamed(comparison):
     waves = comparison[comparison["operation"] == "reduce"].copy()
     for name in ("point", "workload"):
         waves[name] = waves[name] + " 50 waves"
-    for name in ("measured", "measured_low", "measured_high", "predicted", "predicted_low", "predicted_high"):
+    for name in ("measured", "measured_low", "measured_high", "seconds", "low", "high"):
         waves[name] = waves[name] / 5
     waves = waves.assign(waves=50, first=5 * waves["measured"], last=6 * waves["measured"])
     together = comparison.assign(waves=1, first=np.nan, last=np.nan)

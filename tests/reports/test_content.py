@@ -25,12 +25,12 @@ BEST_MODEL, WHAT_TO_USE, MISSING = "Which model predicts best", "What to use", "
 def test_the_best_model_of_each_platform_is_named(report, comparison):
     lines = sentences(report, BEST_MODEL)
     (table,) = [table for table in report.section("Standings").tables if table.name == "Errors by model"]
-    errors = list(zip(*(table.column(key) for key in ("platform", "family", "mu_mean")), strict=True))
+    errors = list(zip(*(table.column(key) for key in ("platform", "model", "mu_mean")), strict=True))
     for platform, part in comparison.groupby("platform"):
         held_out = part[part["held_out"] & part["mu"].notna()]
-        means = held_out.groupby("family")["mu"].mean().sort_values()
+        means = held_out.groupby("model")["mu"].mean().sort_values()
         best, second, third = means.index[:3]
-        points = (held_out["family"] == best).sum()
+        points = (held_out["model"] == best).sum()
         name = f"{platform} (simulated)" if platform == "fattree" else platform
         first, others = [line for line in lines if line.startswith(name)]
         assert first.startswith(f"{name}: {best} predicts best: mean error {format_error(means[best])} on {points} ")
@@ -92,7 +92,7 @@ def test_an_algorithm_and_a_topology_of_one_name_have_errors_of_their_own(report
     columns = [matrix.column(key) for key in ("platform", "kind", "alternative", "= loggp")]
     errors = {tuple(names): mu for *names, mu in zip(*columns, strict=True)}
     kind = comparison["topology"].map(lambda topology: "topology" if topology else "algorithm")
-    rows = comparison[(comparison["family"] == "loggp") & comparison["held_out"]]
+    rows = comparison[(comparison["model"] == "loggp") & comparison["held_out"]]
     means = rows.groupby(["platform", kind, "alternative"])["mu"].mean()
     assert errors == pytest.approx(means.to_dict())
     assert {("ether16", "algorithm", "binomial"), ("ether16", "topology", "binomial")} <= set(errors)
@@ -100,9 +100,9 @@ def test_an_algorithm_and_a_topology_of_one_name_have_errors_of_their_own(report
 
 def test_a_model_with_few_predictions_is_not_the_best(fewer):
     sparse = fewer.copy()
-    hidden = (sparse["family"] == "plogp") & (sparse["bytes"] > 1)
-    sparse.loc[hidden, ["predicted", "mu", "relative_error"]] = np.nan
-    sparse.loc[(sparse["family"] == "plogp") & ~hidden, "mu"] = 1.0
+    hidden = (sparse["model"] == "plogp") & (sparse["bytes"] > 1)
+    sparse.loc[hidden, ["seconds", "mu", "relative_error"]] = np.nan
+    sparse.loc[(sparse["model"] == "plogp") & ~hidden, "mu"] = 1.0
     lines = sentences(build_report(sparse, experiment="sparse"), BEST_MODEL)
     assert any("predicts best" in line for line in lines)
     assert not any("plogp predicts best" in line for line in lines)
@@ -143,17 +143,17 @@ def test_missing_is_counted(report, comparison):
 def test_best_values_are_marked(report):
     table = next(table for table in report.section("Standings").tables if table.name == "Errors by model")
     keys = [column.key for column in table.columns]
-    marked = {(table.rows[row][0], keys[place]): table.rows[row][keys.index("family")] for row, place in table.marks}
+    marked = {(table.rows[row][0], keys[place]): table.rows[row][keys.index("model")] for row, place in table.marks}
     for platform in ("ether16", "fattree"):
         rows = [dict(zip(keys, row, strict=True)) for row in table.rows if row[0] == platform]
-        assert marked[platform, "mu_mean"] == min(rows, key=lambda row: row["mu_mean"])["family"] == rows[0]["family"]
+        assert marked[platform, "mu_mean"] == min(rows, key=lambda row: row["mu_mean"])["model"] == rows[0]["model"]
         assert (platform, "covered_share") not in marked  # the widest interval would win
 
 
 def test_selection_agrees_with_the_comparison(report, comparison):
     (table,) = report.section("Selection").tables
     regrets = [value for value in table.column("regret pmnf") if value is not None and not math.isnan(value)]
-    expected = comparison[(comparison["family"] == "pmnf") & comparison["chosen"]]["regret"] * 100
+    expected = comparison[(comparison["model"] == "pmnf") & comparison["chosen"]]["regret"] * 100
     assert sorted(regrets) == pytest.approx(sorted(expected))
 
 
@@ -185,7 +185,7 @@ def test_an_empty_comparison_is_reported(comparison, tmp_path, parse):
     parse(format_page(empty))
 
 
-@pytest.mark.parametrize("column", ["measured", "predicted"])
+@pytest.mark.parametrize("column", ["measured", "seconds"])
 def test_nothing_to_compare(small, column, tmp_path, parse):
     blank = small.assign(chosen=False, best=False, covered=False)
     gone = [column, f"{column}_low", f"{column}_high", "mu", "relative_error", "regret"]
@@ -198,8 +198,8 @@ def test_nothing_to_compare(small, column, tmp_path, parse):
 
 def test_a_prediction_of_zero_is_off_the_chart_and_infinitely_wrong(small, tmp_path, parse):
     free = small.copy()
-    of_pmnf = free["family"] == "pmnf"
-    free.loc[of_pmnf, ["predicted", "predicted_low", "predicted_high"]] = 0.0
+    of_pmnf = free["model"] == "pmnf"
+    free.loc[of_pmnf, ["seconds", "low", "high"]] = 0.0
     free.loc[of_pmnf & free["measured"].notna(), ["relative_error", "mu"]] = [-1.0, np.inf]
     report = build_report(free, experiment="free")
     write_xlsx(report, tmp_path / "free.xlsx")
@@ -217,9 +217,7 @@ def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
 
 
 def test_points_without_any_prediction(small):
-    bare = small.drop_duplicates("point").assign(
-        family=np.nan, validity=np.nan, predicted=np.nan, mu=np.nan, chosen=False
-    )
+    bare = small.drop_duplicates("point").assign(model=np.nan, validity=np.nan, seconds=np.nan, mu=np.nan, chosen=False)
     report = build_report(bare, experiment="bare")
     assert report.section("Standings").tables[0].rows == ()
 

@@ -24,7 +24,7 @@ def row(operation, ranks, size, algorithm, **more):
         "platform": "mine",
         "simulated": False,
         "gain_over_default": float("nan"),
-        "interval_basis": "at least: 1 allocation, 20 workloads of bcast",
+        "basis": "at least: 1 allocation, 20 workloads of bcast",
         "weights": "loggp 100 %",
         "notes": "",
         "layout_name": "block:1",

@@ -33,13 +33,13 @@ def records(table):
 
 def test_every_value_is_in_one_of_the_two_tables(report, inputs):
     written = tables(report, "Parameters")
-    scalars = {(row["platform"], row["family"], row["name"]): row for row in records(written["Parameters"])}
+    scalars = {(row["platform"], row["model"], row["name"]): row for row in records(written["Parameters"])}
     samples = {}
     for row in records(written["Sampled functions"]):
         level = "" if row["level"] is None else f"x{row['level']}"
-        samples[row["platform"], row["family"], f"{row['name']}.{row['at']}{level}"] = row
+        samples[row["platform"], row["model"], f"{row['name']}.{row['at']}{level}"] = row
     every = {
-        (fitted.platform, fitted.family, name): estimate
+        (fitted.platform, fitted.model, name): estimate
         for fitted in inputs["parameter_sets"]
         for name, estimate in fitted.values.items()
     }
@@ -95,8 +95,8 @@ def test_definitions_are_found_by_the_longest_name(comparison):
 
 def test_the_models_table_lists_the_effects_that_each_model_ignores(report, inputs):
     (table,) = report.section("Models").tables
-    assert {row["family"]: row["ignores"] for row in records(table)} == {
-        name: about["ignores"] for name, about in inputs["families"].items()
+    assert {row["model"]: row["ignores"] for row in records(table)} == {
+        name: about["ignores"] for name, about in inputs["models"].items()
     }
     assert all(row["citation"] and row["equation"] and row["title"] for row in records(table))
 
@@ -110,11 +110,11 @@ def test_curves_are_a_table_of_contents_of_the_charts(report, inputs):
     assert sorted(numbers) == list(range(1, len(section.charts) + 1))
     for row in rows:
         chart = numbers[row["figure"]]
-        assert chart.title.startswith(f"{row['figure']}. {row['curve']}: {row['family']}, {row['platform']}")
+        assert chart.title.startswith(f"{row['figure']}. {row['curve']}: {row['model']}, {row['platform']}")
         (curve,) = [
             curve
             for fitted, curve in curves
-            if (fitted.platform, fitted.family, curve.title) == (row["platform"], row["family"], row["curve"])
+            if (fitted.platform, fitted.model, curve.title) == (row["platform"], row["model"], row["curve"])
         ]
         worst = max(abs(fit / seen - 1) for seen, fit in zip(curve.measured, curve.fitted, strict=True))
         assert row["worst"] == pytest.approx(100 * worst)
@@ -132,7 +132,7 @@ def test_residual_charts_plot_the_error_of_every_fit_sample(report):
             own = [
                 row["error"]
                 for row in samples
-                if row["curve"] == series.name and f"{row['family']}, {row['platform']}" in chart.title
+                if row["curve"] == series.name and f"{row['model']}, {row['platform']}" in chart.title
             ]
             assert list(series.y) == pytest.approx(own)
             assert any(error != 0 for error in series.y), "a function through all of its samples leaves nothing over"
@@ -151,7 +151,7 @@ def test_a_fit_worse_than_the_mean_of_its_samples_is_named_so():
 
 def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
     (plogp,) = [
-        fitted for fitted in inputs["parameter_sets"] if (fitted.family, fitted.platform) == ("plogp", "ether16")
+        fitted for fitted in inputs["parameter_sets"] if (fitted.model, fitted.platform) == ("plogp", "ether16")
     ]
     good, bad = plogp.curves[0], plogp.curves[2]
     curves = tuple(replace(good, title=f"good {place}", left_out=0.001 * place) for place in range(20))
@@ -164,7 +164,7 @@ def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
 
 def test_one_sample_is_no_curve(inputs, comparison):
     (plogp,) = [
-        fitted for fitted in inputs["parameter_sets"] if (fitted.family, fitted.platform) == ("plogp", "ether16")
+        fitted for fitted in inputs["parameter_sets"] if (fitted.model, fitted.platform) == ("plogp", "ether16")
     ]
     curve = plogp.curves[0]
     single = replace(curve, title="one", x=curve.x[:1], measured=curve.measured[:1], fitted=curve.fitted[:1], r2=0.0)

@@ -36,7 +36,7 @@ def hostile_inputs(comparison, text):
         part[key] = text
     part["validity"] = text
     part["algorithm"] = part["alternative"] = text + part["algorithm"]
-    part["family"] = text + part["family"]
+    part["model"] = text + part["model"]
     part["workload"] = text + part["workload"]
     curve = Curve(text, text, text, (1.0, 2.0), (1.0, 2.0), (1.0, 2.1), text, 0.5)
     values = {text: Estimate(1.0, text, math.nan, math.inf, text)}
@@ -53,7 +53,7 @@ def hostile_inputs(comparison, text):
         "experiment": text,
         "title": text,
         "definitions": {(text, text): text},
-        "families": {text: dict.fromkeys(("title", "equation", "ignores", "citation"), text)},
+        "models": {text: dict.fromkeys(("title", "equation", "ignores", "citation"), text)},
         "unmeasured": tabulate_unmeasured([gap, gap | {"kind": "probe"}]),
         "containers": {"boxed " + text: box, text: box},
         "run_provenance": ExperimentProvenance({text: text}, (tried,), {text: text}, {RESULTS_KEY: text}),
@@ -66,7 +66,7 @@ INTERNAL = re.compile(r"'?[A-Z][A-Za-z0-9 ]+(_\d+)?'?!\$")  # a place on a sheet
 
 def few(comparison):
     few = (comparison["operation"] == "bcast") & (comparison["ranks"] == 16) & (comparison["bytes"] < 32)
-    return comparison[few & comparison["family"].isin(["loggp", "hockney"])]
+    return comparison[few & comparison["model"].isin(["loggp", "hockney"])]
 
 
 def check_hostile(comparison, text, path, parse):

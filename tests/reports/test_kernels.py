@@ -24,8 +24,8 @@ from tests.planning import planned
 TILES = "rank,x,y,width,height,speed\n0,0,0,3,4,600\n1,3,0,1,1,100\n2,3,1,1,3,150\n"
 BLOCK = 8192
 NO_SAMPLES = pd.DataFrame()
-NAMES = ["point", "platform", "simulated", "operation", "layout", "bytes", "family"]
-NAMES += ["measured", "measured_low", "measured_high", "predicted", "mu"]
+NAMES = ["point", "platform", "simulated", "operation", "layout", "bytes", "model"]
+NAMES += ["measured", "measured_low", "measured_high", "seconds", "mu"]
 
 
 def point(operation, platform="here", ranks=3, layout="block:3", size=BLOCK):

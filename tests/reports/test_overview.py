@@ -81,15 +81,15 @@ def test_the_other_map_has_the_mean_errors(comparison):
     grid = make_error_grid(
         frame[(frame["platform"] == "ether16") & frame["held_out"] & (frame["algorithm"] != "library")]
     )
-    means = here.groupby(["family", "operation"])["mu"].mean()
-    reached = (here["validity"] == "valid").groupby([here["family"], here["operation"]]).mean()
+    means = here.groupby(["model", "operation"])["mu"].mean()
+    reached = (here["validity"] == "valid").groupby([here["model"], here["operation"]]).mean()
     cells = {(grid.rows[cell.row][1], grid.columns[cell.column]): cell for cell in grid.cells}
     assert {key for key in cells if key[1] != "all"} == set(means.index)
     for key, mean in means.items():
         assert cells[key].text == ("∞" if mean == math.inf else f"{mean:.2f}" if mean < 10 else f"{mean:,.0f}")
         assert (cells[key].fill == FLAGGED_COLOUR) == (reached[key] < 0.5)
     totals = [cells[label, "all"].text for _, label in grid.rows]
-    assert grid.rows[0][1] == here.groupby("family")["mu"].mean().idxmin()
+    assert grid.rows[0][1] == here.groupby("model")["mu"].mean().idxmin()
     assert totals[1:] == sorted(totals[1:], key=lambda text: math.inf if text == "∞" else float(text.replace(",", "")))
 
 
@@ -110,7 +110,7 @@ def test_regret_is_the_mean_of_all_choices(comparison, report):
         here = rows[rows["platform"] == screen.platform]
         assert screen.tiles[0].headline == f"error {format_error(here['mu'].mean())}"
         several = here.groupby("workload").filter(lambda rows: len(rows) > 1)
-        chosen = several.loc[several.groupby("workload")["predicted"].idxmin()].set_index("workload")["measured"]
+        chosen = several.loc[several.groupby("workload")["seconds"].idxmin()].set_index("workload")["measured"]
         regret = chosen / several.groupby("workload")["measured"].min() - 1
         assert f" of {len(chosen)} workloads with several predicted alternatives." in screen.tiles[2].sentence
         assert 0 < (regret > 0).mean() < 0.5
@@ -123,7 +123,7 @@ def test_with_few_workloads_the_best_model_stands_in_for_the_recommended_predict
     report = build_report(fewer[fewer["workload"].isin(some)], experiment="few")
     for screen in report.screens:
         assert screen.tiles[0].question == "Best model"
-        assert screen.tiles[0].headline.partition(",")[0] in set(fewer["family"])
+        assert screen.tiles[0].headline.partition(",")[0] in set(fewer["model"])
 
 
 def test_measured_platforms_come_before_simulated_ones(fewer):
@@ -150,13 +150,13 @@ def test_measured_platforms_come_before_simulated_ones(fewer):
 
 def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
     """If all other workloads are within one node, the error of predictions between nodes is unknown."""
-    ends = {f"parameters_{end}": fewer[f"predicted_{end}"] for end in ("low", "high")}
+    ends = {f"parameter_{end}": fewer[end] for end in ("low", "high")}
     words = (
         fewer["operation"]
         .eq("reduce")
         .map({True: UNMEASURED_PREFIX + "between nodes", False: "5 allocations, 45 workloads of all"})
     )
-    frame = fewer.assign(interval_basis=words, **ends)
+    frame = fewer.assign(basis=words, **ends)
     end = "a parameter interval only: no other workload was measured between nodes."
     report, other = build_report(frame, experiment="near"), build_report(fewer, experiment="near")
     assert all(any(line.endswith(end) for line in screen.anomalies) for screen in report.screens)
@@ -177,19 +177,19 @@ def test_the_network_tile_shows_measured_half_round_trips_of_two_ranks(report, i
 def test_a_latency_that_the_data_do_not_determine_is_no_figure():
     known, unknown = Estimate(1.2e-6, "s", 1.1e-6, 1.3e-6), Estimate(6e-8, "s", 3e-8, 1e-7, "not told apart", False)
     byte = Estimate(1e-10, "s/B", 9e-11, 1.1e-10)
-    loggp = ParameterSet(family="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s")
+    loggp = ParameterSet(model="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s")
     pieces = {"alpha.a": known, "beta.a": byte, "beta.a1": replace(byte, value=2e-10), "beta.a2": byte}
-    hockney = replace(loggp, family="hockney", values=pieces)
+    hockney = replace(loggp, model="hockney", values=pieces)
     assert summarize_network([loggp], [], []).headline == "not fitted"
     tile = summarize_network([loggp, hockney], [], [])
     assert tile.headline == "1.2 µs, 10.0 GB/s"
     assert "[1.1 µs, 1.3 µs]" in tile.sentence
-    assert dict(tile.source.where)["family"] == "hockney"
+    assert dict(tile.source.where)["model"] == "hockney"
 
 
 def test_without_a_choice_there_is_no_map_of_alternatives(fewer):
     report = build_report(
-        fewer[fewer["alternative"] == "binomial"].drop_duplicates(["workload", "family"]), experiment="one"
+        fewer[fewer["alternative"] == "binomial"].drop_duplicates(["workload", "model"]), experiment="one"
     )
     for screen in report.screens:
         assert screen.tiles[1].headline == "nothing to choose"
@@ -404,7 +404,7 @@ def test_platforms_of_the_calculator_stand_in_the_order_of_the_first_sheets(repo
 def test_lowest_error_for_an_operation_and_a_fan_in_by_one_click(pages, comparison):
     held = comparison[comparison["held_out"] & (comparison["platform"] == PLATFORM) & comparison["mu"].notna()]
     held = held[(held["operation"] == "reduce") & (held["fan_in"] == 4)]
-    best = held.groupby("family")["mu"].mean().idxmin()
+    best = held.groupby("model")["mu"].mean().idxmin()
     marked = []
     for sheet, cells in follow_clicks(pages, 1):
         for cell in cells if sheet.title == "Errors" else ():
@@ -436,7 +436,7 @@ def test_two_clicks_lead_from_a_summary_number_to_the_raw_samples(pages, compari
             assert target.removeprefix("../../results/e/") in raw
             at = read_headers(sheet, cells[0]).index("point") + 1
             points = {sheet.cell(cell.row, at).value for cell in cells}
-            assert len(points) == 1, "one point, predicted by all families"
+            assert len(points) == 1, "one point, predicted by all models"
             seen += 1
     assert seen >= 10
 
@@ -470,7 +470,7 @@ def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypat
     from commodel.reports import build_report
 
     monkeypatch.setattr(overview, "MAX_MAP_ROWS", 2)
-    some = comparison[(comparison["bytes"] == 256) & comparison["family"].isin(["loggp", "hockney"])]
+    some = comparison[(comparison["bytes"] == 256) & comparison["model"].isin(["loggp", "hockney"])]
     some = some[some["platform"] == PLATFORM]
     parts = [
         some.assign(platform=name, workload=some["workload"] + name, point=some["point"] + name)

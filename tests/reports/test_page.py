@@ -218,7 +218,7 @@ def test_the_doubled_latency_command_of_the_report_runs_in_the_project(report, i
     command = dict(list_commands(report, screen))[LATENCY_QUESTION]
     verb, *words = shlex.split(command.removeprefix("commodel "))
     file = tmp_path / words[words.index("--params") + 1]
-    (used,) = [entry for entry in inputs["parameter_sets"] if (entry.platform, entry.family) == ("ether16", file.stem)]
+    (used,) = [entry for entry in inputs["parameter_sets"] if (entry.platform, entry.model) == ("ether16", file.stem)]
     (written,) = re.findall(r"--set L=(\S+)us", command)
     assert float(written) * 1e-6 == 2 * used.values["L"].value
     file.parent.mkdir(parents=True)

@@ -70,10 +70,10 @@ CHOICE = """
   lines.push([front.dataset.platform, select("operation").value, location.hash].join("|"));
   tell("linked", rows()[0]);
   lines.push(["dots", dots("scatter")].join("|"));
-  select("family").value = "hockney";
-  select("family").onchange();
+  select("model").value = "hockney";
+  select("model").onchange();
   await settle();
-  tell("family", rows()[0]);
+  tell("model", rows()[0]);
   lines.push(["dots", dots("scatter"), location.hash].join("|"));
   const limit = table.tHead.rows[1].cells[at("bytes [B]")].firstChild;
   limit.value = ">= 4096";
@@ -158,7 +158,7 @@ def test_all_rows_are_within_reach(comparison, tmp_path):
     every = [[format_value(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
     keys = [column.key for column in table.columns]
     rows = [row for row in every if row[0] == front]
-    about = [[row[keys.index(key)] for key in ("alternative", "bytes", "family")] for row in rows]
+    about = [[row[keys.index(key)] for key in ("alternative", "bytes", "model")] for row in rows]
     others = [row for row in every if row[0] != front]
     kept = [row for row in others if all(word in " ".join(row).lower() for word in WORDS.lower().split())]
     assert front == "ether16", "what was measured on a machine comes first"
@@ -169,7 +169,7 @@ def test_all_rows_are_within_reach(comparison, tmp_path):
     assert int(first[2]) < 200
     assert 0 < len(kept) < 10
     assert only[1:3] == [f"{len(kept)} of {len(every):,} rows", str(len(kept))]
-    assert only[3:] == [kept[0][keys.index(key)] for key in ("alternative", "bytes", "family")]
+    assert only[3:] == [kept[0][keys.index(key)] for key in ("alternative", "bytes", "model")]
     assert most[4] == f"{max(row[keys.index('bytes')] for row in table.rows if row[0] != front):,}"
 
 
@@ -202,12 +202,12 @@ def test_filters_apply_to_charts_table_and_address(fewer, tmp_path):
     where, linked, dots, family, fewer_dots, limit, text, every = lines
     shown = with_recommended(fewer)
     here = shown[(shown["platform"] == "fattree") & (shown["operation"] == "bcast")]
-    own, total = here[here["family"] == "hockney"], f"of {len(shown):,} rows"
+    own, total = here[here["model"] == "hockney"], f"of {len(shown):,} rows"
     assert where == f"fattree|bcast|{address}"
     assert linked.split("|")[1] == f"{len(here)} {total}"
     assert family.split("|")[1] == f"{len(own)} {total}"
-    predicted = own[own["held_out"] & (own["predicted"] > 0) & (own["measured"] > 0)]
-    assert fewer_dots == f"dots|{len(predicted)}|{address}&family=hockney"
+    predicted = own[own["held_out"] & (own["seconds"] > 0) & (own["measured"] > 0)]
+    assert fewer_dots == f"dots|{len(predicted)}|{address}&model=hockney"
     assert int(dots.split("|")[1]) > len(predicted)
     large = own[own["bytes"] >= 4096]
     assert limit.split("|")[1] == f"{len(large)} {total}"
@@ -233,7 +233,7 @@ def test_a_click_on_a_cell_or_dot_filters_the_matching_rows(fewer, tmp_path):
     assert names == [
         {"platform", "operation", "size", "bytes"},
         {"platform"},
-        {"platform", "family"},
+        {"platform", "model"},
         {"platform", "point", "dot"},
     ]
     for _, address, found in (touched, again, errors, dot):

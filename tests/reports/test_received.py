@@ -131,8 +131,8 @@ def test_damaged_workbooks_are_read_or_refused(original, tmp_path, data):
 FAMILIES = ("hockney", "loggp", "tan", "taulop")
 
 
-def sets(platform="net", families=FAMILIES):
-    several = [parameter_set(random.Random(f"{family} 1"), family) for family in families]
+def sets(platform="net", models=FAMILIES):
+    several = [parameter_set(random.Random(f"{family} 1"), family) for family in models]
     return tuple(replace(entry, platform=platform, bytes_range=(1, 65536), missing={"x": "why"}) for entry in several)
 
 
@@ -152,20 +152,20 @@ def book_path(kept_book, tmp_path):
     return Path(shutil.copy(kept_book, tmp_path))
 
 
-def change_value(path, family, name, value, column=5):
+def change_value(path, model, name, value, column=5):
     """Change a value of the table of parameters and return its row."""
     book = openpyxl.load_workbook(path)
-    rows = [row for row in book[SETS_SHEET].iter_rows() if (row[2].value, row[3].value) == (family, name)]
+    rows = [row for row in book[SETS_SHEET].iter_rows() if (row[2].value, row[3].value) == (model, name)]
     rows[0][column - 1].value = value
     book.save(path)
     return rows[0][0].row
 
 
 def test_a_workbook_gives_the_sets_of_the_results(book_path):
-    read = {parameters.family: parameters for parameters in read_platform_sets(book_path)}
+    read = {parameters.model: parameters for parameters in read_platform_sets(book_path)}
     assert set(read) == set(FAMILIES)
     for ours in sets():
-        found = read[ours.family]
+        found = read[ours.model]
         assert (found.platform, found.forms, found.settings) == ("net", ours.forms, ours.settings)
         assert (found.bytes_range, found.missing) == ((1, 65536), {"x": "why"})
         assert set(found.values) == set(ours.values)
@@ -176,12 +176,12 @@ def test_a_workbook_gives_the_sets_of_the_results(book_path):
 
 def test_a_value_that_a_reader_changes_in_the_table_is_used(book_path):
     change_value(book_path, "loggp", "L", 25)  # µs
-    (after,) = (parameters for parameters in read_platform_sets(book_path) if parameters.family == "loggp")
+    (after,) = (parameters for parameters in read_platform_sets(book_path) if parameters.model == "loggp")
     assert after.values["L"].value == pytest.approx(25e-6, rel=1e-14)
 
 
 def test_advise_reads_the_values_of_a_workbook_as_predict_does(tmp_path):
-    path = written(tmp_path / "reports.xlsx", sets(families=("hockney",)))
+    path = written(tmp_path / "reports.xlsx", sets(models=("hockney",)))
     workload = f"--params {path} --operation bcast --ranks 8 --bytes 1KiB"
     predicted = {row["algorithm"]: row["seconds"] for row in read_rows(f"predict {workload} --algorithm binomial")}
     advised = {row["alternative"]: row["seconds"] for row in read_rows(f"advise {workload}")}

@@ -34,7 +34,7 @@ DEFAULT_SLOWDOWNS = {
     "bcast": 0.5,
 }  # the MPI default's time over that of the fastest alternative
 ANY_LAYOUT = "any layout, 16 nodes"
-PREDICTION_COLUMNS = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "regret")
+PREDICTION_COLUMNS = ("seconds", "low", "high", "relative_error", "mu", "regret")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def with_library(comparison):
     times = ["measured", "measured_low", "measured_high"]
     defaults[times] = defaults[times].mul(defaults["operation"].map(DEFAULT_SLOWDOWNS), axis=0)
     defaults = defaults.assign(
-        algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED, covered=False
+        algorithm="library", topology="", alternative="library", model="", validity=NOT_PREDICTED, covered=False
     )
     defaults = defaults.assign(point="l" + defaults["point"], fan_in=0, **dict.fromkeys(PREDICTION_COLUMNS, math.nan))
     return add_choices(pd.concat([alternatives, defaults]).reset_index(drop=True))
@@ -241,7 +241,7 @@ def test_dots_are_measured_lines_are_predicted_and_the_mpi_default_is_wide(libra
                 assert style == "wide"
             elif name.endswith(", predicted"):
                 assert style == "dashed"
-                assert styles[name.replace("predicted", "measured")] == "dots"
+                assert styles[name.replace("seconds", "measured")] == "dots"
         layers = {layer["name"]: layer for layer in specify_lines(chart)["layer"]}
         symbols = layers["dots"]["encoding"]["shape"]["scale"]
         for name, symbol in zip(symbols["domain"], symbols["range"], strict=True):
@@ -252,9 +252,9 @@ def test_dots_are_measured_lines_are_predicted_and_the_mpi_default_is_wide(libra
 
 def test_no_table_has_a_model_or_column_without_a_name(library_report, with_library):
     families = find_table(library_report, "Standings", "Errors by model")
-    assert set(families.column("family")) == set(with_library["family"]) - {""}
+    assert set(families.column("model")) == set(with_library["model"]) - {""}
     points = (
-        with_library[(with_library["measured"].notna()) & (with_library["family"] != "")]
+        with_library[(with_library["measured"].notna()) & (with_library["model"] != "")]
         .groupby("platform")["point"]
         .nunique()
     )
@@ -271,9 +271,9 @@ def test_no_table_has_a_model_or_column_without_a_name(library_report, with_libr
 
 def test_gain_of_a_model_s_choices_over_the_mpi_default(library_report, with_library):
     families = find_table(library_report, "Standings", "Regret by model")
-    keys = zip(families.column("platform"), families.column("family"), strict=True)
+    keys = zip(families.column("platform"), families.column("model"), strict=True)
     gains = dict(zip(keys, families.column("gain"), strict=True))
-    for key, choices in with_library[with_library["chosen"]].groupby(["platform", "family"]):
+    for key, choices in with_library[with_library["chosen"]].groupby(["platform", "model"]):
         ratios = choices["library_default"] / choices["measured"]
         assert gains[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
     certainty = list_findings(library_report, "How certain this is")
@@ -339,7 +339,7 @@ def add_defaults(comparison, slowdown):
     defaults = by_time.drop_duplicates("workload").copy()
     defaults[["measured", "measured_low", "measured_high"]] *= slowdown
     defaults = defaults.assign(
-        algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED
+        algorithm="library", topology="", alternative="library", model="", validity=NOT_PREDICTED
     )
     defaults = defaults.assign(
         point="l" + defaults["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PREDICTION_COLUMNS, math.nan)
@@ -355,7 +355,7 @@ def with_slow_library(comparison):
 def test_a_gain_within_the_confidence_intervals_is_no_gain_anywhere(small):
     """The MPI default takes 1.03 times as long as the fastest alternative everywhere, and all intervals overlap. No
     card, sentence or title states a gain or a fastest alternative beside the advice to keep the default."""
-    uncertain = small.assign(predicted=small["measured"], mu=1.0, validity="valid")
+    uncertain = small.assign(seconds=small["measured"], mu=1.0, validity="valid")
     uncertain = uncertain.assign(measured_low=0.97 * uncertain["measured"], measured_high=1.05 * uncertain["measured"])
     report = build_report(add_defaults(uncertain, 1.03), experiment="tied")
     for screen in report.screens:
@@ -381,7 +381,7 @@ def regrets(comparison):
     ):
         times = workload.set_index("point")
         if len(times) > 1:
-            chosen, best = times.loc[times["predicted"].idxmin()], times.loc[times["measured"].idxmin()]
+            chosen, best = times.loc[times["seconds"].idxmin()], times.loc[times["measured"].idxmin()]
             regret = chosen["measured"] / best["measured"] - 1
             right = chosen["measured_low"] <= best["measured_high"] or regret <= 0.01
             rows.append({"platform": platform, "operation": operation, "regret": regret, "right": right})
@@ -405,7 +405,7 @@ def test_regret_and_gain_of_the_recommended_prediction_agree_with_loops(with_slo
 
 
 def test_a_recommended_prediction_that_is_always_right_has_no_regret(small):
-    exact = small.assign(predicted=small["measured"], mu=1.0, validity="valid")
+    exact = small.assign(seconds=small["measured"], mu=1.0, validity="valid")
     rows = combined_table(build_report(exact, experiment="exact"))
     assert {row["platform"] for row in rows} == {"ether16", "fattree"}
     assert {(row["right"], row["regret_mean"], row["regret_max"]) for row in rows} == {(100.0, 0.0, 0.0)}
@@ -435,12 +435,12 @@ def frame(comparison):
     return prepare_comparison(comparison)
 
 
-def compute_mu(rows, family):
+def compute_mu(rows, model):
     """Return μ by point, from the measured and the predicted time."""
     by_point = {}
     for row in rows:
-        if row["family"] == family and row["held_out"] and row["measured"] > 0 and not math.isnan(row["predicted"]):
-            predicted, measured = row["predicted"], row["measured"]
+        if row["model"] == model and row["held_out"] and row["measured"] > 0 and not math.isnan(row["seconds"]):
+            predicted, measured = row["seconds"], row["measured"]
             by_point[row["point"]] = max(predicted / measured, measured / predicted) if predicted else math.inf
     return by_point
 
@@ -449,14 +449,14 @@ def rank_by_loops(rows):
     """Return the models by mean μ, these means, and the models tied with the best."""
     from scipy.stats import t  # imported here, because it takes seconds to load
 
-    mu = {family: compute_mu(rows, family) for family in {row["family"] for row in rows}}
+    mu = {family: compute_mu(rows, family) for family in {row["model"] for row in rows}}
     max_points = max(len(errors_of) for errors_of in mu.values())
     mean = {
         family: sum(errors_of.values()) / len(errors_of)
         for family, errors_of in mu.items()
         if len(errors_of) >= MIN_SHARE_OF_POINTS * max_points
     }
-    order = sorted(mean, key=lambda family: (mean[family], family))
+    order = sorted(mean, key=lambda model: (mean[model], model))
     tied = set()
     for family, errors_of in mu.items():
         shared = [point for point in errors_of if point in mu[order[0]]]
@@ -506,23 +506,23 @@ def test_classes_agree_with_loops(frame):
 def test_ties_and_order_of_a_platform_agree_with_loops(frame):
     for _, part in frame[frame["held_out"]].groupby("platform"):
         order, _, tied = rank_by_loops(part.to_dict("records"))
-        assert list(rank_models(part)["family"]) == order
+        assert list(rank_models(part)["model"]) == order
         assert set(find_tied_models(part, find_best_model(part))) == tied
 
 
 def test_a_model_that_predicts_zero_is_last_and_ties_with_none(frame):
     part = frame[(frame["platform"] == "ether16") & frame["held_out"]]
-    assert rank_models(part)["family"].iloc[-1] == "pram"
+    assert rank_models(part)["model"].iloc[-1] == "pram"
     assert rank_models(part)["mu_mean"].iloc[-1] == math.inf
     few = part[part["point"].isin(part["point"].unique()[:4])]
     assert "pram" not in find_tied_models(few, find_best_model(few))
-    assert find_best_model(part[part["family"] == "pram"]) is None
+    assert find_best_model(part[part["model"] == "pram"]) is None
 
 
 def test_models_with_equal_predictions_count_as_one(comparison):
     """On uniform nodes, LogGP's extensions predict the same as LogGP. They count as LogGP."""
-    loggp = comparison[comparison["family"] == "loggp"]
-    extensions = [loggp.assign(family=name, predicted=loggp["predicted"] * (1 + 1e-6)) for name in ("hloggp", "loggph")]
+    loggp = comparison[comparison["model"] == "loggp"]
+    extensions = [loggp.assign(model=name, seconds=loggp["seconds"] * (1 + 1e-6)) for name in ("hloggp", "loggph")]
     frame = prepare_comparison(pd.concat([comparison, *extensions]))
     before = rank_by_class(prepare_comparison(comparison))
     after = rank_by_class(frame)
@@ -539,7 +539,7 @@ def test_models_with_equal_predictions_count_as_one(comparison):
 
 
 def test_predictions_of_zero_recommend_no_model(comparison):
-    report = build_report(comparison[comparison["family"] == "pram"], experiment="free")
+    report = build_report(comparison[comparison["model"] == "pram"], experiment="free")
     lines = report.sections[0].blocks[0].sentences
     assert any("Every model predicts 0" in line for line in lines)
 
@@ -565,9 +565,9 @@ def test_the_table_marks_models_that_are_clearly_best(report):
 def test_points_used_in_a_fit_change_no_figure(small):
     """Errors of predictions that are not held out appear in the Comparison only."""
     changed_frame = small.copy()
-    in_fit = (changed_frame["family"] == "pmnf") & ~changed_frame["held_out"]
+    in_fit = (changed_frame["model"] == "pmnf") & ~changed_frame["held_out"]
     assert in_fit.any()
-    changed_frame.loc[in_fit, ["predicted", "mu", "relative_error"]] = [1e9, 1e9, 1e9]
+    changed_frame.loc[in_fit, ["seconds", "mu", "relative_error"]] = [1e9, 1e9, 1e9]
     for plain, changed in zip(
         build_report(small, experiment="x").sections, build_report(changed_frame, experiment="x").sections, strict=True
     ):
@@ -579,12 +579,12 @@ def test_charts_draw_the_recommended_prediction_and_the_best_models(report, fram
     recommended = recommend_points(frame)
     for chart, (platform, part) in zip(report.charts[:2], frame[frame["held_out"]].groupby("platform"), strict=True):
         drawn = {series.name for series in chart.series} - {"predicted = measured"}
-        models = list(rank_models(part)["family"])
+        models = list(rank_models(part)["model"])
         assert chart.series[1].name == "recommended"
         assert drawn == {"recommended", *models[:5]}
         assert chart.note.startswith("Shown: the best 5 of 9 models by mean error")
         own = recommended[(recommended["platform"] == platform) & (recommended["measured"] > 0)]
-        ratio = own["predicted"] / own["measured"]
+        ratio = own["seconds"] / own["measured"]
         share = ((ratio > 0) & (np.maximum(ratio, 1 / ratio.where(ratio > 0, 1)) <= 1.1)).mean()
         assert chart.title.startswith(f"{100 * share:.0f} % of the recommended predictions are within 10 %: {platform}")
 
@@ -619,23 +619,23 @@ def describe_fastest(frame):
 
 def test_an_error_within_ten_percent_is_a_factor_of_at_most_one_point_one():
     """A prediction of 0.905 times the measured time has μ = 1.105, an error of more than 10 %."""
-    frame = pd.DataFrame({"family": "logp", "mu": [1.05, 1.1, 1 / 0.905, math.nan]})
+    frame = pd.DataFrame({"model": "logp", "mu": [1.05, 1.1, 1 / 0.905, math.nan]})
     assert charts.describe_accuracy(frame, "logp") == "50 % of logp's predictions are within 10 %"
 
 
 @pytest.mark.parametrize("mu_of_other", [[1.1, 1.02, 1.1, 1.02, 900.0, 16.0], [18.9, 2.9, 11.5]])
 def test_a_consistently_worse_model_is_not_tied_despite_scattered_errors(mu_of_other):
     rows = [
-        {"point": str(number), "family": family, "mu": mu, "predicted": mu}
+        {"point": str(number), "model": family, "mu": mu, "seconds": mu}
         for number, other in enumerate(mu_of_other)
         for family, mu in (("good", 1.001), ("other", other))
     ]
-    assert find_tied_models(pd.DataFrame(rows), pd.Series({"family": "good", "points": len(mu_of_other)})) == []
+    assert find_tied_models(pd.DataFrame(rows), pd.Series({"model": "good", "points": len(mu_of_other)})) == []
 
 
 def test_predictions_of_zero_count_in_the_accuracy_of_a_chart():
-    row = {"platform": "net", "simulated": False, "family": "m", "operation": "bcast", "alternative": "linear"}
+    row = {"platform": "net", "simulated": False, "model": "m", "operation": "bcast", "alternative": "linear"}
     row |= {"size": "4", "layout": "block:1", "bytes": 8, "measured": 1.0, "validity": "valid", "held_out": True}
-    rows = pd.DataFrame([row | {"point": str(n), "predicted": n % 2, "mu": 1.0 if n % 2 else np.inf} for n in range(8)])
+    rows = pd.DataFrame([row | {"point": str(n), "seconds": n % 2, "mu": 1.0 if n % 2 else np.inf} for n in range(8)])
     (chart,) = charts.chart_predictions(rows).values()
     assert chart.title.startswith("50 % of m's predictions are within 10 %")

@@ -37,12 +37,12 @@ def points():
                 yield replace(make_point(resources, given), platform="here")
 
 
-def make_comparison(plan, family):
+def make_comparison(plan, model):
     """Return a comparison with μ = 1 at every point; measured times are 1, 2 and 3 µs in turn."""
     rows = [
         {"point": point.id, "platform": "here", "operation": point.operation, "topology": point.topology}
-        | {"leaves": 4, "bytes": point.bytes, "measured": 1e-6 * (1 + at % 3), "held_out": True, "family": family}
-        | {"mu": 1.0, "validity": "valid", "predicted": 1e-6}
+        | {"leaves": 4, "bytes": point.bytes, "measured": 1e-6 * (1 + at % 3), "held_out": True, "model": model}
+        | {"mu": 1.0, "validity": "valid", "seconds": 1e-6}
         for at, point in enumerate(plan.points)
     ]
     return pd.DataFrame(rows)

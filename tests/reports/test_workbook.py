@@ -59,9 +59,9 @@ def test_comparison_begins_with_the_recommended_predictions(book, comparison):
         assert of_platform[: len(recommended)] == recommended
         assert {row["point"] for row in recommended} == set(expected.index[expected["platform"] == platform])
         for row in recommended:
-            for title, name in (("predicted", "predicted"), ("predicted low", "predicted_low")):
+            for title, name in (("predicted", "seconds"), ("predicted low", "low")):
                 assert row[f"{title} [µs]"] == pytest.approx(1e6 * expected.at[row["point"], name])
-            assert row["interval basis"] == expected.at[row["point"], "interval_basis"]
+            assert row["interval basis"] == expected.at[row["point"], "basis"]
             assert row["parameters low [µs]"] == "n/a"
 
 
@@ -72,8 +72,8 @@ def test_comparison_holds_the_values_of_the_frame(book, report, comparison):
     scales = {
         "measured": ("measured [µs]", 1e6),
         "measured_low": ("measured low [µs]", 1e6),
-        "predicted": ("predicted [µs]", 1e6),
-        "predicted_high": ("predicted high [µs]", 1e6),
+        "seconds": ("predicted [µs]", 1e6),
+        "high": ("predicted high [µs]", 1e6),
         "skew": ("skew [µs]", 1e6),
         "relative_error": ("relative error [%]", 100),
         "mu": ("μ", 1),
@@ -81,7 +81,7 @@ def test_comparison_holds_the_values_of_the_frame(book, report, comparison):
         "samples": ("samples", 1),
     }
     for row in comparison.to_dict("records"):
-        cells = written[row["point"], row["family"]]
+        cells = written[row["point"], row["model"]]
         for key, (header, scale) in scales.items():
             if not math.isfinite(row[key]):
                 assert cells[header] == ("n/a" if math.isnan(row[key]) else "∞")
@@ -115,7 +115,7 @@ def test_seconds_and_shares_carry_their_unit_in_the_header(report):
             for column in table.columns:
                 if column.kind in ("percent", "signed"):
                     assert "%" in column.header or "%" in table.title
-                if column.key.startswith(("measured", "predicted", "skew")) and column.kind == "number":
+                if column.key.startswith(("measured", "seconds", "skew")) and column.kind == "number":
                     assert "[µs]" in column.header or "quantity" in [other.header for other in table.columns]
 
 
@@ -293,7 +293,7 @@ def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_th
 
 
 def test_wide_content(comparison, tmp_path):
-    wide = comparison[comparison["family"] == "loggp"].copy()
+    wide = comparison[comparison["model"] == "loggp"].copy()
     wide = wide.assign(validity="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50)
     book = written(build_report(wide, experiment="e" * 500, title="t" * 500), tmp_path / "wide.xlsx")
     assert max(column.width for column in book["Comparison"].column_dimensions.values()) < 60
@@ -331,7 +331,7 @@ def test_charts_draw_the_values_of_the_report(book, report):
 
 
 def test_beyond_eight_colours_the_dots_have_another_shape(tmp_path):
-    clouds = tuple(Series(f"family {number}", (1.0, 2.0), (1.0, 2.0), "dots", number) for number in range(9))
+    clouds = tuple(Series(f"model {number}", (1.0, 2.0), (1.0, 2.0), "dots", number) for number in range(9))
     chart = Chart("Many", "Many", Axis("x"), Axis("y"), clouds)
     write_xlsx(Report("e", "e", "", (Section("Summary", "", (chart,)),)), tmp_path / "e.xlsx")
     with zipfile.ZipFile(tmp_path / "e.xlsx") as archive:

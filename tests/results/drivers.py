@@ -13,7 +13,7 @@ from commodel.results.progress import StatusReader
 HERE = Path(__file__).parents[1] / "workflow"
 EXPERIMENT = """
 platform: loggp-64
-families: [hockney]
+models: [hockney]
 probes: [pingpong, work]
 probe_bytes: [1, 64]
 matrix: [axes: {operation: bcast, algorithm: [linear, binomial], ranks: [8, 16], bytes: [1, 2, 3, 4, 5]}]

@@ -16,7 +16,7 @@ from commodel.results import raw_samples
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
 EXPERIMENT = """
 platform: two-cores
-families: [hockney]
+models: [hockney]
 library: false
 measure: {passes: 2}
 probe_bytes: [1, 1KiB, 64KiB]
@@ -43,11 +43,11 @@ VERBS = {
     "measure": ["measure", "--in", f"{FOLDER}/plan.json", "--batch", "BATCH", "--out", f"{FOLDER}/raw/BATCH"],
     "collect": ["collect", "--in", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/observations.csv"],
     "fit": [
-        *("fit", "probes", f"{FOLDER}/plan.json", "--in", f"{FOLDER}/observations.csv", "--family", "hockney"),
+        *("fit", "probes", f"{FOLDER}/plan.json", "--in", f"{FOLDER}/observations.csv", "--model", "hockney"),
         *("--platform", "two-cores", "--out", f"{FOLDER}/fitted/two-cores/hockney.yaml"),
     ],
     "predict": [
-        *("predict", "plan", f"{FOLDER}/plan.json", "--family", "hockney"),
+        *("predict", "plan", f"{FOLDER}/plan.json", "--model", "hockney"),
         *("--params", f"{FOLDER}/fitted/two-cores/hockney.yaml", "--out", f"{FOLDER}/predictions/hockney.csv"),
     ],
     "compare": ["compare", "--in", FOLDER, "--out", f"{FOLDER}/comparison.csv"],

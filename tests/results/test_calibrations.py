@@ -45,8 +45,8 @@ def test_calibrations_are_read_back_in_order_of_date(results):
         ("platform", "../up"),
         ("date", 7),
         ("points", "none"),
-        ("families", {"../x": None}),
-        ("families", {"loggp": {"latency": 0}}),
+        ("models", {"../x": None}),
+        ("models", {"loggp": {"latency": 0}}),
     ],
 )
 def test_an_invalid_calibration_is_refused_with_file_and_key(results, tmp_path, key, value):

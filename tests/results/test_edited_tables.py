@@ -107,9 +107,9 @@ def test_every_wrong_cell_and_every_lost_column_is_named(name, original, tmp_pat
 
 def test_blank_lines_and_lines_in_cells_are_counted(original, tmp_path):
     (tmp_path / "t.csv").write_text(
-        'point,family,predicted,predicted_low,predicted_high,status\n\na,f,1,1,1,"o\nk"\na,f,x,1,1,ok\n'
+        'point,model,seconds,parameter_low,parameter_high,status\n\na,f,1,1,1,"o\nk"\na,f,x,1,1,ok\n'
     )
-    with pytest.raises(UserError, match=r"t\.csv:5: predicted: found 'x', wanted a number$"):
+    with pytest.raises(UserError, match=r"t\.csv:5: seconds: found 'x', wanted a number$"):
         read_table(SafePath(tmp_path) / "t.csv", tables.PREDICTIONS)
 
 
@@ -118,7 +118,7 @@ def test_verbs_refuse_an_edited_table_in_one_line_and_change_no_file(verb, name,
     here = original.copy(tmp_path / "root")
     path = here.results / f"{name}.csv"
     rows = read_rows(original.results / f"{name}.csv")
-    field = next(field for field in TABLES[name] if field.name in ("seconds", "mean", "low", "ranks", "predicted"))
+    field = next(field for field in TABLES[name] if field.name in ("seconds", "mean", "low", "ranks"))
     for content in (replace_last_cell(rows, field.name, "many"), without(rows, field.name), [["x"]], [[]]):
         write(path, content)
         before = here.files()

@@ -42,26 +42,26 @@ FOUND = {
     "a raw file of one cell": ("raw", targets.RAW + b'"' + b"x" * 200_000),
     "an unknown form": (
         "parameters",
-        b"family: hockney\nforms: {alpha: 0constant}\nparameters: {alpha.a: 1, beta.a: 1}",
+        b"model: hockney\nforms: {alpha: 0constant}\nparameters: {alpha.a: 1, beta.a: 1}",
     ),
     "a size of 400 digits": (
         "parameters",
-        b"family: plogp\nforms: {g: table}\nparameters: {L: 1, g.%s: 1}" % (b"9" * 400),
+        b"model: plogp\nforms: {g: table}\nparameters: {L: 1, g.%s: 1}" % (b"9" * 400),
     ),
-    "a value that is not a number": ("parameters", b"family: hockney\nparameters: {alpha.a: nan, beta.a: 1}"),
+    "a value that is not a number": ("parameters", b"model: hockney\nparameters: {alpha.a: nan, beta.a: 1}"),
     "different numbers of draws": (
         "parameters",
-        b"family: hockney\nparameters: {alpha.a: 1, beta.a: 1}\ndraws: {alpha.a: [1, 2], beta.a: [1]}",
+        b"model: hockney\nparameters: {alpha.a: 1, beta.a: 1}\ndraws: {alpha.a: [1, 2], beta.a: [1]}",
     ),
     "a range of bytes with one end": (
         "parameters",
-        b"family: hockney\nbytes_range: [1]\nparameters: {alpha.a: 1, beta.a: 1}",
+        b"model: hockney\nbytes_range: [1]\nparameters: {alpha.a: 1, beta.a: 1}",
     ),
     "a range of bytes whose end is below its start": (
         "parameters",
-        b"family: hockney\nbytes_range: [9, 1]\nparameters: {alpha.a: 1, beta.a: 1}",
+        b"model: hockney\nbytes_range: [9, 1]\nparameters: {alpha.a: 1, beta.a: 1}",
     ),
-    "ranks that are a word": ("parameters", b"family: bsp\nsettings: {ranks: x}\nparameters: {g: 1, l.a: 1}"),
+    "ranks that are a word": ("parameters", b"model: bsp\nsettings: {ranks: x}\nparameters: {g: 1, l.a: 1}"),
     "a word without end": ("import skampi", b'begin result "MPI_Bcast"\n' + b"x" * 1_000_000 + b"\n"),
     "blanks without end": ("import osu", b"# OSU MPI Bcast Latency Test\n# lat (us)" + b" " * 1_000_000 + b"\n"),
     "a title of blanks": ("import osu", b"# OSU MPI " + b" " * 1_000_000 + b"\n"),
@@ -79,9 +79,9 @@ FOUND = {
     "ranks that are text": ("plan", edit(point(ranks="4"))),
     "ranks below 0": ("plan", edit(point(ranks=-4))),
     "a layout that is a list": ("plan", edit(point(layout=["block"]))),
-    "a family that is a path": ("plan", edit(lambda plan: plan.update(families=["../../x"]))),
-    "a family that is a number": ("plan", edit(lambda plan: plan.update(families=[1]))),
-    "families that are a mapping of lists": ("plan", edit(lambda plan: plan.update(families=[["loggp"]]))),
+    "a model that is a path": ("plan", edit(lambda plan: plan.update(models=["../../x"]))),
+    "a model that is a number": ("plan", edit(lambda plan: plan.update(models=[1]))),
+    "models that are a mapping of lists": ("plan", edit(lambda plan: plan.update(models=[["loggp"]]))),
     "a probe that is a path": ("plan", edit(lambda plan: plan.update(probes={"../x": []}))),
     "a container that is text": ("plan", platform(container="x")),
     "a container without some keys": ("plan", platform(container={"image": "x"})),
@@ -106,13 +106,13 @@ FOUND = {
 def test_an_error_of_one_line_refuses_each_input(tmp_path, name, content):
     with pytest.raises(UserError) as caught:
         targets.TARGETS[name].run(content() if callable(content) else content, tmp_path)
-    assert str(tmp_path) in caught.value.message or "family" in caught.value.message
+    assert str(tmp_path) in caught.value.message or "model" in caught.value.message
 
 
 @pytest.mark.parametrize("bytes_range", ["[9, 1]", "[-1, 9]"])
 def test_an_invalid_bytes_range_is_refused_with_line_and_key(tmp_path, bytes_range):
     path = tmp_path / "set.yaml"
-    path.write_text(f"family: hockney\nbytes_range: {bytes_range}\nparameters: {{alpha.a: 1, beta.a: 1}}\n")
+    path.write_text(f"model: hockney\nbytes_range: {bytes_range}\nparameters: {{alpha.a: 1, beta.a: 1}}\n")
     with pytest.raises(UserError, match=r"set\.yaml:2: bytes_range: found no range"):
         read_parameters(path)
 
@@ -149,8 +149,8 @@ def test_a_correct_raw_file_is_read(tmp_path):
         (platform(container="x"), r"plan\.json: platforms\.\S+\.container: found 'x', wanted a mapping"),
         (platform(simulated=1), r"plan\.json: platforms\.\S+\.simulated: found '1', wanted true or false"),
         (
-            edit(lambda plan: plan.update(families=["../x"])),
-            r"plan\.json: families\[0\]: found '\.\./x', wanted a name",
+            edit(lambda plan: plan.update(models=["../x"])),
+            r"plan\.json: models\[0\]: found '\.\./x', wanted a name",
         ),
         (edit(lambda plan: plan["measure"].update(warmup=-1)), r"plan\.json: measure\.warmup: found '-1'"),
     ],

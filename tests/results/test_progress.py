@@ -240,7 +240,7 @@ def test_the_fraction_done_is_below_100_percent_while_a_case_remains(campaign):
 
 COLLECTIVES = """
 platform: loggp-64
-families: [hockney]
+models: [hockney]
 probes: [pingpong, work]
 probe_bytes: [1]
 measure: {precision: 5%, min_samples: 2, max_samples: 5, seconds: 1}

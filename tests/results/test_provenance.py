@@ -79,7 +79,7 @@ def test_the_digest_is_of_every_file_of_the_package():
 
 
 BATCH = Batch("p-1n-0", "p", 1, points=(Point("p", "bcast", "linear", "", "block:1", 2, 8),))
-TRACED_PLAN = planned(BATCH, families=("loggp",))
+TRACED_PLAN = planned(BATCH, models=("loggp",))
 
 
 def sha256sum(folder, *names):
@@ -93,7 +93,7 @@ def folder(tmp_path):
         "plan.json": "{}",
         "comparison.csv": "a\n1\n",
         "unmeasured.csv": "id\n",
-        "fitted/p/loggp.yaml": "family: loggp\n",
+        "fitted/p/loggp.yaml": "model: loggp\n",
         "inputs/experiments/e.yaml": "title: é\n",
         "raw/p-1n-0/0a.csv": "id\n0a\n",
         "raw/p-1n-0/0b.unmeasured.json": "{}",
@@ -157,7 +157,7 @@ def test_results_of_an_older_commodel_have_no_attempts_or_texts(tmp_path):
 POINT = Point("here", "bcast", "linear", "", "block:2", 2, 8)
 OTHER = Point("here", "bcast", "binomial", "", "block:2", 2, 8)
 CASE = Case("here", "pingpong", 2, {"bytes": 8}, "block:2")
-PLAN = planned(Batch("one", "here", 1, cases=(CASE,), points=(POINT, OTHER)), families=("f",))
+PLAN = planned(Batch("one", "here", 1, cases=(CASE,), points=(POINT, OTHER)), models=("f",))
 WORDS = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8)
 
 
@@ -260,7 +260,7 @@ def test_a_comparison_treats_each_setting_as_a_separate_workload(two_settings):
     predictions = [
         (point.id, "f", seconds, seconds, seconds, "valid") for point, seconds in ((POINT, 1e-6), (OTHER, 2e-6))
     ]
-    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity"]
+    columns = ["point", "model", "seconds", "parameter_low", "parameter_high", "validity"]
     compared = compare(PLAN, two_settings, pd.DataFrame(predictions, columns=columns)).set_index(["point", "setting"])
     assert len(compared) == 4
     assert compared.loc[(POINT.id, "fast"), "measured"] == pytest.approx(1.5e-6)

@@ -240,8 +240,8 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     raw_samples.join_passes({1: pass_file, 2: pass_file}, raw / "first", late.id)
     (raw / "second" / f"{lost.id}.csv").unlink()
     observations, lacking = collect_samples(PLAN, raw, unfinished=True)
-    prediction = {"family": "f", "validity": "valid"} | dict.fromkeys(
-        ("predicted", "predicted_low", "predicted_high"), 1e-6
+    prediction = {"model": "f", "validity": "valid"} | dict.fromkeys(
+        ("seconds", "parameter_low", "parameter_high"), 1e-6
     )
     predictions = pd.DataFrame([{"point": point.id, **prediction} for point in POINTS])
     plan = replace(PLAN, measure=replace(PLAN.measure, passes=2))
@@ -376,8 +376,8 @@ def test_streams_record_times_of_the_first_and_last_wave(tmp_path):
     assert observations.loc[observations["id"] == wave.id, ["waves", "first", "last"]].isna().all(axis=None)
     settings = summarize_raw(observations).set_index("id")["settings"]
     assert settings[stream.id].endswith(f"{settings[wave.id]} waves=50".split("alternative=")[1])
-    predictions = pd.DataFrame(columns=["point", "family", "predicted", "predicted_low", "predicted_high", "validity"])
-    types = dict.fromkeys(("point", "family", "validity"), str)
+    predictions = pd.DataFrame(columns=["point", "model", "seconds", "parameter_low", "parameter_high", "validity"])
+    types = dict.fromkeys(("point", "model", "validity"), str)
     rows = compare(plan, observations, predictions.astype(float).astype(types)).set_index("point")
     row = rows.loc[stream.id]
     assert (row["waves"], row["measured"], row["first"], row["last"]) == (

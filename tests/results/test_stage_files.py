@@ -12,7 +12,7 @@ FIT = ["fit", "probes", f"{FOLDER}/plan.json", "--in", f"{FOLDER}/observations.c
 FIT += ["--out", f"{FOLDER}/fitted/two-cores"]
 PREDICT = ["predict", "plan", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/predictions"]
 for family in FAMILIES:
-    FIT += ["--family", family]
+    FIT += ["--model", family]
     PREDICT += ["--params", f"{FOLDER}/fitted/two-cores/{family}.yaml"]
 
 
@@ -32,7 +32,7 @@ def test_only_models_with_changed_inputs_or_files_are_done_again(here):
     sets, tables = (here.results / "fitted/two-cores", here.results / "predictions")
     assert run(here, FIT)[0] == []
     assert run(here, PREDICT)[0] == []
-    assert {read_parameters(sets / f"{family}.yaml").family for family in FAMILIES} == set(FAMILIES)
+    assert {read_parameters(sets / f"{family}.yaml").model for family in FAMILIES} == set(FAMILIES)
     made = {path: path.read_bytes() for path in (*sets.iterdir(), *tables.iterdir())}
     for stage in (FIT, PREDICT):
         assert run(here, stage)[0] == [*FAMILIES]
@@ -51,7 +51,7 @@ def test_only_models_with_changed_inputs_or_files_are_done_again(here):
 def test_changed_code_of_a_model_does_it_again(here, monkeypatch):
     run(here, FIT)
     listed = stage_files.list_fit_code
-    monkeypatch.setattr("commodel.api.stages.list_fit_code", lambda family: listed(family)[family == "logp" :])
+    monkeypatch.setattr("commodel.api.stages.list_fit_code", lambda model: listed(model)[model == "logp" :])
     assert run(here, FIT)[0] == ["hockney", "loggp"]
 
 
@@ -60,7 +60,7 @@ def test_the_error_of_one_model_is_a_line_and_no_other_model_is_lost(here):
     run(here, FIT)
     before = (here.results / "predictions/hockney.csv").read_bytes()
     good = (here.results / "fitted/two-cores/logp.yaml").read_text()
-    (here.results / "fitted/two-cores/logp.yaml").write_text("family: logp\nvalues: 5\n")
+    (here.results / "fitted/two-cores/logp.yaml").write_text("model: logp\nvalues: 5\n")
     kept, said = run(here, PREDICT, code=2)
     assert kept == []
     (line,) = said.splitlines()

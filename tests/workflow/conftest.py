@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SMALL = """
 title: a small one
 platform: loggp-64
-families: [loggp]
+models: [loggp]
 probes: [prtt, work]
 measure: {precision: 5%, min_samples: 6, max_samples: 20, seconds: 1, warmup: 1}
 probe_bytes: [1, 64, 1024, 16384]
@@ -35,8 +35,8 @@ PLAIN = ["--snakefile", ROOT / "Snakefile", "--workflow-profile", ROOT / "profil
 PLAIN += ["--config", "experiment=small"]
 
 
-def find_set(results: Path, platform: str, family: str) -> Path:
-    return results / "fitted" / platform / f"{family}.yaml"
+def find_set(results: Path, platform: str, model: str) -> Path:
+    return results / "fitted" / platform / f"{model}.yaml"
 
 
 class Project:
@@ -90,15 +90,15 @@ class Project:
         observations, plan_file = results / "observations.csv", results / "plan.json"
         self.verb("collect", "--in", plan_file, "--out", observations)
         # All fits first, as in a run: all predictions are one job, which depends on every set.
-        for name in plan.families:
+        for name in plan.models:
             for platform in plan.platforms:
-                of = ("--family", name, "--platform", platform)
+                of = ("--model", name, "--platform", platform)
                 self.verb("fit", "probes", plan_file, *of, "--out", find_set(results, platform, name))
-        for name in plan.families:
+        for name in plan.models:
             sets = [find_set(results, platform, name) for platform in plan.platforms]
             params = [word for path in sets for word in ("--params", path)]
             out = results / "predictions" / f"{name}.csv"
-            self.verb("predict", "plan", plan_file, "--family", name, *params, "--out", out)
+            self.verb("predict", "plan", plan_file, "--model", name, *params, "--out", out)
         self.verb("compare", "--in", results, "--out", results / "comparison.csv")
         return self.folder / results
 

@@ -28,7 +28,7 @@ from tests.waiting import until
 
 ALL_FAMILIES = """
 platform: two-types
-families: all
+models: all
 measure: {precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 1}
 probe_bytes: [1, 64, 1024, 16384, 65536]
 matrix:
@@ -49,7 +49,7 @@ def test_one_campaign_fits_all_models(project):
     empty = [name for name, parameters in sets.items() if not parameters.values]
     assert not empty
     comparison = pd.read_csv(results / "comparison.csv")
-    predicted = comparison.groupby("family")["predicted"].apply(lambda column: column.notna().all())
+    predicted = comparison.groupby("model")["seconds"].apply(lambda column: column.notna().all())
     assert set(predicted.index) == set(list_family_names())
     assert predicted.all(), predicted[~predicted]
 
@@ -79,7 +79,7 @@ TREES = """
 title: trees of 32 leaves and of 64
 platform: tree-256
 survey: false
-families: [tan, logp, loggp]
+models: [tan, logp, loggp]
 measure: {{precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 0}}
 probe_bytes: [1, 64, 1KiB]
 matrix:
@@ -130,7 +130,7 @@ STREAMS = """
 title: waves
 platform: loggp-64
 survey: false
-families: [loggp, tan, bsp]
+models: [loggp, tan, bsp]
 measure: {precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 1}
 probe_bytes: [1, 64, 1024]
 matrix:
@@ -145,12 +145,12 @@ def test_streams_go_all_the_way(project):
     rows = read_table(results / "comparison.csv", COMPARISON)
     streams = rows[rows["waves"] == 20]
     assert len(streams.drop_duplicates("point")) == 4 + 3  # the library beside every job
-    loggp = streams[streams["family"] == "loggp"]
+    loggp = streams[streams["model"] == "loggp"]
     assert (loggp["mu"] < 1.03).all()
-    assert set(streams.loc[streams["family"] == "bsp", "validity"]) == {
-        "no prediction: family bsp adds up steps for all ranks at once: it has no prediction of waves"
+    assert set(streams.loc[streams["model"] == "bsp", "validity"]) == {
+        "no prediction: model bsp adds up steps for all ranks at once: it has no prediction of waves"
     }
-    assert streams.loc[streams["family"] == "tan", "mu"].notna().all()
+    assert streams.loc[streams["model"] == "tan", "mu"].notna().all()
     once = rows.drop_duplicates("point").set_index(["operation", "alternative", "waves"])
     for choice in ("linear", "chain", LIBRARY):
         alone, stream = once.loc[("bcast", choice, 1)], once.loc[("bcast", choice, 20)]
@@ -171,7 +171,7 @@ LAYOUTS = {
 }
 PLACES = """title: layouts
 platform: two-types
-families: [hockney]
+models: [hockney]
 library: false
 measure: {precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 1}
 probe_bytes: [1, 1024]
@@ -193,9 +193,9 @@ def test_any_layout_is_measured_and_predicted(project):
     assert points["file:ranks.txt@7,0,3,1"]["nodes"] == 8
     assert points["kinds:1core+1accelerator@4,1core@4"]["nodes"] == 4
     with (results / "comparison.csv").open() as stream:
-        rows = [row for row in csv.DictReader(stream) if row["family"] != "recommended"]
+        rows = [row for row in csv.DictReader(stream) if row["model"] != "recommended"]
     assert {row["topology"] for row in rows} == {"", "optimal:5us,1us,2us@8", "knomial:3@8"}
-    assert all(float(row["measured"]) > 0 and float(row["predicted"]) > 0 for row in rows)
+    assert all(float(row["measured"]) > 0 and float(row["seconds"]) > 0 for row in rows)
     assert len(rows) == 6
 
 
@@ -203,7 +203,7 @@ KERNELS = """
 title: kernels
 platform: loggp-64
 survey: false
-families: [loggp]
+models: [loggp]
 measure: {precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 1}
 probe_bytes: [1, 1024, 8KiB, 64KiB, 256KiB]
 matrix:
@@ -218,7 +218,7 @@ matrix:
 HERE = """
 title: kernels
 platform: local
-families: [loggp]
+models: [loggp]
 measure: {sync: barrier, precision: 20%, min_samples: 6, max_samples: 20, seconds: 1, warmup: 1, passes: 1}
 probe_bytes: [1, 64KiB]
 matrix:
@@ -251,7 +251,7 @@ def test_kernels_go_all_the_way(project):
     assert rows.loc[spelled, "mu"] < 1.1
     assert rows.loc["wave2d:n=64:grid=2x4", "mu"] < 1.1
     loose = rows.loc[f"{spelled}:barrier=no"]
-    assert loose["predicted"] == rows.loc[spelled, "predicted"]
+    assert loose["seconds"] == rows.loc[spelled, "seconds"]
     assert loose["measured"] != rows.loc[spelled, "measured"]
     cells = cells_of(project, "kernels")
     assert spelled in cells
@@ -278,7 +278,7 @@ PLATFORM = "title: processes of this machine over TCP\nlauncher: local\nsubstrat
 SMALL_OVERLAY = """
 title: an overlay
 platform: overlay-here
-families: [tan, logp-tan, logp, loggp]
+models: [tan, logp-tan, logp, loggp]
 measure: {precision: 50%, min_samples: 6, max_samples: 12, seconds: 0.05, passes: 2, warmup: 1}
 probe_bytes: [64]
 matrix:
@@ -292,7 +292,7 @@ matrix:
 HOSTS = "launcher: hosts\nsubstrate: overlay\nnodes: 2\ncores: 4\nhosts: {names: [127.0.0.1, 127.0.0.2]}\n"
 FEW = """
 platform: overlay-there
-families: [pram]
+models: [pram]
 measure: {precision: 50%, min_samples: 6, max_samples: 12, seconds: 0.05, passes: 1, warmup: 1}
 matrix:
   - axes: {operation: [reduce, bcast, "reduce:mode=synchronous"], topology: "kary:2^2", layout: "cyclic:4", bytes: 1KiB}
@@ -326,12 +326,12 @@ def test_an_overlay_campaign_runs_from_experiment_to_report(project, overlay_pro
     assert set(once["algorithm"].fillna("")) == {""}  # no library beside them
     measured_only = once["operation"].isin(["overlay-startup", "reduce:filter=none"])
     assert set(once.loc[measured_only, "validity"]) == {"measured only: no schedule describes it"}
-    assert set(once.loc[measured_only, "family"].fillna("")) == {""}
-    tan = rows[(rows["family"] == "tan") & (rows["bytes"] == 1024)]
+    assert set(once.loc[measured_only, "model"].fillna("")) == {""}
+    tan = rows[(rows["model"] == "tan") & (rows["bytes"] == 1024)]
     assert len(tan) == 6
-    assert tan["predicted"].notna().all()
-    assert set(rows.loc[rows["family"] == "loggp", "validity"]) == {"no fit: no measurements of probe 'prtt'"}
-    assert rows.loc[rows["family"] == "logp", "predicted"].gt(0).all()
+    assert tan["seconds"].notna().all()
+    assert set(rows.loc[rows["model"] == "loggp", "validity"]) == {"no fit: no measurements of probe 'prtt'"}
+    assert rows.loc[rows["model"] == "logp", "seconds"].gt(0).all()
     assert set(once["processors"]) == {os.cpu_count()}
     assert set(once["processes"]) == {5, 7}
     observations = read_table(results / "observations.csv", OBSERVATIONS)

@@ -36,8 +36,8 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(finished):
     assert "in fail\n" in log
 
     comparison = pd.read_csv(finished.folder / "results/small/comparison.csv")
-    assert comparison.loc[comparison["family"] == "loggp", "predicted"].notna().all()
-    assert set(comparison.loc[comparison["family"] == "loggops", "validity"]) == {f"no fit: {REASON}"}
+    assert comparison.loc[comparison["model"] == "loggp", "seconds"].notna().all()
+    assert set(comparison.loc[comparison["model"] == "loggops", "validity"]) == {f"no fit: {REASON}"}
     assert REASON in (finished.folder / "reports/small/index.html").read_text()
     book = openpyxl.load_workbook(finished.folder / "reports/small/small.xlsx", read_only=True)
     parameters = [row for row in book["Parameters"].iter_rows(values_only=True) if "loggops" in row and "G" in row]

@@ -47,7 +47,7 @@ def fitted():
 def make_validated_set():
     """Return a set that predicts twice the times of single messages, and 1.3 times those of collectives."""
     residuals = make_stored(np.linspace(-0.4, -0.1, 45), operation="bcast", size=64.0, nodes=8.0)
-    trips = {"bytes": [64], "measured": [1.0], "predicted": [2.0]}
+    trips = {"bytes": [64], "measured": [1.0], "seconds": [2.0]}
     probed = {"single_messages": {"beyond": trips}, "probed_classes": ["node", "beyond"]}
     return replace(make_given_set("loggp", LOGGP), residuals=residuals, settings=probed)
 
@@ -55,13 +55,13 @@ def make_validated_set():
 def make_sheet_set():
     with open("sheet.yaml", "w") as file:
         file.write(SHEET)
-    output("fit sheet --family loggp --platform sheet.yaml --out sheet-set.yaml")
+    output("fit sheet --model loggp --platform sheet.yaml --out sheet-set.yaml")
     return read_parameters("sheet-set.yaml")
 
 
 def select_recommended(table):
     """Return the recommended rows of predictions, if there are any."""
-    is_recommended = table["family"] == "recommended"
+    is_recommended = table["model"] == "recommended"
     return table[is_recommended] if is_recommended.any() else table
 
 
@@ -127,9 +127,9 @@ def test_verbs_and_functions_have_one_number_for_a_campaign(finished):
             assert f"use {first['alternative']}" in output(f"advise {workload}")
 
 
-def predict_by(family, fitted, operation, algorithm, ranks, size):
-    table = commodel.predict(operation, ranks, size, parameters=fitted, algorithm=algorithm).frame.set_index("family")
-    return table.loc[family]
+def predict_by(model, fitted, operation, algorithm, ranks, size):
+    table = commodel.predict(operation, ranks, size, parameters=fitted, algorithm=algorithm).frame.set_index("model")
+    return table.loc[model]
 
 
 def test_a_fit_to_a_table_is_corrected_by_its_own_points(fitted):
@@ -174,7 +174,7 @@ def test_values_set_by_hand_are_not_corrected_by_any_verb(fitted, tmp_path, monk
     workload = "--operation bcast --ranks 16 --bytes 65536 --layout block:1 --params set.yaml"
     predicted, advised = (read_rows(f"{verb} {workload}", "--set", "G=1ns/B") for verb in ("predict", "advise"))
     compare_verbs((predicted,), (advised,), ("algorithm", "alternative"))
-    assert {row["family"] for row in predicted} == {"loggp"}
+    assert {row["model"] for row in predicted} == {"loggp"}
 
 
 def fit_rank_means():
@@ -198,7 +198,7 @@ def test_residuals_of_a_statistic_correct_the_completions_of_unrooted_operations
 
     def predict_basis(operation, algorithm, **statistic):
         rows = commodel.predict(operation, 16, 1024, parameters=fitted, algorithm=algorithm, **statistic).frame
-        return rows.set_index("family")["interval_basis"]["recommended"]
+        return rows.set_index("model")["basis"]["recommended"]
 
     assert "of rank mean of bcast" in predict_basis("bcast", "binomial", statistic="rank mean")
     assert predict_basis("bcast", "binomial").endswith(" of all")
@@ -212,11 +212,11 @@ def test_a_statistic_has_one_prediction_in_every_verb(tmp_path, monkeypatch):
     workload = "--operation bcast --ranks 16 --bytes 1024 --layout block:1 --params set.yaml"
     verbs = (f"{verb} {workload}" for verb in ("predict", "advise"))
     predicted, advised = (read_rows(line, "--statistic", "rank mean") for line in verbs)
-    predicted = [row for row in predicted if row["family"] == "recommended"]
+    predicted = [row for row in predicted if row["model"] == "recommended"]
     compare_verbs((predicted,), (advised,), ("algorithm", "alternative"))
 
 
-COLUMNS = ["predicted", "predicted_low", "predicted_high"]
+COLUMNS = ["seconds", "low", "high"]
 
 
 def test_every_table_has_the_recommended_prediction_of_each_point(finished):
@@ -224,13 +224,13 @@ def test_every_table_has_the_recommended_prediction_of_each_point(finished):
     folder = finished.folder / "results/small"
     compared = pd.read_csv(folder / "comparison.csv", keep_default_na=False, na_values=[""])
     of_models, recommended = (
-        compared[compared["family"] != "recommended"],
-        compared[compared["family"] == "recommended"],
+        compared[compared["model"] != "recommended"],
+        compared[compared["model"] == "recommended"],
     )
     expected = recommended.set_index("point")[COLUMNS]
-    single_waves = of_models[of_models["family"].notna() & of_models["waves"].eq(1)]
+    single_waves = of_models[of_models["model"].notna() & of_models["waves"].eq(1)]
     assert set(expected.index) == set(single_waves["point"])
-    assert compared["family"].head(len(recommended)).eq("recommended").all()
+    assert compared["model"].head(len(recommended)).eq("recommended").all()
 
     predicted = pd.read_csv(folder / "predictions/recommended.csv").set_index("point")[COLUMNS]
     loaded = commodel.load(folder).recommended.set_index("point")[COLUMNS]

@@ -30,12 +30,12 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     assert [path.stat().st_size for path in map(results.job_log, jobs)] == [0] * len(jobs)
     assert "reports/small/index.html" in results.job_log("report").open().read()
     comparison = pd.read_csv(whole_run / "results/small/comparison.csv")
-    assert comparison["family"].value_counts(dropna=False).to_list() == [10, 10, 6]  # loggp, recommended, MPI default
+    assert comparison["model"].value_counts(dropna=False).to_list() == [10, 10, 6]  # loggp, recommended, MPI default
     own = comparison[comparison["algorithm"] == "library"]
-    assert own["family"].isna().all()
+    assert own["model"].isna().all()
     assert own["measured"].min() >= 10e-6  # not even the library beats the wire
     assert set(own["ranks"]) == {8, 16, 5}  # also what a tree of 4 leaves does without inner nodes
-    loggp = comparison[(comparison["family"] == "loggp") & (comparison["bytes"] == 8) & (comparison["ranks"] == 16)]
+    loggp = comparison[(comparison["model"] == "loggp") & (comparison["bytes"] == 8) & (comparison["ranks"] == 16)]
     assert len(loggp) == 2
     assert loggp["mu"].max() < 1.01
 

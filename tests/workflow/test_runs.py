@@ -14,7 +14,7 @@ def test_a_loaded_run_has_tables_parameters_and_charts(whole_run):
     run = commodel.load(whole_run / "results/small")
     (platform,) = run.platforms
     assert run.comparison["mu"].dropna().ge(1).all()
-    assert set(run.comparison["family"]) == {*run.models, "recommended", ""}  # none: measured only
+    assert set(run.comparison["model"]) == {*run.models, "recommended", ""}  # none: measured only
     assert len(run.observations) > len(run.summary) > 0
     assert run.unmeasured.empty
     for model in run.models:
@@ -23,7 +23,7 @@ def test_a_loaded_run_has_tables_parameters_and_charts(whole_run):
         assert values["value"].le(values["high"]).all()
     # Names of charts contain no finding, unlike their titles: `An alternative beats the MPI default in …`.
     assert {"fastest-loggp-64", "errors-loggp-64", "predicted-loggp-64"} <= set(run.charts)
-    chart = run.plot("predicted").to_dict()
+    chart = run.plot("seconds").to_dict()
     assert chart["$schema"].endswith(".json")
     with pytest.raises(commodel.UserError, match="found no chart 'pie'"):
         run.plot("pie")
@@ -32,20 +32,20 @@ def test_a_loaded_run_has_tables_parameters_and_charts(whole_run):
 def test_predict_with_a_run_equals_the_prediction_in_the_comparison(whole_run):
     """`predict` by name returns the campaign's prediction of the same point."""
     run = commodel.load(whole_run / "results/small")
-    of_models = run.comparison[run.comparison["family"].isin(run.models)]
+    of_models = run.comparison[run.comparison["model"].isin(run.models)]
     row = of_models.query("predicted.notna() and waves == 1").iloc[0]
     named = "topology" if row["topology"] else "algorithm"
-    names = {named: row[named], "layout": row["layout"], "model": row["family"], "parameters": run}
+    names = {named: row[named], "layout": row["layout"], "model": row["model"], "parameters": run}
     ranks = None if row["topology"] else int(row["ranks"])
     table = commodel.predict(row["operation"], ranks, int(row["bytes"]), **names).frame
-    assert table["seconds"][0] == pytest.approx(row["predicted"], rel=1e-12)
+    assert table["seconds"][0] == pytest.approx(row["seconds"], rel=1e-12)
 
 
 def test_advice_intervals_are_based_on_the_measurements_of_the_run(whole_run):
     run = commodel.load(whole_run / "results/small")
     row = run.comparison.query("algorithm != 'library' and topology == ''").iloc[0]
     advice = commodel.advise(row["operation"], int(row["ranks"]), int(row["bytes"]), evidence=run)
-    assert advice.frame["interval_basis"][0] != "parameters only"
+    assert advice.frame["basis"][0] != "parameters only"
 
 
 def test_runs_and_advice_are_tables_in_a_notebook(whole_run, tmp_path):

@@ -19,7 +19,7 @@ PLATFORM = "title: two leaves\nlauncher: simgrid\nnodes: 8\ncores: 2\nsimgrid: {
 EXPERIMENT = """
 title: two leaves
 platform: leaves
-families: [shares]
+models: [shares]
 library: false
 measure: {precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 1}
 probe_bytes: [1, 1024, 65536]

@@ -94,7 +94,7 @@ class ParameterSet:
 
     __pydantic_config__ = {"extra": "forbid", "alias_generator": make_file_key}  # noqa: RUF012
 
-    family: str
+    model: str
     platform: str
     source: str
     values: Mapping[str, Estimate]
@@ -132,7 +132,7 @@ def describe_origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:
     families: dict[str, list[str]] = {}
     for parameters in sets:
         if parameters.platform and parameters.platform != platform:  # none: written by hand
-            families.setdefault(make_printable(parameters.platform, 80), []).append(parameters.family)
+            families.setdefault(make_printable(parameters.platform, 80), []).append(parameters.model)
     notes = []
     if families and (platform or len(families) > 1):
         of = "; ".join(f"{', '.join(dict.fromkeys(names))} of {where}" for where, names in families.items())

@@ -302,7 +302,7 @@ class Plan:
     title: str
     digest: str
     seed: Count
-    families: tuple[Name, ...]
+    models: tuple[Name, ...]
     probes: Mapping[Name, tuple[Name, ...]]  # each with the models that need it
     measure: Measure
     platforms: Mapping[Name, PlannedPlatform]

@@ -35,7 +35,7 @@ def list_source_files(*modules: str) -> list[str]:
 
 def find_module_file(name: str) -> Path | None:
     """Return the file of a module: families/logp_tan.py for `families.logp-tan`, families/__init__.py for
-    `families`."""
+    `models`."""
     module_path = PACKAGE.joinpath(*name.replace("-", "_").split("."))
     return next((path for path in (module_path.with_suffix(".py"), module_path / "__init__.py") if path.exists()), None)
 

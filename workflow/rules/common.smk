@@ -49,6 +49,6 @@ onstart:
 
 wildcard_constraints:
     batch="|".join(BATCHES) or "none",
-    family="|".join(PLAN.families),
+    model="|".join(PLAN.models),
     platform="|".join(PLAN.platforms),
     toolchain="mpi|smpi|overlay|mrnet",

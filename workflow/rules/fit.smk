@@ -3,17 +3,17 @@ rule fit:
     input:
         observations=str(RESULTS.table("observations")),
         plan=CAMPAIGN.find_planned_file(RESULTS.plan),
-        code=sorted({path for family in PLAN.families for path in list_fit_code(family)}),
+        code=sorted({path for model in PLAN.models for path in list_fit_code(model)}),
     output:
-        update([str(RESULTS.fitted("{platform}", family)) for family in PLAN.families]),
+        update([str(RESULTS.fitted("{platform}", model)) for model in PLAN.models]),
     log:
         str(RESULTS.job_log("fits.{platform}")),
-        [str(RESULTS.job_log(f"fit.{{platform}}.{family}")) for family in PLAN.families],
+        [str(RESULTS.job_log(f"fit.{{platform}}.{model}")) for model in PLAN.models],
     localrule: True
     params:
-        families=[word for family in PLAN.families for word in ("--family", family)],
+        models=[word for model in PLAN.models for word in ("--model", model)],
     message:
-        f"fitting {format_count(len(PLAN.families), 'model')} on {{wildcards.platform}}"
+        f"fitting {format_count(len(PLAN.models), 'model')} on {{wildcards.platform}}"
     shell:
-        f"{COMMODEL} fit probes {{input.plan}} --in {{input.observations}} {{params.families:q}}"
+        f"{COMMODEL} fit probes {{input.plan}} --in {{input.observations}} {{params.models:q}}"
         f" --platform {{wildcards.platform}} --out {RESULTS.folder}/fitted/{{wildcards.platform}}"

@@ -1,19 +1,19 @@
 # One process for all models. Tables of models whose inputs have not changed are kept, and every model has a log.
 rule predict:
     input:
-        sets=[str(RESULTS.fitted(platform, family)) for family in PLAN.families for platform in PLAN.platforms],
+        sets=[str(RESULTS.fitted(platform, model)) for model in PLAN.models for platform in PLAN.platforms],
         plan=CAMPAIGN.find_planned_file(RESULTS.plan),
-        code=sorted({path for family in PLAN.families for path in list_prediction_code(family)}),
+        code=sorted({path for model in PLAN.models for path in list_prediction_code(model)}),
     output:
-        update([str(RESULTS.predictions(family)) for family in PLAN.families]),
+        update([str(RESULTS.predictions(model)) for model in PLAN.models]),
     log:
         str(RESULTS.job_log("predictions")),
-        [str(RESULTS.job_log(f"predict.{family}")) for family in PLAN.families],
+        [str(RESULTS.job_log(f"predict.{model}")) for model in PLAN.models],
     localrule: True
     params:
         sets=lambda wildcards, input: [part for path in input.sets for part in ("--params", path)],
     message:
-        f"predicting with {format_count(len(PLAN.families), 'model')}"
+        f"predicting with {format_count(len(PLAN.models), 'model')}"
     shell:
         f"{COMMODEL} predict plan {{input.plan}} {{params.sets:q}} --out {RESULTS.folder}/predictions"
 
@@ -22,8 +22,8 @@ rule compare:
     input:
         str(RESULTS.table("observations")),
         str(RESULTS.table("unmeasured")),
-        [str(RESULTS.predictions(family)) for family in PLAN.families],
-        sets=[str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
+        [str(RESULTS.predictions(model)) for model in PLAN.models],
+        sets=[str(RESULTS.fitted(platform, model)) for platform in PLAN.platforms for model in PLAN.models],
         plan=CAMPAIGN.find_planned_file(RESULTS.plan),
         code=list_source_files("compare.comparison"),
     output:

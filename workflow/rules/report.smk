@@ -4,7 +4,7 @@ rule report:
         str(RESULTS.table("summary")),
         str(RESULTS.table("distributions")),
         str(RESULTS.table("unmeasured")),
-        [str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
+        [str(RESULTS.fitted(platform, model)) for platform in PLAN.platforms for model in PLAN.models],
         texts=[str(path) for path in RESULTS.inputs()],
         code=list_source_files(
             "reports.stored_results",

@@ -21,9 +21,9 @@ POINT = [
     "ranks",
     "bytes",
     "waves",
-    "family",
+    "model",
     "measured",
-    "predicted",
+    "seconds",
 ]
 CASE = ["kind", "platform", "name", "settings", "min", "median", "mean", "max"]
 

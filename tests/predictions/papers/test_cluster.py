@@ -25,7 +25,7 @@ def latency(ranks, size=1500):
 def make_evidence(*measured, sets=()):
     """Return evidence with these points: (operation, choice, ranks, bytes, seconds)."""
     columns = ("operation", "alternative", "ranks", "bytes", "measured")
-    points = [dict(zip(columns, row, strict=True)) | {"family": "cluster"} for row in measured]
+    points = [dict(zip(columns, row, strict=True)) | {"model": "cluster"} for row in measured]
     return evidence(points, sets=sets)
 
 

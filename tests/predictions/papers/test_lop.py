@@ -138,7 +138,7 @@ def test_mean_errors_of_models_by_measured_points():
     }
     times = {"dissemination": 2e-5, "n-way:3": 1.5e-5, "library": 1e-6}
     rows = [
-        {**fields, "alternative": choice, "ranks": 64, "family": name, "measured": times[choice], "predicted": seconds}
+        {**fields, "alternative": choice, "ranks": 64, "model": name, "measured": times[choice], "seconds": seconds}
         for choice, predictions in (predicted | {"library": {"": float("nan")}}).items()
         for name, seconds in predictions.items()
     ]

@@ -17,7 +17,7 @@ def figures(rows=(), room=None):
     return find_paper("mrnet").figures(made_evidence)
 
 
-def row(operation, topology, measured, waves=1, predicted=nan, bytes=8):
+def row(operation, topology, measured, waves=1, seconds=nan, bytes=8):
     about = {
         "operation": operation,
         "topology": topology,
@@ -26,7 +26,7 @@ def row(operation, topology, measured, waves=1, predicted=nan, bytes=8):
         "bytes": bytes,
         "waves": waves,
     }
-    return {**about, "family": "tan", "measured": measured, "predicted": predicted}
+    return {**about, "model": "tan", "measured": measured, "seconds": seconds}
 
 
 def test_trees_of_figure_4_by_hand():
@@ -42,7 +42,7 @@ def test_trees_of_figure_4_by_hand():
 
 def test_micro_benchmarks_are_of_whole_round_trips_and_rates():
     rows = [row("overlay-startup", "flat:64", 0.1), row("overlay-startup", "kary:8^2", 0.04)]
-    rows += [row("reduce", "flat:64", 3e-4, predicted=2e-4), row("reduce", "flat:64", 2e-5, waves=50)]
+    rows += [row("reduce", "flat:64", 3e-4, seconds=2e-4), row("reduce", "flat:64", 2e-5, waves=50)]
     figures_of_rows = figures(rows)
     startup = table(figure(figures_of_rows, "Figure 5a"), "Start-up")
     assert column(startup, "flat")[64] == 0.1

@@ -111,9 +111,9 @@ def test_the_deviation_is_that_of_the_histogram():
     assert row.ours[0] == pytest.approx(np.std([100e-6] * 3 + [200e-6]))
 
 
-def wave(topology, family, measured, predicted, waves=1):
+def wave(topology, model, measured, predicted, waves=1):
     about = {"operation": "reduce", "topology": topology, "alternative": topology, "ranks": 33, "bytes": 1024}
-    return {**about, "waves": waves, "family": family, "measured": measured, "predicted": predicted}
+    return {**about, "waves": waves, "model": model, "measured": measured, "seconds": predicted}
 
 
 def test_errors_of_tree_predictions_by_measured_times():
@@ -140,8 +140,8 @@ def test_figure_1_over_one_sender():
         "algorithm": "linear",
         "alternative": "linear",
         "waves": 1,
-        "family": "tan",
-        "predicted": 1.0,
+        "model": "tan",
+        "seconds": 1.0,
     }
     rows = [{**about, "ranks": n + 1, "bytes": 1024, "measured": 1e-4 * n} for n in (1, 4, 16)]
     growth, times = figure(figures(rows), "Figure 1").numbers

@@ -137,7 +137,7 @@ def project(monkeypatch):
 
 def evidence(*rows, sets=()) -> Evidence:
     """Return evidence with these rows: (platform, operation, layout, ranks, bytes, family, measured, predicted)."""
-    columns = ["platform", "operation", "layout", "ranks", "bytes", "family", "measured", "predicted"]
+    columns = ["platform", "operation", "layout", "ranks", "bytes", "model", "measured", "seconds"]
     comparison = pd.DataFrame(rows, columns=columns)
     comparison["point"] = comparison["platform"] + comparison["operation"] + comparison["layout"]
     comparison = comparison.assign(algorithm="paper", topology="").reindex(columns=list_columns(COMPARISON))

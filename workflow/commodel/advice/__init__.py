@@ -105,7 +105,7 @@ class Ranking:
     @property
     def interval(self) -> str:
         """The basis of the first alternative's interval."""
-        return self.frame["interval_basis"].iloc[0]
+        return self.frame["basis"].iloc[0]
 
     @property
     def gain_over_default(self) -> float:
@@ -198,7 +198,7 @@ def advise(
             "seconds": seconds,
             "low": np.where(has_interval, low, np.nan),
             "high": np.where(has_interval, high, np.nan),
-            "interval_basis": [basis.text for basis in bases],
+            "basis": [basis.text for basis in bases],
             **{name: getattr(combined, name) for name in ("regret", "behind", "as_good", "support")},
             "period": period,
             "front": find_pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
@@ -219,7 +219,7 @@ def advise(
     notes += describe_evidence(evidence, workload.operation, deciding, points)
     if len(deciding) and not recommended.recommenders:
         notes.append(f"fewer than {MIN_WORKLOADS} workloads were measured here: all weights are equal")
-    notes += describe_missing_intervals(rows["interval_basis"])
+    notes += describe_missing_intervals(rows["basis"])
     requested_layouts = {point.layout for point in points} if layouts else ()
     default = None
     if workload.statistic is Statistic.COMPLETION:

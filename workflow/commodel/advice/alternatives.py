@@ -200,8 +200,8 @@ class Assessment:
     low: float  # of its prediction interval
     high: float
     basis: IntervalBasis
-    parameters_low: float
-    parameters_high: float
+    parameter_low: float
+    parameter_high: float
     message_seconds: float  # as in `PredictedTimes`
     validity: Validity
     stream_validity: Validity

@@ -84,8 +84,8 @@ class Configuration:
     validity: Mapping[str, str] = field(default_factory=dict)  # of these predictions, as text
     measured: Times | None = None
 
-    def total(self, family: str) -> float:
-        return self.computation + self.communication[family]
+    def total(self, model: str) -> float:
+        return self.computation + self.communication[model]
 
     def point(self, problem: Problem, resources: PlatformResources) -> Point:
         operation = f"{OPERATIONS[problem.kernel]}:partition={self.file}"
@@ -98,7 +98,7 @@ def rank_configurations(
     layouts: Sequence[str],
     speeds: Speeds,
     evidence: Evidence,
-    family: str,
+    model: str,
     folder: Path,
     progress: Callable[[Configuration], None] = lambda best: None,
 ) -> list[Configuration]:
@@ -106,14 +106,14 @@ def rank_configurations(
     Other models predict these best ones; NaN if they cannot or ignore sizes. Partitions are stored in `folder`.
     `progress` is called with the best one of each layout."""
     sets = evidence.by_family()
-    predictors = {name: make_predictor(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
+    predictors = {name: make_predictor(sets[name], strict=name == model, draws=0) for name in (model, *sets)}
 
     def predict(name: str, configuration: Configuration) -> Configuration:
         """Return the configuration with a model's prediction of its communication."""
         ((_, pattern),) = stack_points([configuration.point(problem, evidence.resources)])
         predictions = predictors[name](pattern, 1)
         (validity,) = predictions.validity
-        weighted = name == family or validity.has_weight
+        weighted = name == model or validity.has_weight
         seconds = problem.repeats(configuration.tiling) * float(predictions.seconds[0]) if weighted else nan
         communication = {**configuration.communication, name: seconds}
         validities = {**configuration.validity, name: validity.text}
@@ -122,13 +122,13 @@ def rank_configurations(
     best = []
     for number, layout in enumerate(layouts):
         partitions = _list_partitions(problem, layout, speeds, evidence, folder, number)
-        candidates = [predict(family, partition) for partition in partitions]
-        fastest = min(candidates, key=lambda configuration: configuration.total(family))
-        for name in (name for name in sets if name != family):
+        candidates = [predict(model, partition) for partition in partitions]
+        fastest = min(candidates, key=lambda configuration: configuration.total(model))
+        for name in (name for name in sets if name != model):
             fastest = predict(name, fastest)
         best.append(fastest)
         progress(fastest)
-    return sorted(best, key=lambda configuration: configuration.total(family))
+    return sorted(best, key=lambda configuration: configuration.total(model))
 
 
 def find_fastest(configurations: Iterable[Configuration]) -> Configuration:
@@ -206,12 +206,12 @@ def _list_partitions(
         yield Configuration(layout, ranks, len(set(node)), arrangement, file, tiling, computed)
 
 
-def choose_ranking_family(evidence: Evidence, family: str | None) -> str:
+def choose_ranking_family(evidence: Evidence, model: str | None) -> str:
     """Return the model whose predictions rank configurations; one that ignores sizes only on request."""
     families = list(evidence.by_family())
-    if family is not None and family not in families:
-        raise UserError(f"no values of family '{family}'; {suggest_name(family, families)}")
+    if model is not None and model not in families:
+        raise UserError(f"no values of model '{model}'; {suggest_name(model, families)}")
     suitable = ["taulop"] if "taulop" in families else [name for name in families if find_family(name).uses_bytes]
-    if not (family or suitable):
-        raise UserError(f"found values of {', '.join(families)}, wanted a model of message sizes, or --family")
-    return family or suitable[0]
+    if not (model or suitable):
+        raise UserError(f"found values of {', '.join(families)}, wanted a model of message sizes, or --model")
+    return model or suitable[0]

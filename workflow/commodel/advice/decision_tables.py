@@ -18,7 +18,7 @@ BASIS_COLUMNS = (
     "platform",
     "simulated",
     "gain_over_default",
-    "interval_basis",
+    "basis",
     "weights",
     "notes",
     "layout_name",  # `near` in place of the nodes of its ranks
@@ -67,7 +67,7 @@ def decide(
             default = advice.default
             best = best.copy()
             best[["seconds", "low", "high"]] = default.seconds, default.low, default.high
-            best["interval_basis"] = default.source
+            best["basis"] = default.source
         workload_columns = (
             workload.operation,
             int(best["ranks"]),
@@ -82,7 +82,7 @@ def decide(
             platform,
             simulated,
             advice.gain_over_default,
-            best["interval_basis"],
+            best["basis"],
             describe_weights(advice),
             NOTE_SEPARATOR.join((*advice.notes, *advice.zero_weight_reasons)),
             best["layout_name"],
@@ -164,8 +164,8 @@ def describe_weights(advice: Ranking) -> str:
     )
 
 
-def _format_weights(families: Mapping[str, float]) -> str:
-    by_weight = sorted(families.items(), key=lambda entry: -entry[1])
+def _format_weights(models: Mapping[str, float]) -> str:
+    by_weight = sorted(models.items(), key=lambda entry: -entry[1])
     return ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in by_weight if weight > 0)
 
 

@@ -36,7 +36,7 @@ MIN_REPORTED_DOUBLINGS = 0.05  # doublings; less extrapolation is not reported
 HELD_OUT_COLUMNS = select_fields(  # columns from which weights and intervals of models are computed
     COMPARISON,
     "point platform operation algorithm alternative layout ranks leaves bytes nodes levels_crossed waves batch workload"
-    " simulated setting family predicted validity measured measured_low measured_high mu held_out",
+    " simulated setting model seconds validity measured measured_low measured_high mu held_out",
 )
 
 
@@ -58,17 +58,17 @@ class Evidence:
     measured: pd.DataFrame = field(default_factory=make_empty_held_out)
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
-    def find_recommender(self, families: Sequence[str], placement: str) -> Recommender | None:
+    def find_recommender(self, models: Sequence[str], placement: str) -> Recommender | None:
         """Return the recommender of these models at a placement, which is fitted once; None if too little was measured
         there."""
-        key = (*sorted(families), placement)
+        key = (*sorted(models), placement)
         if key not in self._recommenders:
             if self.held_out.empty:
-                sets = [entry for entry in self.sets if entry.family in families]
+                sets = [entry for entry in self.sets if entry.model in models]
                 recommender = Recommender.of_sets(sets, placement) if self._has_valid_residuals else None
             else:
                 rows = select_placement(self.predicted_points(), [placement])
-                recommender = Recommender.fit(rows, families)
+                recommender = Recommender.fit(rows, models)
             self._recommenders[key] = recommender
         return self._recommenders[key]
 
@@ -108,16 +108,16 @@ class Evidence:
 
     def by_family(self) -> dict[str, ParameterSet]:
         """Return the sets that have values."""
-        sets = {parameters.family: parameters for parameters in self.sets if parameters.values}
+        sets = {parameters.model: parameters for parameters in self.sets if parameters.values}
         if not sets:
-            raise UserError("no family has values: give --params, or a platform that an experiment has run on")
+            raise UserError("no model has values: give --params, or a platform that an experiment has run on")
         return sets
 
     def predicted_points(self, streams: bool = False) -> pd.DataFrame:
         """Return the held-out rows with predictions, of single waves or of streams."""
         rows = add_default_columns(self.held_out, COMPARISON)
         rows = rows[rows["operation"].str.startswith(STREAM).astype(bool) == streams]
-        return rows[rows["family"].ne("") & ~is_library_default(rows)]
+        return rows[rows["model"].ne("") & ~is_library_default(rows)]
 
 
 def find_placement(point: Point) -> str:
@@ -138,7 +138,7 @@ def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
     of_same_operation = held_out[held_out["operation"].map(find_base_name) == find_base_name(operation)]
     return (
         of_same_operation
-        if len(of_same_operation) and of_same_operation.groupby("family").size().max() >= MIN_POINTS_OF_OPERATION
+        if len(of_same_operation) and of_same_operation.groupby("model").size().max() >= MIN_POINTS_OF_OPERATION
         else held_out
     )
 
@@ -175,9 +175,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
     if changed := describe_manual_values(evidence):
         weights_note = "" if deciding.empty else "; weights come from the errors of the fitted sets"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{weights_note}")
-    if sheets := sorted(
-        parameters.family for parameters in evidence.sets if DATA_SHEET_SOURCE in parameters.provenance
-    ):
+    if sheets := sorted(parameters.model for parameters in evidence.sets if DATA_SHEET_SOURCE in parameters.provenance):
         notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} are not measured")
     return notes
 
@@ -195,7 +193,7 @@ def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
 
 def describe_manual_values(evidence: Evidence) -> str:
     """Return the values set by hand, model by model."""
-    notes = {parameters.family: describe_changes(parameters) for parameters in evidence.sets}
+    notes = {parameters.model: describe_changes(parameters) for parameters in evidence.sets}
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
@@ -303,9 +301,9 @@ def _format_range(low: object, high: object) -> str:
 def combine_sets(sets: Sequence[ParameterSet], resources: PlatformResources | None = None) -> Evidence:
     """Return parameter sets as evidence without measured points. Without a platform, any number of nodes with one rank
     each is assumed."""
-    duplicates = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
+    duplicates = {family for family, count in Counter(parameters.model for parameters in sets).items() if count > 1}
     if duplicates:
-        raise UserError(f"found two sets of family {min(duplicates)}; give one set a family, all of one platform")
+        raise UserError(f"found two sets of model {min(duplicates)}; give one set a model, all of one platform")
     return Evidence(sets, resources or PlatformResources.unlimited())
 
 

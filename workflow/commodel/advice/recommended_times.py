@@ -77,9 +77,9 @@ class ModelInterval(Protocol):
     @property
     def high(self) -> float: ...
     @property
-    def parameters_low(self) -> float: ...
+    def parameter_low(self) -> float: ...
     @property
-    def parameters_high(self) -> float: ...
+    def parameter_high(self) -> float: ...
     @property
     def basis(self) -> IntervalBasis: ...
 
@@ -94,7 +94,7 @@ def average_models(
     counting = [entry for entry, share in zip(intervals, shares, strict=True) if share > 0]
     without_residuals = [entry for entry in counting if not entry.basis.of_residuals]
     basis = without_residuals[-1].basis if without_residuals else intervals[int(shares.argmax())].basis
-    low_name, high_name = ("parameters_low", "parameters_high") if without_residuals else ("low", "high")
+    low_name, high_name = ("parameter_low", "parameter_high") if without_residuals else ("low", "high")
     low, high = ([getattr(entry, name) for entry in intervals] for name in (low_name, high_name))
     return _average(shares, seconds), _average(shares, low), _average(shares, high), basis
 
@@ -122,7 +122,7 @@ def recommend_times(
     for number, other in enumerate(_find_equal_points(evidence, points)):
         recommended[number] = replace(recommended[other], point=points[number])
     if models is None:
-        ranked = rank_models(evidence.predicted_points())["family"]
+        ranked = rank_models(evidence.predicted_points())["model"]
         models = [name for name in ranked if name in sets][:1] or list(sets)
     return [
         prediction
@@ -182,7 +182,7 @@ def _average_equally(numbers: Sequence[int], by_family: dict[str, list[Predictio
             validity = Validity(ValidityKind.NO_PREDICTION, "no model has one")
             predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))
             continue
-        weights = list(weigh_equally([row.family for row in rows], unprobed).values())
+        weights = list(weigh_equally([row.model for row in rows], unprobed).values())
         seconds, low, high, basis = average_models(weights, [row.seconds for row in rows], rows)
         heaviest = rows[int(np.argmax(weights))]
         predictions.append(Prediction(RECOMMENDED, point, seconds, low, high, heaviest.validity, basis))

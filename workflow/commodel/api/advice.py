@@ -81,7 +81,7 @@ class Advice(Answer):
 
 def describe_sources(sets: Sequence[ParameterSet]) -> list[Mapping[str, str]]:
     """Return a row for each parameter set: its model, its platform, and where its values come from."""
-    return [{"model": entry.family, "platform": entry.platform or "", "source": entry.source} for entry in sets]
+    return [{"model": entry.model, "platform": entry.platform or "", "source": entry.source} for entry in sets]
 
 
 def _make_alternative_row(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:

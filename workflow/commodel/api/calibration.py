@@ -132,7 +132,7 @@ def read_source(
     evidence, _ = find_platform_evidence(load_resources(source_platform), results, campaign.folder.name)
     comparison, _ = split_recommended(read_table(campaign.table("comparison"), COMPARISON))
     comparison = comparison[comparison["platform"] == source_platform]
-    residuals = {entry.family: read_residuals(comparison, source_platform, entry.family) for entry in evidence.sets}
+    residuals = {entry.model: read_residuals(comparison, source_platform, entry.model) for entry in evidence.sets}
     return RecalibrationSource(
         evidence.sets, source_platform, campaign, load_plan(campaign.plan), comparison, residuals
     )
@@ -182,8 +182,8 @@ def _choose_calibration_points(
         points = [point for point in source.plan.points if point.platform == source.platform]
         campaign_points = calibrating.list_campaign_points(points, source.comparison, requested.nodes)
         if len(campaign_points) >= calibrating.MIN_POINTS_OF_FACTORS:
-            order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
-            ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
+            order = source.comparison[source.comparison["model"].ne("")].groupby("model")["mu"].mean().sort_values()
+            ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.model))
             return calibrating.select_calibration_points(
                 campaign_points, ranked, requested.levels, requested.count, requested.held_out_count
             )
@@ -217,7 +217,7 @@ def write_recalibration(
         recalibrated = replace(
             scaled, platform=requested.resources.name, simulated=scaled.simulated or requested.simulated
         )
-        write_parameters(folder / f"{scaled.family}.yaml", recalibrated)
+        write_parameters(folder / f"{scaled.model}.yaml", recalibrated)
     points = [_record_point(entry, True) for entry in used] + [_record_point(entry, False) for entry in held_out_times]
     calibration = Calibration(
         requested.setting,
@@ -226,7 +226,7 @@ def write_recalibration(
         requested.simulated,
         read_clock().isoformat(timespec="seconds"),
         tuple(points),
-        {entry.parameters.family: record_factors(entry) for entry in calibrations},
+        {entry.parameters.model: record_factors(entry) for entry in calibrations},
     )
     write_calibration(folder, calibration)
 

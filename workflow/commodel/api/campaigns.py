@@ -94,7 +94,7 @@ class Run(Result):
 
     @property
     def models(self) -> list[str]:
-        return list(self.plan.families)
+        return list(self.plan.models)
 
     @cached_property
     def rows(self) -> Sequence[Mapping[str, Any]]:
@@ -353,8 +353,8 @@ def _forget_failed_models(results: Results) -> None:
         return
     failures = [failure for failure in list_model_failures(read_table(table, COMPARISON)) if failure.is_program_error]
     for failure in failures:
-        results.fitted(failure.platform, failure.family).unlink(missing_ok=True)
-        results.predictions(failure.family).unlink(missing_ok=True)
+        results.fitted(failure.platform, failure.model).unlink(missing_ok=True)
+        results.predictions(failure.model).unlink(missing_ok=True)
     if failures:
         table.unlink()
 

@@ -74,7 +74,7 @@ class Fit(Result):
         if not self.held_out.empty:
             return describe_best(self.held_out)
         if len(self.sets) == 1:
-            return f"{self.sets[0].family}: {self.sets[0].source}."
+            return f"{self.sets[0].model}: {self.sets[0].source}."
         return f"{len(self.sets)} models fitted to {self.tables}."
 
     @property
@@ -134,13 +134,13 @@ class Fit(Result):
         axis = {"scale": altair.Scale(type="log"), "axis": altair.Axis(format="~s")}
         measured = altair.X("measured", title="measured / s", **axis)
         predicted, low, identity = (
-            altair.Y(column, title="predicted / s", **axis) for column in ("predicted", "predicted_low", "measured")
+            altair.Y(column, title="predicted / s", **axis) for column in ("seconds", "low", "measured")
         )
-        names = ", ".join(parameters.family for parameters in self.sets)
+        names = ", ".join(parameters.model for parameters in self.sets)
         points = altair.Chart(self.held_out, title=f"{names}: predicted and measured time")
-        details = ["family", "operation", "alternative", "ranks", "bytes", "measured", "predicted", "mu"]
+        details = ["model", "operation", "alternative", "ranks", "bytes", "measured", "seconds", "mu"]
         dots = points.mark_point(filled=True).encode(measured, predicted, color="operation", tooltip=details)
-        intervals = points.mark_rule().encode(measured, low, y2="predicted_high", color="operation")
+        intervals = points.mark_rule().encode(measured, low, y2="high", color="operation")
         diagonal = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, identity)
         return diagonal + intervals + dots
 
@@ -149,7 +149,7 @@ def _list_values(parameters: ParameterSet) -> list[dict[str, Any]]:
     """Return a row for each fitted value, with its 95 % interval."""
     return [
         {
-            "model": parameters.family,
+            "model": parameters.model,
             "parameter": name,
             "value": estimate.value,
             "low": estimate.low,
@@ -201,10 +201,10 @@ def join_names(paths: Sequence[Path]) -> str:
     return ", ".join(names)
 
 
-def digest_fit_inputs(tables: Sequence[Path], family: str, *options: str | None) -> str:
+def digest_fit_inputs(tables: Sequence[Path], model: str, *options: str | None) -> str:
     """Return a digest of the tables and of everything else that a fit depends on: options, the model's code, and the
     messages of algorithms."""
-    code = {Path(path) for path in sources.list_source_files("fits.settings", f"models.families.{family}")}
+    code = {Path(path) for path in sources.list_source_files("fits.settings", f"models.families.{model}")}
     code.update((sources.PACKAGE / "patterns").rglob("*.py"))  # algorithms are found by folder, not by import
     return digest_inputs(code, digest_files(tables), *options)
 
@@ -222,7 +222,7 @@ def _read_earlier_fit(path: Path, digest: str) -> ParameterSet | None:
 
 def fit_tables(
     tables: Sequence[Path],
-    families: Sequence[str],
+    models: Sequence[str],
     hold_out: str | None,
     setting: str | None,
     statistic: str | None,
@@ -233,14 +233,12 @@ def fit_tables(
     models. `hold_out` is an expression that selects the held-out points. `progress` gets a line for each set that is
     kept."""
     names = (
-        list_fitted_by_collectives()
-        if "all" in families
-        else [find_family(name).name for name in dict.fromkeys(families)]
+        list_fitted_by_collectives() if "all" in models else [find_family(name).name for name in dict.fromkeys(models)]
     )
     stated = parse_statistic(statistic) if statistic else None
     several = len(names) > 1
     if several and out and out.is_file():
-        raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
+        raise UserError(f"found a file, wanted a folder for the sets of {len(names)} models", file=out)
     measured, table_names = read_points(*tables, statistic=stated), join_names(tables)
     remarks: list[str] = []
     if measured.unpredicted:
@@ -262,7 +260,7 @@ def fit_tables(
     for number, name in enumerate(names, 1):
         digest = digest_fit_inputs(tables, name, hold_out, reference, stated)
         path = out / f"{name}.yaml" if several and out else out
-        with report_within(f"{name}, family {number} of {len(names)}" if several else name):
+        with report_within(f"{name}, model {number} of {len(names)}" if several else name):
             try:
                 fitted = _read_earlier_fit(path, digest) if several and path else None
                 if fitted:
@@ -292,11 +290,11 @@ def fit_tables(
     return Fit(sets, table_names, held_out, parts, reference, remarks)
 
 
-def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:
+def read_data_sheet(model: str, platform_file: Path) -> ParameterSet:
     """Return the data sheet of a platform's network, from its file, as the parameters of a model."""
     platform = load_platform(platform_file)
     if (sheet := platform.data_sheet) is None:
         raise UserError("found no section data_sheet, wanted one with the links of the network", file=platform_file)
     single_message, shared_links = sheet.compute_message_costs(platform.hierarchy)
     times = SheetTimes(platform.hierarchy, single_message, shared_links, sheet.overhead or 0.0, sheet.eager)
-    return make_set_from_sheets(family, platform_file.stem, times)
+    return make_set_from_sheets(model, platform_file.stem, times)

@@ -31,24 +31,24 @@ def list_plain_rows(rows: pd.DataFrame, baselines: pd.DataFrame, choices: pd.Dat
     plain_rows = [
         _make_plain_row(row, is_baseline)
         for part, is_baseline in ((rows, False), (baselines, True))
-        for row in _summarize_errors(part, ["family", *POINT_COLUMNS])
+        for row in _summarize_errors(part, ["model", *POINT_COLUMNS])
     ]
     return plain_rows + [_make_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
 
 
 def describe_best(rows: pd.DataFrame) -> str:
     """Return the model with the lowest median error, and its errors."""
-    best = min(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"])
-    count = rows["family"].nunique()
-    answer = f"{f'Best of {count} models: ' if count > 1 else ''}{best['family']}, median error μ "
+    best = min(_summarize_errors(rows, ["model"]), key=lambda row: row["mu_median"])
+    count = rows["model"].nunique()
+    answer = f"{f'Best of {count} models: ' if count > 1 else ''}{best['model']}, median error μ "
     return answer + f"{best['mu_median']:.4g} and mean {best['mu_mean']:.4g} at {best['points']} held-out points."
 
 
 def format_errors(rows: pd.DataFrame, baselines: pd.DataFrame, choices: pd.DataFrame) -> str:
     """Return tables of errors: a row for each operation and alternative of one model, or for each of several; then the
     baselines and what each one chooses."""
-    if rows["family"].nunique() == 1:
-        summaries = _summarize_errors(rows, POINT_COLUMNS) + _summarize_errors(rows, ["family"])
+    if rows["model"].nunique() == 1:
+        summaries = _summarize_errors(rows, POINT_COLUMNS) + _summarize_errors(rows, ["model"])
         parts = [format_table([_make_detailed_row(row) for row in summaries])]
     else:
         parts = [format_table(_make_model_rows(rows))]
@@ -70,7 +70,7 @@ NOTES = (
 
 def _make_plain_row(row: Mapping[str, Any], baseline: bool) -> dict[str, Any]:
     """Return the row for programs with all columns: model or baseline, its prediction or choice, and its error."""
-    plain_row = {"family": "", "baseline": ""} | {"baseline" if baseline else "family": row["family"]}
+    plain_row = {"model": "", "baseline": ""} | {"baseline" if baseline else "model": row["model"]}
     plain_row |= {name: row.get(name, "") for name in POINT_COLUMNS}
     for name in (*ERROR_COLUMNS, *CHOICE_COLUMNS):
         figure = row.get(name)
@@ -95,13 +95,13 @@ def _make_model_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a row for each model with its errors at all held-out points and its median μ of each operation; the lowest
     median first."""
     by_operation = {
-        (row["family"], row["operation"]): row["mu_median"] for row in _summarize_errors(rows, ["family", "operation"])
+        (row["model"], row["operation"]): row["mu_median"] for row in _summarize_errors(rows, ["model", "operation"])
     }
     model_rows = []
-    for row in sorted(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"]):
-        medians = {name: by_operation.get((row["family"], name), math.nan) for name in dict.fromkeys(rows["operation"])}
+    for row in sorted(_summarize_errors(rows, ["model"]), key=lambda row: row["mu_median"]):
+        medians = {name: by_operation.get((row["model"], name), math.nan) for name in dict.fromkeys(rows["operation"])}
         texts = {operation: _format_digits(median, 3) for operation, median in medians.items()}
-        model_rows.append({"model": row["family"], **_format_errors(row), **texts})
+        model_rows.append({"model": row["model"], **_format_errors(row), **texts})
     return model_rows
 
 
@@ -112,7 +112,7 @@ def _drop_range(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make_choice_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    chooser = f"baseline: {row['family']}" if row["baseline"] else row["family"]
+    chooser = f"baseline: {row['model']}" if row["baseline"] else row["model"]
     times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
     return {"chosen by": chooser, "workloads": row["workloads"], "fastest [%]": round(100 * row["fastest"]), **times}
 

@@ -88,17 +88,17 @@ class KernelPredictions:
         rows, seconds_by_column = [], {}
         for fitted in sets:
             rules = [MESSAGES_RULE]
-            if fitted.family in SUMMED_FAMILIES and fitted.values and not overlapped:
+            if fitted.model in SUMMED_FAMILIES and fitted.values and not overlapped:
                 rules.append(SUMS_RULE)
             for rule in rules:
                 cost = predict_by_sums if rule == SUMS_RULE else None
                 (total,) = predict(fitted, [point], strict=False, cost=cost)
                 by_hand = {BY_HAND_KEY: describe_changes(fitted)} if is_changed else {}
                 times = {name: _replace_nan(getattr(total, name)) for name in ("seconds", "low", "high")}
-                rows.append({"family": total.family, "rule": rule, **by_hand, **times, "validity": total.validity_text})
+                rows.append({"model": total.model, "rule": rule, **by_hand, **times, "validity": total.validity_text})
                 if len(parts) > 1:
                     predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
-                    seconds_by_column[_make_column_name(total.family, rule)] = [
+                    seconds_by_column[_make_column_name(total.model, rule)] = [
                         _replace_nan(prediction.seconds) for prediction in predictions
                     ]
         iterations = [
@@ -123,7 +123,7 @@ class KernelPredictions:
         """The slowest kinds of iteration by the median prediction of the models that depend on the message size: first
         and last, count, median, least and most seconds, and share of the whole."""
         weighted = {
-            _make_column_name(row["family"], row["rule"])
+            _make_column_name(row["model"], row["rule"])
             for row in self.rows
             if Validity.parse(row["validity"]).has_weight
         }
@@ -164,12 +164,12 @@ class KernelPredictions:
                 else "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition."
             )
         if any(row["rule"] == SUMS_RULE for row in self.rows):
-            lines.append("sums: by the τ–Lop paper's rule for this family, the sum of messages without contention.")
+            lines.append("sums: by the τ–Lop paper's rule for this model, the sum of messages without contention.")
         return lines
 
 
-def _make_column_name(family: str, rule: str) -> str:
-    return f"{family} {rule}" if rule == SUMS_RULE else family
+def _make_column_name(model: str, rule: str) -> str:
+    return f"{model} {rule}" if rule == SUMS_RULE else model
 
 
 def _replace_nan(value: float) -> float | None:

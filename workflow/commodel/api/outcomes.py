@@ -36,11 +36,11 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     """Return rows by platform and model, measured platforms first, and the recommended prediction before models: mean
     proportional error over all points and over the valid ones, and the share of workloads in which the chosen
     alternative is the fastest."""
-    group_columns = ["platform", "simulated", "family"]
+    group_columns = ["platform", "simulated", "model"]
     rows = summarize_errors(comparison, group_columns).merge(
         summarize_choices(comparison, group_columns), on=group_columns, how="left"
     )
-    rows = rows.assign(model=rows["family"], is_model=rows["family"] != RECOMMENDED)
+    rows = rows.assign(model=rows["model"], is_model=rows["model"] != RECOMMENDED)
     rows = rows.sort_values(["simulated", "platform", "is_model", "mu_mean", "model"])
     return rows[SCORE_COLUMNS].to_dict("records")
 

@@ -79,8 +79,8 @@ def _merge_runs(runs: Sequence[tuple[Results, pd.DataFrame]], resources: Platfor
     for folder, rows in runs:
         for path in folder.sets(resources.name):
             parameters = read_set(folder.find_set(resources.name, path.stem))
-            if parameters.family not in sets or not sets[parameters.family].values:
-                sets[parameters.family] = parameters
+            if parameters.model not in sets or not sets[parameters.model].values:
+                sets[parameters.model] = parameters
         tables.append(rows[~rows["point"].isin(known_points)])
         known_points.update(rows["point"])
     rows = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]

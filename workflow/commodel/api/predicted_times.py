@@ -36,7 +36,7 @@ class Predictions(Answer):
         have their defaults."""
         origins = [f"{line}." for line in origins]
         provenance = [
-            {"model": entry.family, "platform": entry.platform or "", "source": entry.source} for entry in sets
+            {"model": entry.model, "platform": entry.platform or "", "source": entry.source} for entry in sets
         ]
         arguments = [DEFAULT_ARGUMENTS] if has_defaults else []
         notes = [*origins, *arguments, *_list_flaws(rows), *_describe_intervals(rows)]
@@ -58,8 +58,8 @@ def _make_table_row(row: Mapping[str, Any], numbers: Mapping[str, int]) -> dict[
     Its validity is "no information" if the interval is too wide."""
     from commodel.predictions.interval_basis import NO_INFORMATION, is_informative
 
-    names = [name for name in row if not name.startswith("parameters_") and name not in ("interval_basis", "validity")]
-    cells = {{"seconds": "time", "family": "model"}.get(name, name): row[name] for name in names}
+    names = [name for name in row if not name.startswith("parameter_") and name not in ("basis", "validity")]
+    cells = {{"seconds": "time"}.get(name, name): row[name] for name in names}
     number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
     informative = is_informative(row["low"], row["high"])
     return (
@@ -79,7 +79,7 @@ def _describe_intervals(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         return ["The values have no intervals, so the predictions have none."]
     return [
         f"Low to high: {IntervalBasis.parse(text).sentence}."
-        for text in dict.fromkeys(row["interval_basis"] for row in with_interval)
+        for text in dict.fromkeys(row["basis"] for row in with_interval)
     ]
 
 
@@ -91,9 +91,9 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
     workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
     predicted = [row for row in rows if row["seconds"] == row["seconds"]]
-    valid = [row for row in predicted if row["family"] == RECOMMENDED or not row["validity"].partition(": ")[2]]
+    valid = [row for row in predicted if row["model"] == RECOMMENDED or not row["validity"].partition(": ")[2]]
     predicted = valid or predicted
-    families = list(dict.fromkeys(row["family"] for row in predicted))
+    families = list(dict.fromkeys(row["model"] for row in predicted))
     first = rows[0]
     over = "" if first["topology"] and len(alternatives) > 1 else f" over {first['ranks']} ranks"
     workload = f"{first['operation']}{over}, {format_bytes(first['bytes'])}"
@@ -102,7 +102,7 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if len(alternatives) > 1 and (len(workloads) == 1 or first["topology"]):
         by_name: dict[str, list[str]] = {}
         for family in families:
-            row = min((row for row in predicted if row["family"] == family), key=lambda row: row["seconds"])
+            row = min((row for row in predicted if row["model"] == family), key=lambda row: row["seconds"])
             by_name.setdefault(_name_alternative(row), []).append(f"{family} ({format_seconds(row['seconds'])})")
         named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
         lowest = min(row["seconds"] for row in predicted)
@@ -111,7 +111,7 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
         fastest = f"Fastest of the {kinds} predictions of {workload}" if has_lower else f"Fastest {workload}"
         return f"{fastest}: {_join_first(named, '; ')}."
     if len(workloads) == 1:
-        named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
+        named = [f"{format_seconds(row['seconds'])} by {row['model']}" for row in predicted]
         measured = f"; measured: {format_seconds(first['measured'])}" if first.get("measured") else ""
         return f"{_name_alternative(first)} {workload}: {_join_first(named, ', ')}{measured}."
     shortest, longest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))

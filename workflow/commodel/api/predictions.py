@@ -154,7 +154,7 @@ def predict_patterns(
         from commodel.advice.recommended_times import recommend_times  # slow to load
 
         # Of a run in the folder of results only the best model is shown beside it.
-        models = [parameters.family for parameters in sets] if sources else None
+        models = [parameters.model for parameters in sets] if sources else None
         predictions, measured = recommend_times(evidence, points, models), evidence.find_measured(points)
     elif evidence:
         predictions = predict_recommended(evidence, points)
@@ -218,7 +218,7 @@ def predict_recommended(evidence: Evidence, points: Sequence[Point]) -> list[Pre
 
 def find_stored_evidence(sets: Sequence[ParameterSet], resources: PlatformResources | None) -> Evidence | None:
     """Return parameter sets as evidence, if one stores its residuals; None otherwise, or with two sets of a model."""
-    families = {parameters.family for parameters in sets}
+    families = {parameters.model for parameters in sets}
     if len(families) < len(sets) or not any(parameters.residuals for parameters in sets):
         return None
     from commodel.advice.evidence import combine_sets  # slow to load
@@ -260,17 +260,17 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
         else:
             files = [source] if isinstance(source, SafePath) else list_sets(Path(source))
             sets = [read_set(file) for file in files]
-    wanted = [parameters for parameters in sets if model in (None, parameters.family)]
+    wanted = [parameters for parameters in sets if model in (None, parameters.model)]
     if not wanted:
-        names = ", ".join(sorted({parameters.family for parameters in sets}))
+        names = ", ".join(sorted({parameters.model for parameters in sets}))
         where = None if isinstance(source, ParameterSet) else str(source)
-        raise UserError(f"found parameters of family '{names}', wanted {model}", file=where)
+        raise UserError(f"found parameters of model '{names}', wanted {model}", file=where)
     return wanted
 
 
 def find_only_size(sets: Iterable[ParameterSet]) -> str | None:
     """Return the size for models without message size: the one at which their values were measured, else 1 B."""
-    if any(find_family(parameters.family).uses_bytes for parameters in sets):
+    if any(find_family(parameters.model).uses_bytes for parameters in sets):
         return None
     sizes = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
     return str(sizes.pop()) if len(sizes) == 1 else "1"
@@ -384,7 +384,7 @@ def predict_sets(sets: Sequence[ParameterSet], points: Sequence[Point], pipeline
     """Return the predictions of all sets, point by point."""
     columns = []
     for parameters in sets:
-        with report_within(f"by {parameters.family}"):
+        with report_within(f"by {parameters.model}"):
             columns.append(predict_points(parameters, points, pipelined))
     return [prediction for row in zip(*columns, strict=True) for prediction in row]
 
@@ -398,20 +398,20 @@ def tabulate_predictions(
     """Return a row for each prediction of `predict_sets`. Columns have the values given by hand, and the
     measured times of points."""
     has_measured = any(row.point in measured for row in predictions)
-    notes = {parameters.family: describe_changes(parameters) for parameters in sets}
+    notes = {parameters.model: describe_changes(parameters) for parameters in sets}
     changed = any(notes.values())
     names = PATTERN_FIELDS + (("waves",) if waves else ())
     names += ("statistic",) if any(row.point.statistic is not Statistic.COMPLETION for row in predictions) else ()
     return [
-        {"family": row.family}
+        {"model": row.model}
         | {name: getattr(row.point, name) for name in names}
         | {name: getattr(row.point, name) or None for name in ("algorithm", "topology")}
         | ({"measured": measured.get(row.point)} if has_measured else {})
         | {"seconds": row.seconds}
         | _make_interval_columns("low", "high", row.low, row.high)
-        | _make_interval_columns("parameters_low", "parameters_high", row.parameters_low, row.parameters_high)
-        | {"interval_basis": row.interval, "validity": row.validity_text}
-        | ({BY_HAND_KEY: notes.get(row.family, "")} if changed else {})
+        | _make_interval_columns("parameter_low", "parameter_high", row.parameter_low, row.parameter_high)
+        | {"basis": row.interval, "validity": row.validity_text}
+        | ({BY_HAND_KEY: notes.get(row.model, "")} if changed else {})
         for row in predictions
     ]
 

@@ -160,7 +160,7 @@ def decide_workloads(workloads: Sequence[Workload], source: EvidenceSource, cand
     sets: dict[tuple[str, str], ParameterSet] = {}
     for operation in dict.fromkeys(workload.operation for workload in workloads):
         evidence = source.read(operation)
-        sets |= {(entry.family, entry.source): entry for entry in evidence.sets}
+        sets |= {(entry.model, entry.source): entry for entry in evidence.sets}
         of_operation = [workload for workload in workloads if workload.operation == operation]
         layouts, choices = candidates.layouts, candidates.list_choices
         tables.append(tabulate_decisions(of_operation, evidence, layouts, choices, same_for_all_sizes))

@@ -55,13 +55,13 @@ class FitStage:
     def _data_digest(self) -> str:
         return digest_files([self.plan_file, self.observations_file])
 
-    def make_set(self, family: str) -> ParameterSet:
+    def make_set(self, model: str) -> ParameterSet:
         """Return the fitted set of a model."""
-        return fit_to_evidence(self.plan, self.evidence, find_family(family).name, self.platform)
+        return fit_to_evidence(self.plan, self.evidence, find_family(model).name, self.platform)
 
-    def fit(self, family: str) -> ParameterSet | None:
+    def fit(self, model: str) -> ParameterSet | None:
         """Fit a model and write its set; return None if the set in the folder is kept."""
-        name = find_family(family).name
+        name = find_family(model).name
         digest = digest_inputs(list_fit_code(name), self._data_digest, self.platform)
         if self.files.is_current(f"{name}.yaml", digest):
             return None
@@ -86,10 +86,10 @@ class PredictionStage:
     def _plan_digest(self) -> str:
         return digest_files([self.plan_file])
 
-    def predict(self, family: str, sets: Sequence[AnyPath]) -> bool:
+    def predict(self, model: str, sets: Sequence[AnyPath]) -> bool:
         """Predict with a model's sets, given by their files, and write the table. Return False if the table in the
         folder is kept."""
-        name = find_family(family).name
+        name = find_family(model).name
         digest = digest_inputs(list_prediction_code(name), self._plan_digest, digest_files(sets))
         if self.files.is_current(f"{name}.csv", digest):
             return False

@@ -71,7 +71,7 @@ set_option = click.option(
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Replace a parameter (L=2.5us) or a setting (posting=list); FAMILY:NAME=VALUE for one model only; repeated.",
+    help="Replace a parameter (L=2.5us) or a setting (posting=list); MODEL:NAME=VALUE for one model only; repeated.",
 )
 commutative_option = click.option(
     "--commutative", is_flag=True, help="Assume that all reductions commute, which allows more rules."
@@ -220,8 +220,8 @@ PARAMETER_TYPES = {  # by what a parameter of a verb is called
     "experiment": Name(list_campaigns),
     "platform": PLATFORMS,
     "profile": Name(list_profiles),
-    "family": FAMILIES,
-    "families": Name(lambda ctx: [*list_module_names("models/families"), "all"]),
+    "model": FAMILIES,
+    "models": Name(lambda ctx: [*list_module_names("models/families"), "all"]),
     "operation": OPERATIONS,
     "operations": OPERATIONS,
     "algorithm": Name(list_known_algorithms),

@@ -197,7 +197,7 @@ def score(platform: str | None, experiment: str | None, style: str) -> None:
     "Models",
     params_option,
     click.option(
-        "--family",
+        "--model",
         help="Model whose predictions rank the layouts.  [default: taulop if fitted, else the first that uses sizes]",
     ),
 )

@@ -95,7 +95,7 @@ def calibrate(platform, experiment, params, setting, count, held_out_count, node
         points += f", errors at {format_count(len(held_out_times), 'held-out point')}"
         notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
         adapted = f"{format_count(len(calibrations), 'model')} adapted to this allocation"
-        answer = f"{adapted}; best: {best.parameters.family}{errors}."
+        answer = f"{adapted}; best: {best.parameters.model}{errors}."
         print_answer(answer, format_table([_make_factor_row(entry, style) for entry in calibrations]), notes)
     else:
         print_rows([_make_factor_row(entry, style) for entry in calibrations], style)
@@ -109,7 +109,7 @@ def _make_factor_row(entry: RecalibratedSet, style: str) -> dict[str, Any]:
         per_byte = "as latency: estimated together" if has_one_factor else entry.factors.per_byte.text
         errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
         factors = {"latency factor": entry.factors.latency.text, "time per byte factor": per_byte}
-        return {"model": entry.parameters.family, **factors, **errors}
+        return {"model": entry.parameters.model, **factors, **errors}
     from commodel.api.calibration import record_factors
 
     record = record_factors(entry)
@@ -119,4 +119,4 @@ def _make_factor_row(entry: RecalibratedSet, style: str) -> dict[str, Any]:
         for end in ("value", "low", "high")
     }
     columns = {name: getattr(record, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
-    return {"family": entry.parameters.family, **factor_columns, **columns}
+    return {"model": entry.parameters.model, **factor_columns, **columns}

@@ -10,14 +10,14 @@ from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, out_option, style_option
 from commodel.cli._output import copy_output_of_model, print_rows, show_waiting
 
-FAMILIES = click.option("--family", "families", multiple=True, required=True, help="Model to fit; repeated.")
+FAMILIES = click.option("--model", "models", multiple=True, required=True, help="Model to fit; repeated.")
 
 
 @click.group(
     cls=VerbGroup,
     examples=(
-        'commodel fit table examples/collectives.csv --family loggp --hold-out "ranks > 16"',
-        "commodel fit sheet --family shares --platform fat-tree-64 --out shares.yaml",
+        'commodel fit table examples/collectives.csv --model loggp --hold-out "ranks > 16"',
+        "commodel fit sheet --model shares --platform fat-tree-64 --out shares.yaml",
     ),
 )
 def fit() -> None:
@@ -27,10 +27,10 @@ def fit() -> None:
 @fit.command(
     name="probes",
     examples=(
-        "commodel fit probes results/sample/plan.json --platform fast-ethernet-32 --family loggp -o loggp.yaml",
+        "commodel fit probes results/sample/plan.json --platform fast-ethernet-32 --model loggp -o loggp.yaml",
         (
             "commodel fit probes results/sample/plan.json --in results/sample/observations.csv "
-            "--platform fast-ethernet-32 --family loggp --family hockney -o sets"
+            "--platform fast-ethernet-32 --model loggp --model hockney -o sets"
         ),
     ),
     arguments={"PLAN": "Plan of an experiment, results/NAME/plan.json."},
@@ -45,7 +45,7 @@ def fit() -> None:
 @make_option_group(
     "Output", out_option("Parameter set (YAML) to write; a folder, also for several models.", required=True)
 )
-def fit_probes(plan_file: Path, observations: Path | None, platform: str, families: tuple[str, ...], out: Path) -> None:
+def fit_probes(plan_file: Path, observations: Path | None, platform: str, models: tuple[str, ...], out: Path) -> None:
     """Fit models to the probes of a platform, as a run does."""
     from commodel.api.stages import FitStage
     from commodel.files.parameter_sets import write_parameters
@@ -54,9 +54,9 @@ def fit_probes(plan_file: Path, observations: Path | None, platform: str, famili
 
     observations = observations or plan_file.with_name("observations.csv")
     plan, samples, target = (SafePath.of_argument(path, plan_file.parent) for path in (plan_file, observations, out))
-    is_file = len(families) == 1 and not out.is_dir()
+    is_file = len(models) == 1 and not out.is_dir()
     stage = FitStage(plan, samples, platform, StageFiles(target.parent if is_file else target))
-    for family in families:
+    for family in models:
         with copy_output_of_model(f"fit.{platform}.{family}"), show_waiting(f"fitting {family}"):
             parameters = stage.make_set(family) if is_file else stage.fit(family)
             if is_file and parameters:
@@ -72,15 +72,15 @@ def fit_probes(plan_file: Path, observations: Path | None, platform: str, famili
 @fit.command(
     name="table",
     examples=(
-        'commodel fit table examples/collectives.csv --family loggp --hold-out "ranks > 16"',
-        "commodel fit table examples/collectives.csv --family hockney --family loggp -o sets",
+        'commodel fit table examples/collectives.csv --model loggp --hold-out "ranks > 16"',
+        "commodel fit table examples/collectives.csv --model hockney --model loggp -o sets",
     ),
     arguments={"TABLE…": "CSV of operation, algorithm or topology, ranks, bytes, seconds; also several tables."},
 )
 @click.argument("tables", metavar="TABLE…", nargs=-1, required=True, type=PATH)
 @make_option_group(
     "Models",
-    click.option("--family", "families", multiple=True, required=True, help="Model to fit; repeated, or all."),
+    click.option("--model", "models", multiple=True, required=True, help="Model to fit; repeated, or all."),
 )
 @make_option_group(
     "Points",
@@ -101,7 +101,7 @@ def fit_probes(plan_file: Path, observations: Path | None, platform: str, famili
 )
 def fit_table(
     tables: tuple[Path, ...],
-    families: tuple[str, ...],
+    models: tuple[str, ...],
     where: str | None,
     setting: str | None,
     statistic: str | None,
@@ -115,7 +115,7 @@ def fit_table(
         click.echo(f"commodel: {text}", err=True)
 
     with show_waiting(f"fitting to {join_names(tables)}", plain_lines=True):
-        result = fit_tables(tables, families, where, setting, statistic, out, print_note)
+        result = fit_tables(tables, models, where, setting, statistic, out, print_note)
     is_shown = not result.held_out.empty or out is None
     if style == "table" and is_shown:
         click.echo(result.text())
@@ -129,22 +129,22 @@ def fit_table(
 @fit.command(
     name="sheet",
     examples=(
-        "commodel fit sheet --family shares --platform fat-tree-64 --out shares.yaml",
-        "commodel fit sheet --family loggp --platform fat-tree-64 --out loggp.yaml",
+        "commodel fit sheet --model shares --platform fat-tree-64 --out shares.yaml",
+        "commodel fit sheet --model loggp --platform fat-tree-64 --out loggp.yaml",
     ),
 )
 @make_option_group(
     "Model and platform",
-    click.option("--family", required=True, help="Model whose values to derive."),
+    click.option("--model", required=True, help="Model whose values to derive."),
     click.option("--platform", required=True, help="Platform whose file describes its network."),
 )
 @make_option_group("Output", out_option("Parameter set (YAML) to write.", required=True))
-def fit_sheet(family: str, platform: str, out: Path) -> None:
+def fit_sheet(model: str, platform: str, out: Path) -> None:
     """Derive a model's values from the data sheet of a platform, without measuring."""
     from commodel.api.fits import read_data_sheet
     from commodel.files.parameter_sets import write_parameters
     from commodel.plan.config import find_config_file
 
-    parameters = read_data_sheet(family, find_config_file("platform", platform))
+    parameters = read_data_sheet(model, find_config_file("platform", platform))
     write_parameters(out, parameters)
     click.echo(f"{out}: {parameters.source}")

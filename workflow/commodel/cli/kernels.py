@@ -85,7 +85,7 @@ def print_kernel_predictions(
 
         write_kernel(predicted.rows, predicted.iterations, predicted.sentences, predicted.simulated, out)
     elif style == "json":
-        data = predicted.properties | {"families": predicted.rows, "by_iteration": predicted.iterations}
+        data = predicted.properties | {"models": predicted.rows, "by_iteration": predicted.iterations}
         write_or_print(json.dumps(data, indent=1), out)
     else:
         write_or_print(format_csv(predicted.rows) if style == "csv" else _format_prediction_table(predicted), out)
@@ -94,7 +94,7 @@ def print_kernel_predictions(
 def _format_prediction_table(predicted: KernelPredictions) -> str:
     predicted_rows = [row for row in predicted.rows if row["seconds"] is not None]
     extremes = [select(predicted_rows, key=lambda row: row["seconds"]) for select in (min, max) if predicted_rows]
-    times = " to ".join(dict.fromkeys(f"{format_seconds(row['seconds'])} ({row['family']})" for row in extremes))
+    times = " to ".join(dict.fromkeys(f"{format_seconds(row['seconds'])} ({row['model']})" for row in extremes))
     parts = [format_table([_make_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
     if predicted.slowest_iterations:
         rows = [row | {"share [%]": round(100 * row.pop("share"))} for row in predicted.slowest_iterations]
@@ -304,7 +304,7 @@ def print_layout_ranking(
     params: tuple[Path, ...],
     platform: str,
     experiment: str | None,
-    family: str | None,
+    model: str | None,
     count: int | None,
     out: Path | None,
     style: str,
@@ -329,7 +329,7 @@ def print_layout_ranking(
     declared = read_speeds(speeds)
     curves = declared.of(kernel)
     evidence, _ = find_evidence(params, platform, experiment)
-    family = choose_ranking_family(evidence, family)
+    model = choose_ranking_family(evidence, model)
     unit = parse_bytes(sizes) if sizes else 8 * curves.block**2
     problem = Problem(kernel, blocks, unit, iterations)
     with _open_output_folder(out) as folder:
@@ -337,13 +337,13 @@ def print_layout_ranking(
         if cores:
             tables += write_core_layouts(evidence.resources, expand_axis(cores, parse_count), curves.kinds, folder)
         rows = rank_configurations(
-            problem, tables, declared, evidence, family, folder, lambda best: _print_best_configuration(best, family)
+            problem, tables, declared, evidence, model, folder, lambda best: _print_best_configuration(best, model)
         )
         if count:
             from commodel.api.kernels import measure_best
 
             rows = measure_best(rows, count, problem, evidence.resources, platform, make_progress_printer(False))
-        _show_configurations(rows, family, style, declared.simulated)
+        _show_configurations(rows, model, style, declared.simulated)
 
 
 @contextmanager
@@ -357,15 +357,15 @@ def _open_output_folder(out: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _print_best_configuration(best: Configuration, family: str) -> None:
+def _print_best_configuration(best: Configuration, model: str) -> None:
     """Print the best configuration of a layout, if there is a terminal: a layout of thousands of messages may take
     seconds."""
     if sys.stderr.isatty():
-        click.echo(f"{_name_layout(best)}: {best.division}, {format_seconds(best.total(family))}", err=True)
+        click.echo(f"{_name_layout(best)}: {best.division}, {format_seconds(best.total(model))}", err=True)
 
 
-def _show_configurations(configurations: list[Configuration], family: str, style: str, simulated: bool) -> None:
-    rows = [_make_configuration_row(entry, family) | {"simulated": simulated} for entry in configurations]
+def _show_configurations(configurations: list[Configuration], model: str, style: str, simulated: bool) -> None:
+    rows = [_make_configuration_row(entry, model) | {"simulated": simulated} for entry in configurations]
     measured = [entry for entry in configurations if entry.measured]
     if style != "table":
         for row, entry in zip(rows, configurations, strict=True):
@@ -374,28 +374,28 @@ def _show_configurations(configurations: list[Configuration], family: str, style
         return
     times = [name for name in rows[0] if name == "total" or name.startswith(("computation", "communication"))]
     shown = [{name: row[name] for name in row if name not in ("simulated", "validity")} for row in rows]
-    answer, *notes = _describe_fastest(configurations, family)
+    answer, *notes = _describe_fastest(configurations, model)
     notes += ["The speeds are declared, not measured (simulated)."] if simulated else []
     parts = [format_table(shown, times)]
     if measured:
-        parts.append("Predicted and measured:\n" + format_table([_pair_times(entry, family) for entry in measured]))
+        parts.append("Predicted and measured:\n" + format_table([_pair_times(entry, model) for entry in measured]))
         notes += _describe_regrets(measured)
         if simulated:
             notes.append("Only messages were simulated; computation times follow from the declared speeds.")
     print_answer(answer, "\n\n".join(parts), notes)
 
 
-def _make_configuration_row(entry: Configuration, family: str) -> dict[str, Any]:
-    seconds_by_model = {name: seconds for name, seconds in entry.communication.items() if name != family}
+def _make_configuration_row(entry: Configuration, model: str) -> dict[str, Any]:
+    seconds_by_model = {name: seconds for name, seconds in entry.communication.items() if name != model}
     return {
         "layout": _name_layout(entry),
         "ranks": entry.ranks,
         "nodes": entry.nodes,
         "partition": entry.division,
         "computation": entry.computation,
-        f"communication {family}": entry.communication[family],
-        "validity": entry.validity[family],
-        "total": entry.total(family),
+        f"communication {model}": entry.communication[model],
+        "validity": entry.validity[model],
+        "total": entry.total(model),
         # A model that cannot predict a configuration has NaN.
         **{f"communication {name}": None if isnan(seconds) else seconds for name, seconds in seconds_by_model.items()},
     }
@@ -413,21 +413,21 @@ def _get_measured_total(entry: Configuration) -> float:
     return entry.measured.total
 
 
-def _pair_times(entry: Configuration, family: str) -> dict[str, str | None]:
+def _pair_times(entry: Configuration, model: str) -> dict[str, str | None]:
     """Return each predicted time, followed by the measured one."""
-    predicted = (entry.computation, entry.communication[family], entry.total(family))
+    predicted = (entry.computation, entry.communication[model], entry.total(model))
     cells: dict[str, str | None] = {"layout": _name_layout(entry)}
     for predicted_seconds, (name, seconds) in zip(predicted, _make_measured_columns(entry).items(), strict=True):
         for title, value in ((name.removeprefix("measured "), predicted_seconds), (name, seconds)):
             cells[title] = None if value is None else format_seconds(value)
-    return cells | {"measured/predicted": f"{_get_measured_total(entry) / entry.total(family):.2f}"}
+    return cells | {"measured/predicted": f"{_get_measured_total(entry) / entry.total(model):.2f}"}
 
 
 def _name_layout(entry: Configuration) -> str:
     return Path(entry.layout.partition(":")[2]).stem
 
 
-def _describe_fastest(configurations: list[Configuration], family: str) -> list[str]:
+def _describe_fastest(configurations: list[Configuration], model: str) -> list[str]:
     """Return sentences on the fastest configuration, and on the one that computes fastest, with the ratio of their
     times."""
     from commodel.advice.configurations import find_fastest
@@ -436,19 +436,19 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
     best, computing = configurations[0], find_fastest(configurations)
 
     def format_sum(entry: Configuration) -> str:
-        parts = entry.computation, entry.communication[family]
-        return f"{format_seconds(entry.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
+        parts = entry.computation, entry.communication[model]
+        return f"{format_seconds(entry.total(model))} = {' + '.join(format_seconds(part) for part in parts)}"
 
-    lines = [f"Fastest, communication included: {_name_layout(best)}, {format_sum(best)} (by {family})."]
+    lines = [f"Fastest, communication included: {_name_layout(best)}, {format_sum(best)} (by {model})."]
     if flags := Counter(
-        row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
+        row.validity[model] for row in configurations if row.validity[model] != ValidityKind.VALID.value
     ):
         (flag, _), number = flags.most_common(1)[0], flags.total()
         named = f": {flag}" if len(flags) == 1 else f", such as {flag}"
-        lines.append(f"{number} of {len(configurations)} predictions of {family} are flagged{named}.")
+        lines.append(f"{number} of {len(configurations)} predictions of {model} are flagged{named}.")
     if computing is best:
         return [*lines, "It computes fastest, too."]
-    ratio = computing.total(family) / best.total(family)
+    ratio = computing.total(model) / best.total(model)
     name = _name_layout(computing)
     return [*lines, f"Fastest computation: {name}, {format_sum(computing)}: {ratio:.2f} times as long."]
 

@@ -56,7 +56,7 @@ STYLE = click.option(
 @make_option_group(
     "Models",
     PARAMS,
-    click.option("--family", help="Model, e.g. loggp.  [default: all of --params]"),
+    click.option("--model", help="Model, e.g. loggp.  [default: all of --params]"),
     set_option,
 )
 @make_option_group("Platform and results", platform_option, experiment_option)
@@ -68,7 +68,7 @@ STYLE = click.option(
 @make_option_group("Output", out_option("File to write.  [default: the screen]"), STYLE, verbose_option)
 def predict(
     params: tuple[Path, ...],
-    family: str | None,
+    model: str | None,
     settings: tuple[str, ...],
     platform: str | None,
     experiment: str | None,
@@ -86,14 +86,14 @@ def predict(
     quantity = PredictedQuantity.of(waves, pipelined, statistic)
     if not pattern["operation"]:
         raise UserError("give --operation NAME; `commodel show operations` lists them")
-    if family and not (params or settings):
+    if model and not (params or settings):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
     try:
         with show_waiting("predicting", plain_lines=True):
-            result = predict_patterns(pattern, params, family, settings, platform, experiment, quantity)
+            result = predict_patterns(pattern, params, model, settings, platform, experiment, quantity)
     except NoSourceError:
         advice = f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE"
-        raise UserError("--set without --params needs --family" if settings else advice) from None
+        raise UserError("--set without --params needs --model" if settings else advice) from None
     if result.folders:
         click.echo(result.folders, err=True)
     if style == "table" and not out:
@@ -119,17 +119,17 @@ def _suggest_set(platform: str | None) -> str:
     examples=(
         "commodel predict plan results/sample/plan.json --params loggp.yaml -o predicted.csv",
         (
-            "commodel predict plan results/sample/plan.json --family loggp "
+            "commodel predict plan results/sample/plan.json --model loggp "
             "--params results/sample/fitted/fast-ethernet-32/loggp.yaml -o loggp.csv"
         ),
     ),
     arguments={"PLAN": "Plan of an experiment, results/NAME/plan.json."},
 )
 @click.argument("plan_file", metavar="PLAN", type=PATH)
-@make_option_group("Models", REQUIRED_PARAMS, click.option("--family", help="Predict by this model only."), set_option)
+@make_option_group("Models", REQUIRED_PARAMS, click.option("--model", help="Predict by this model only."), set_option)
 @make_option_group("Output", out_option("Table to write, or a folder for a table of each model.", required=True))
 def predict_plan(
-    plan_file: Path, params: tuple[Path, ...], family: str | None, settings: tuple[str, ...], out: Path
+    plan_file: Path, params: tuple[Path, ...], model: str | None, settings: tuple[str, ...], out: Path
 ) -> None:
     """Predict the points of a plan, as a run does."""
     from commodel.api.predictions import choose_sets
@@ -145,15 +145,15 @@ def predict_plan(
     if out.is_dir():
         if settings:
             raise UserError("--set: --out is a folder, wanted a file")
-        _predict_models(plan, sets, family, target)
+        _predict_models(plan, sets, model, target)
         return
-    parameters = choose_sets(sets, family, settings)
+    parameters = choose_sets(sets, model, settings)
     with show_waiting("predicting", plain_lines=True):
         table = predict_points(load_plan(plan), Results.of(plan_file.parent), parameters, by_hand=bool(settings))
     write_table(target, table)
 
 
-def _predict_models(plan: SafePath, sets: list[SafePath], family: str | None, folder: SafePath) -> None:
+def _predict_models(plan: SafePath, sets: list[SafePath], model: str | None, folder: SafePath) -> None:
     """Write a table for each model, whose sets have its name. Tables whose inputs have not changed are kept. The error
     of a model is printed, and the others are predicted."""
     from commodel.api.stages import PredictionStage
@@ -161,7 +161,7 @@ def _predict_models(plan: SafePath, sets: list[SafePath], family: str | None, fo
 
     stage = PredictionStage(plan, StageFiles(folder))
     exit_code = 0
-    for name in [family] if family else dict.fromkeys(path.stem for path in sets):
+    for name in [model] if model else dict.fromkeys(path.stem for path in sets):
         with copy_output_of_model(f"predict.{name}"), show_waiting(f"predicting by {name}", plain_lines=True):
             try:
                 if not stage.predict(name, [path for path in sets if path.stem == name]):

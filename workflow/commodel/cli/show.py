@@ -271,7 +271,7 @@ def _list_critical_messages(
     )
     if (critical := attribute_time(point, parameters)) is None:
         reason = "its predictions do not replay single messages, so they have no critical path"
-        raise UserError(f"found parameters of family {parameters.family}: {reason}", file=params)
+        raise UserError(f"found parameters of model {parameters.model}: {reason}", file=params)
     rows = []
     texts: dict[int, list[str]] = {}
     for src, dst, seconds in critical.messages:
@@ -280,7 +280,7 @@ def _list_critical_messages(
         texts.setdefault(max(src, dst), []).append(f"{src} to {dst}: {format_seconds(seconds)}, {share} %")
     tooltips = {rank: "; ".join(of_rank) for rank, of_rank in texts.items()}
     work = f", {format_seconds(critical.work)} of work" if critical.work else ""
-    prediction = f"{format_seconds(critical.prediction)} by {parameters.family}"
+    prediction = f"{format_seconds(critical.prediction)} by {parameters.model}"
     pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {prediction}"
     return rows, tooltips, f"{pattern}, which waits for {len(rows)} of {len(critical.src)} messages{work}"
 

@@ -206,7 +206,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         results = Results.of(folder)
         plan = load_plan(results.plan)
         observations = read_table(results.table("observations"), OBSERVATIONS)
-        parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.families]
+        parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.models]
         unmeasured = read_unmeasured(results.table("unmeasured"))
         with use_archived_inputs(results, plan.files):
             processors = {batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches}
@@ -220,5 +220,5 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         for platform in plan.platforms if sets else ():
             for path in results.sets(platform):
                 fitted = read_parameters(path)
-                residuals = read_residuals(compared, platform, fitted.family)
-                write_parameters(results.validated(platform, fitted.family), replace(fitted, residuals=residuals))
+                residuals = read_residuals(compared, platform, fitted.model)
+                write_parameters(results.validated(platform, fitted.model), replace(fitted, residuals=residuals))

@@ -140,8 +140,8 @@ def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Para
     rows = comparison[(comparison["topology"] != "") & comparison["measured"].notna() & comparison["held_out"]]
     trees: list[PredictedTree] = []
     for platform, rows_of_platform in rows.groupby("platform"):
-        by_family = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
-        families = [by_family[name] for name in rank_models(rows_of_platform)["family"] if name in by_family]
+        by_family = {parameters.model: parameters for parameters in sets if parameters.platform == platform}
+        families = [by_family[name] for name in rank_models(rows_of_platform)["model"] if name in by_family]
         fastest = [
             (points[row.point], row.measured) for row in _find_fastest_rows(rows_of_platform) if row.point in points
         ]
@@ -162,12 +162,12 @@ def _find_fastest_rows(points: pd.DataFrame) -> list:
     return rows
 
 
-def _predict_tree(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
+def _predict_tree(point: Point, measured: float, models: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
     """Yield the tree with its critical path by the first model that has one. Trees from files, streams and large trees
     are left out."""
     if parse_file_path(point.topology) or point.waves > 1 or point.ranks > MAX_DRAWN_NODES:
         return
-    for parameters in families:
+    for parameters in models:
         with suppress(UserError):  # a topology unknown to this version, or one that the model cannot predict
             if (attribution := attribute_time(point, parameters)) is not None:
                 yield PredictedTree(make_tree(point.topology), attribution, measured)

@@ -60,12 +60,12 @@ def predict_baselines(
         REGRESSION: predict_by_regression(fitted, parts.held_out),
     }
     if of_fitted is not None and of_held_out is not None:
-        rows_at_fitted = dict(iter(of_fitted.groupby("family", sort=False)))
-        for name, rows_of_model in of_held_out.groupby("family", sort=False):
+        rows_at_fitted = dict(iter(of_fitted.groupby("model", sort=False)))
+        for name, rows_of_model in of_held_out.groupby("model", sort=False):
             predicted = predict_by_nearest_ratio(parts, rows_at_fitted[name], rows_of_model)
             times[f"{name}{NEAREST_RATIO}"] = predicted
-    rows = [points.assign(family=name, predicted=predicted, validity=BASELINE) for name, predicted in times.items()]
-    blank = {"predicted_low": np.nan, "predicted_high": np.nan}
+    rows = [points.assign(model=name, seconds=predicted, validity=BASELINE) for name, predicted in times.items()]
+    blank = {"low": np.nan, "high": np.nan}
     return add_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(covered=np.nan)
 
 
@@ -76,8 +76,8 @@ def summarize_baselines(recommended: pd.DataFrame, comparison: pd.DataFrame) -> 
     for platform, points in recommended.groupby("platform", sort=False):
         of_platform = comparison[comparison["platform"] == platform]
         for name, predicted in _predict_folds(points, of_platform).items():
-            evaluated = points.assign(family=name, predicted=predicted, predicted_low=np.nan, predicted_high=np.nan)
-            evaluated = add_choices(add_errors(evaluated).assign(covered=np.nan)).dropna(subset="predicted")
+            evaluated = points.assign(model=name, seconds=predicted, low=np.nan, high=np.nan)
+            evaluated = add_choices(add_errors(evaluated).assign(covered=np.nan)).dropna(subset="seconds")
             if len(evaluated):
                 rows.append({"platform": platform, "prediction": name} | summarize_points(evaluated))
     return pd.DataFrame(rows, columns=["platform", "prediction", *SUMMARY])
@@ -90,7 +90,7 @@ def _predict_folds(points: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, 
     best = summarize_recommended(points, comparison)["prediction"].iloc[1:]
     if len(best):
         name = best.iloc[0]
-        of_model = comparison[comparison["family"] == name].drop_duplicates("point").set_index("point")
+        of_model = comparison[comparison["model"] == name].drop_duplicates("point").set_index("point")
         predicted = _select_valid_times(of_model.reindex(points["point"]))
         ratios = np.array(measured.seconds) / predicted
     times = {rule: np.full(len(points), np.nan) for rule in (NEAREST, INTERPOLATION, f"{name}{NEAREST_RATIO}")}
@@ -129,8 +129,8 @@ def predict_by_nearest_ratio(parts: Split, of_fitted: pd.DataFrame, of_held_out:
 
 def _select_valid_times(rows: pd.DataFrame) -> Array:
     """Return the predicted times; NaN where a prediction has no weight, such as that of a size not modelled."""
-    is_valid = have_weight(rows["validity"]) & (rows["predicted"] > 0)
-    return rows["predicted"].where(is_valid).to_numpy(float)
+    is_valid = have_weight(rows["validity"]) & (rows["seconds"] > 0)
+    return rows["seconds"].where(is_valid).to_numpy(float)
 
 
 def _take_nearest(fitted: Measured, held_out: Measured, values: Array) -> Array:
@@ -255,14 +255,14 @@ def score_choices(rows: pd.DataFrame, parts: Split) -> pd.DataFrame:
     table = []
     by_rule = choose_by_rule(parts)
     ratios_by_rule = (
-        (str(name), (chosen["measured"] / chosen["fastest"]).tolist()) for name, chosen in by_rule.groupby("family")
+        (str(name), (chosen["measured"] / chosen["fastest"]).tolist()) for name, chosen in by_rule.groupby("model")
     )
     for name, ratios in [*_choose_by_prediction(rows), *ratios_by_rule]:
         times = np.array(ratios)
         if len(times):
             mean, worst = float(np.exp(np.log(times).mean())), float(times.max())
             table.append((name, is_baseline(name), len(times), float(np.mean(times <= 1)), mean, worst))
-    columns = ["family", "baseline", "workloads", "fastest", "over_fastest", "over_fastest_worst"]
+    columns = ["model", "baseline", "workloads", "fastest", "over_fastest", "over_fastest_worst"]
     return pd.DataFrame(table, columns=columns)
 
 
@@ -270,9 +270,9 @@ def _choose_by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]
     points = rows.drop_duplicates(["workload", "alternative", "kind", "layout"])
     fastest = points.groupby("workload")["measured"].min()[points.groupby("workload").size() > 1]
     for name, rows_of_model in (
-        rows[rows["workload"].isin(fastest.index)].dropna(subset=["predicted"]).groupby("family", sort=False)
+        rows[rows["workload"].isin(fastest.index)].dropna(subset=["seconds"]).groupby("model", sort=False)
     ):
-        chosen = rows_of_model.loc[rows_of_model.groupby("workload")["predicted"].idxmin()]
+        chosen = rows_of_model.loc[rows_of_model.groupby("workload")["seconds"].idxmin()]
         yield str(name), (chosen["measured"] / chosen["workload"].map(fastest)).tolist()
 
 
@@ -295,7 +295,7 @@ def choose_by_rule(parts: Split) -> pd.DataFrame:
         (name, f"{workload} {setting}", seconds, min(workloads[operation, workload, setting].values()))
         for name, (operation, workload, setting), seconds in chosen
     ]
-    return pd.DataFrame(rows, columns=["family", "workload", "measured", "fastest"])
+    return pd.DataFrame(rows, columns=["model", "workload", "measured", "fastest"])
 
 
 def _group_by_workload(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:

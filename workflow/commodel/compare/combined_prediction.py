@@ -25,10 +25,10 @@ MIN_VARIANCE = 1e-12  # of the logarithm of a ratio
 MAX_SHOWN_PERCENT = 99.0
 
 
-def weigh_equally(families: Collection[str], unprobed: Collection[str]) -> dict[str, float]:
+def weigh_equally(models: Collection[str], unprobed: Collection[str]) -> dict[str, float]:
     """Return equal weights of the models that were probed at a placement; of all if none was."""
-    counting = [name for name in families if name not in unprobed] or list(families)
-    return {name: 1 / len(counting) if name in counting else 0.0 for name in families}
+    counting = [name for name in models if name not in unprobed] or list(models)
+    return {name: 1 / len(counting) if name in counting else 0.0 for name in models}
 
 
 def arrange_weights(weights: Mapping[str, Mapping[str, float]], placements: Sequence[str]) -> dict[str, np.ndarray]:
@@ -180,13 +180,13 @@ def choose_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | No
         defaults.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
     )
     rows = rows[rows.groupby("workload")["point"].transform("nunique") > 1].reset_index(drop=True)
-    choices = rows.loc[rows.groupby("workload", sort=False)["predicted"].idxmin()].set_index("workload", drop=False)
+    choices = rows.loc[rows.groupby("workload", sort=False)["seconds"].idxmin()].set_index("workload", drop=False)
     fastest = (
         rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload", drop=False).loc[choices.index]
     )
     default = choices["workload"].map(defaults["measured"]).astype(float)
-    deviation = np.log(choices["predicted_high"] / choices["predicted_low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
-    keeps_default = is_default_kept(default, choices["predicted"], deviation)
+    deviation = np.log(choices["high"] / choices["low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
+    keeps_default = is_default_kept(default, choices["seconds"], deviation)
     columns = [*CHOICE_COLUMNS, "measured_low", "measured_high"]
     choices, fastest = choices[columns], fastest[columns]
     library = defaults.reindex(choices.index)[columns]

@@ -33,7 +33,7 @@ ERROR_COLUMNS = ["mu", "validity", "relative_error", "covered"]  # the columns t
 MAX_CERTAIN_SPREAD = 2.0  # high/low of a median's confidence interval, above which the median is uncertain
 NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
 NO_SCHEDULE = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
-WORKLOAD_OF_MODEL = ["family", "workload"]
+WORKLOAD_OF_MODEL = ["model", "workload"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def compare(
     points["fan_in"] = points["point"].map(find_fan_ins(point for point in plan.points if point.predictable)).fillna(0)
     frame = points.merge(_summarize_samples(observations), on="point", how="left")
     frame = frame.merge(predictions, on="point", how="left")
-    frame = frame.fillna({"family": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
+    frame = frame.fillna({"model": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
     frame = add_default_columns(frame.astype({"samples": int, "invalid": int}), COMPARISON)
     frame["workload"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])
     without_schedule = frame["point"].isin([point.id for point in plan.points if point.measured_only])
@@ -163,8 +163,8 @@ def round_to_two_digits(spread: float) -> str:
 
 def add_errors(frame: pd.DataFrame) -> pd.DataFrame:
     """Add the error of each prediction, and whether its interval covers the measurement."""
-    ratio = frame["predicted"] / frame["measured"]
-    covered = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
+    ratio = frame["seconds"] / frame["measured"]
+    covered = frame["measured"].between(frame["low"], frame["high"])
     return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), covered=covered)
 
 
@@ -175,12 +175,12 @@ def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
     A model chooses among its held-out points only. Of equal predictions, such as those of two layouts by a model that
     ignores placement, the first in the plan counts as chosen, and `tie` marks it.
     """
-    predicted = frame[frame["measured"].notna() & frame["predicted"].notna() & frame["held_out"]]
+    predicted = frame[frame["measured"].notna() & frame["seconds"].notna() & frame["held_out"]]
     workloads = predicted.groupby(WORKLOAD_OF_MODEL)
     several = workloads["point"].transform("count") > 1
     fastest = workloads["measured"].transform("min")
-    lowest = predicted["predicted"] <= workloads["predicted"].transform("min") * (1 + EQUAL_PREDICTIONS_TOLERANCE)
-    equals = predicted[lowest].groupby(WORKLOAD_OF_MODEL)["predicted"]
+    lowest = predicted["seconds"] <= workloads["seconds"].transform("min") * (1 + EQUAL_PREDICTIONS_TOLERANCE)
+    equals = predicted[lowest].groupby(WORKLOAD_OF_MODEL)["seconds"]
     chosen = several & equals.cumcount().eq(0).reindex(predicted.index, fill_value=False)
     flags = {
         "best": several & (predicted["measured"] == fastest),
@@ -275,7 +275,7 @@ class ModelFailure:
     """A model without a fit on a platform, or whose predictions fail by an error of the program."""
 
     platform: str
-    family: str
+    model: str
     validity: Validity
     points: int
 
@@ -287,17 +287,17 @@ class ModelFailure:
     def sentence(self) -> str:
         """What is missing, and why, without the platform."""
         if self.validity.is_of(ValidityKind.NO_FIT):
-            return f"No fit of {self.family}: {self.validity.reason}."
+            return f"No fit of {self.model}: {self.validity.reason}."
         failed = "1 prediction fails" if self.points == 1 else f"{self.points} predictions fail"
-        return f"{failed} with {self.family}: {self.validity.reason}."
+        return f"{failed} with {self.model}: {self.validity.reason}."
 
 
 def list_model_failures(comparison: pd.DataFrame) -> list[ModelFailure]:
     """Return the models without a fit, and those whose predictions fail by an error of the program, which come
     first."""
-    unpredicted = comparison[comparison["predicted"].isna() & comparison["family"].ne("")]
+    unpredicted = comparison[comparison["seconds"].isna() & comparison["model"].ne("")]
     failures = []
-    for (platform, family, text), rows in unpredicted.groupby(["platform", "family", "validity"]):
+    for (platform, family, text), rows in unpredicted.groupby(["platform", "model", "validity"]):
         failure = ModelFailure(platform, family, Validity.parse(text), len(rows))
         if failure.validity.is_of(ValidityKind.NO_FIT) or failure.is_program_error:
             failures.append(failure)

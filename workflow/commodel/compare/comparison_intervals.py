@@ -18,13 +18,13 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the comparison with the interval of each prediction, from residuals at other points. The parameter
     interval has separate columns."""
     frame = frame.reset_index(drop=True).assign(
-        interval_basis=np.where(frame["predicted"].notna(), PARAMETERS_ONLY_TEXT, ""),
-        parameters_low=frame["predicted_low"],
-        parameters_high=frame["predicted_high"],
+        basis=np.where(frame["seconds"].notna(), PARAMETERS_ONLY_TEXT, ""),
+        low=frame["parameter_low"],
+        high=frame["parameter_high"],
     )
     # Predictions that ignore message size form separate groups, whose residuals are not used for others.
-    rows = frame[frame["family"] != ""]
-    for _, rows_of_model in rows.groupby(["platform", "family", have_weight(rows["validity"])], sort=False):
+    rows = frame[frame["model"] != ""]
+    for _, rows_of_model in rows.groupby(["platform", "model", have_weight(rows["validity"])], sort=False):
         has_residual = _has_residual(rows_of_model)
         measured = rows_of_model[has_residual]
         model = ResidualModel.fit(collect_residuals(measured))
@@ -32,7 +32,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
             continue
         # All measured rows have an interval, also those at sizes that the model ignores: their group is their own.
         _put_intervals(frame, measured.assign(validity=""), *model.predict_left_out())
-        unmeasured = rows_of_model[~has_residual & rows_of_model["predicted"].gt(0) & rows_of_model["held_out"]]
+        unmeasured = rows_of_model[~has_residual & rows_of_model["seconds"].gt(0) & rows_of_model["held_out"]]
         if len(unmeasured):
             places = Places.of_rows(unmeasured)
             _put_intervals(frame, unmeasured, *model.predict_singly(places), model.find_bases(places))
@@ -43,36 +43,36 @@ def _put_intervals(
     frame: pd.DataFrame, rows: pd.DataFrame, logs: np.ndarray, half_width: np.ndarray, bases: list[IntervalBasis]
 ) -> None:
     """Put the intervals of some rows into the comparison."""
-    seconds, low, high = (rows[name].to_numpy(float) for name in ("predicted", "parameters_low", "parameters_high"))
+    seconds, low, high = (rows[name].to_numpy(float) for name in ("seconds", "parameter_low", "parameter_high"))
     validity = [Validity.parse(text) for text in rows["validity"]]
     times = PredictedTimes(seconds, low, high, np.ones(len(rows)), validity, np.zeros(len(rows)))
     interval = apply_corrections(times, logs, half_width, bases)
-    frame.loc[rows.index, "predicted_low"] = interval.low
-    frame.loc[rows.index, "predicted_high"] = interval.high
-    frame.loc[rows.index, "interval_basis"] = [basis.text for basis in interval.bases]
+    frame.loc[rows.index, "low"] = interval.low
+    frame.loc[rows.index, "high"] = interval.high
+    frame.loc[rows.index, "basis"] = [basis.text for basis in interval.bases]
 
 
 def _has_residual(rows: pd.DataFrame) -> pd.Series:
     """Return which rows are held-out points with a prediction and a measurement."""
-    finite = np.isfinite(rows["predicted"]) & np.isfinite(rows["measured"])
-    return finite & (rows["predicted"] > 0) & (rows["measured"] > 0) & rows["held_out"]
+    finite = np.isfinite(rows["seconds"]) & np.isfinite(rows["measured"])
+    return finite & (rows["seconds"] > 0) & (rows["measured"] > 0) & rows["held_out"]
 
 
 def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> MeasuredResiduals:
     """Return the residuals of one model's rows. `logs` replaces them, such as by those of a combined prediction. A
     batch is measured in one allocation and setting. Allocations of a simulator do not differ: only settings count."""
     if logs is None:
-        logs = np.log(rows["measured"] / rows["predicted"]).to_numpy(float)
+        logs = np.log(rows["measured"] / rows["seconds"]).to_numpy(float)
     noise = find_noise_of_interval(rows["measured_low"].to_numpy(float), rows["measured_high"].to_numpy(float))
     allocation = rows["setting"].where(rows["simulated"].astype(bool), rows["batch"] + " " + rows["setting"])
     setting = rows["setting"].to_numpy(str)
     return MeasuredResiduals.of(Places.of_rows(rows), logs, noise**2, allocation.to_numpy(str), setting)
 
 
-def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> StoredResiduals | None:
+def read_residuals(comparison: pd.DataFrame, platform: str, model: str) -> StoredResiduals | None:
     """Return the residuals of a model on a platform, as its validated set stores them."""
     rows = add_default_columns(comparison, COMPARISON)
-    rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
+    rows = rows[(rows["platform"] == platform) & (rows["model"] == model)]
     rows = rows[_has_residual(rows) & have_weight(rows["validity"])]
-    model = ResidualModel.fit(collect_residuals(rows))
-    return model.store() if model else None
+    residuals = ResidualModel.fit(collect_residuals(rows))
+    return residuals.store() if residuals else None

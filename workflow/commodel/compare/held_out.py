@@ -56,9 +56,9 @@ def _name_values(point: Point) -> dict[str, str | int]:
     return names | {"ranks_per_node": point.per_node}
 
 
-def fit_without_held_out(split: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
+def fit_without_held_out(split: Split, model: str, table: str, setting: str | None = None) -> ParameterSet:
     """Fit a model to the points that are not held out. The provenance of the set names the expression."""
-    parameters, count = fit_in_settings(split.fitted, family, table, setting), len(split.held_out.points)
+    parameters, count = fit_in_settings(split.fitted, model, table, setting), len(split.held_out.points)
     return replace(
         parameters,
         source=f"{parameters.source}; the other {count}, where {split.expression}, are",
@@ -80,11 +80,10 @@ def predict_held_out(parameters: ParameterSet, held_out: Measured, draws: int | 
     """Return a row for each held-out point with its prediction and its time, as in a comparison. `draws` limits the
     draws for the interval; without any, there is none."""
     predictions = predict(parameters, held_out.points, strict=False, draws=draws)
-    columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
-    columns |= {name: name for name in ("parameters_low", "parameters_high")} | {"interval_basis": "interval"}
-    columns["validity"] = "validity_text"
+    columns = {name: name for name in ("seconds", "low", "high", "parameter_low", "parameter_high")}
+    columns |= {"basis": "interval", "validity": "validity_text"}
     values = {name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()}
-    return add_errors(list_points(held_out).assign(family=parameters.family, **values))
+    return add_errors(list_points(held_out).assign(model=parameters.model, **values))
 
 
 def recommend_held_out(of_fitted: pd.DataFrame, of_held_out: pd.DataFrame, split: Split) -> pd.DataFrame:
@@ -92,7 +91,7 @@ def recommend_held_out(of_fitted: pd.DataFrame, of_held_out: pd.DataFrame, split
     the models' own fits; no row if there are too few. The arguments are the rows of all models at fitted and held-out
     points."""
     fitted, held_out = (
-        pd.concat([_describe_places(rows_of_model, points) for _, rows_of_model in rows.groupby("family", sort=False)])
+        pd.concat([_describe_places(rows_of_model, points) for _, rows_of_model in rows.groupby("model", sort=False)])
         for rows, points in ((of_fitted, split.fitted), (of_held_out, split.held_out))
     )
     recommender = Recommender.fit(fitted)

@@ -27,12 +27,12 @@ def rank_models(part: pd.DataFrame) -> pd.DataFrame:
     """Return held-out points and mean μ of the models that predict most of the points, the lowest mean μ first. Of
     equal models the shortest name comes first, because an extension has a longer name than its base."""
     counted = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
-    model_of_row, families = pd.factorize(part["family"].to_numpy(object)[counted], sort=True)
+    model_of_row, families = pd.factorize(part["model"].to_numpy(object)[counted], sort=True)
     points = np.bincount(model_of_row, minlength=len(families))
     mu_mean = np.bincount(model_of_row, part["mu"].to_numpy()[counted], len(families)) / points
     ranked = np.flatnonzero(points >= MIN_SHARE_OF_POINTS * points.max(initial=0))
     order = sorted(ranked, key=lambda row: (mu_mean[row].round(9), *make_name_key(families[row])))
-    return pd.DataFrame({"family": families[order], "points": points[order], "mu_mean": mu_mean[order]})
+    return pd.DataFrame({"model": families[order], "points": points[order], "mu_mean": mu_mean[order]})
 
 
 def find_base_operations(part: pd.DataFrame) -> pd.Series:
@@ -47,36 +47,36 @@ def group_by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]
 
 def sort_by_error(rows: pd.DataFrame, group_columns: tuple[str, ...] = ()) -> pd.DataFrame:
     """Return the rows of models in ascending order of mean μ, within each value of the columns `group_columns`."""
-    keyed = rows.assign(rounded=rows["mu_mean"].round(9), length=rows["family"].str.len())
-    order = [*group_columns, "rounded", "length", "family"]
+    keyed = rows.assign(rounded=rows["mu_mean"].round(9), length=rows["model"].str.len())
+    order = [*group_columns, "rounded", "length", "model"]
     return keyed.sort_values(order, kind="stable").drop(columns=["rounded", "length"]).reset_index(drop=True)
 
 
-def make_name_key(family: str) -> tuple[int, str]:
+def make_name_key(model: str) -> tuple[int, str]:
     """Return the sort key by which shorter names come first."""
-    return len(family), family
+    return len(model), model
 
 
 def pivot_by_model(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     """Return the models that have a value, and a column as a matrix of points × models; NaN without a value."""
     predicted = part[column].notna().to_numpy(bool)
-    model_of_row, families = pd.factorize(part["family"].to_numpy(object)[predicted], sort=True)
+    model_of_row, families = pd.factorize(part["model"].to_numpy(object)[predicted], sort=True)
     point_of_row, points = pd.factorize(part["point"].to_numpy(object)[predicted])
     matrix = np.full((len(points), len(families)), math.nan)
     matrix[point_of_row, model_of_row] = part[column].to_numpy()[predicted]
     return families.tolist(), matrix
 
 
-def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
+def find_equal_models(part: pd.DataFrame, model: str) -> list[str]:
     """Return the other models that predict the same time for every point, such as LogP's extensions on equal nodes."""
-    families, predictions = pivot_by_model(part, "predicted")
-    if family not in families:
+    families, predictions = pivot_by_model(part, "seconds")
+    if model not in families:
         return []
-    of_family = predictions[:, [families.index(family)]]
+    of_family = predictions[:, [families.index(model)]]
     equal = np.abs(predictions - of_family) <= EQUALITY_TOLERANCE * of_family
     equal |= np.isnan(predictions) & np.isnan(of_family)
     equal_names = (
-        name for name, is_equal in zip(families, equal.all(axis=0), strict=True) if is_equal and name != family
+        name for name, is_equal in zip(families, equal.all(axis=0), strict=True) if is_equal and name != model
     )
     return sorted(equal_names, key=make_name_key)
 
@@ -85,7 +85,7 @@ def drop_equal_models(part: pd.DataFrame, limit: int) -> list[str]:
     """Return at most `limit` models of `rank_models`, none with the same predictions as an earlier one."""
     distinct: list[str] = []
     repeated: set[str] = set()
-    for family in rank_models(part)["family"]:
+    for family in rank_models(part)["model"]:
         if len(distinct) == limit:
             break
         if family not in repeated:
@@ -100,8 +100,8 @@ def find_best_model(part: pd.DataFrame) -> pd.Series | None:
     first = _find_first_finite(rank_models(part))
     if first is None:
         return None
-    columns = ["family", "held_out", *ERROR_COLUMNS]  # other columns are not needed, and copying them takes long
-    return summarize_errors(part.loc[part["family"] == first["family"], columns], ["family"]).iloc[0]
+    columns = ["model", "held_out", *ERROR_COLUMNS]  # other columns are not needed, and copying them takes long
+    return summarize_errors(part.loc[part["model"] == first["model"], columns], ["model"]).iloc[0]
 
 
 def _find_first_finite(rows: pd.DataFrame) -> pd.Series | None:
@@ -122,8 +122,8 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
 
     families, errors = pivot_by_model(part, "mu")
     errors = np.log(errors)
-    of_best = errors[:, families.index(best["family"])]
-    rivals = set(families) - {best["family"], *find_equal_models(part, best["family"])}
+    of_best = errors[:, families.index(best["model"])]
+    rivals = set(families) - {best["model"], *find_equal_models(part, best["model"])}
     negligible = math.log1p(NEGLIGIBLE_DIFFERENCE)
     tied = []
     for family in sorted(rivals):
@@ -161,12 +161,12 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip(CLASS_COLUMNS, key, strict=False)) | {"order": key[4:], "points": points}
         row |= {"best": "", "mu": math.nan, "same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
         if best is not None:
-            tied, same = find_tied_models(part, best), find_equal_models(part, best["family"])
+            tied, same = find_tied_models(part, best), find_equal_models(part, best["model"])
             enough = points >= MIN_POINTS
-            row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
-            remaining = rows_of_class[~rows_of_class["family"].isin([best["family"], *tied, *same])]
-            following = remaining.iloc[0] if enough and len(remaining) else {"family": "", "mu_mean": None}
-            row |= {"next": following["family"], "mu_next": following["mu_mean"]}
+            row |= {"best": best["model"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
+            remaining = rows_of_class[~rows_of_class["model"].isin([best["model"], *tied, *same])]
+            following = remaining.iloc[0] if enough and len(remaining) else {"model": "", "mu_mean": None}
+            row |= {"next": following["model"], "mu_next": following["mu_mean"]}
         rows.append(row)
     columns = [*CLASS_COLUMNS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "enough"]
     return (

@@ -97,7 +97,7 @@ def list_campaign_points(points: Sequence[Point], comparison: pd.DataFrame, node
     rows = comparison[
         comparison["held_out"] & comparison["measured"].between(0, MAX_MEASURED_SECONDS, inclusive="neither")
     ]
-    rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
+    rows = rows[(rows["seconds"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     candidates = [
         CalibrationPoint(
             point,
@@ -148,7 +148,7 @@ def select_calibration_points(
     count = min(count, max(len(candidates) - held_out_count, MIN_POINTS_OF_FACTORS, len(candidates) // 2))
     parameters = next((entry for entry in sets if entry.values and has_latency_and_bandwidth(entry)), None)
     if parameters is None:
-        raise UserError("found no family with a latency and a time per byte, wanted one by which points are selected")
+        raise UserError("found no model with a latency and a time per byte, wanted one by which points are selected")
     used = select_informative(candidates, parameters, levels, count)
     order = attrgetter("point.operation", "point.bytes", "point.id")
     remaining = sorted(set(candidates) - set(used), key=order)
@@ -268,21 +268,21 @@ def recalibrate_sets(
     for parameters in sets:
         try:
             if not parameters.values:
-                raise UserError(f"family {parameters.family} has no values")
+                raise UserError(f"model {parameters.model} has no values")
             calibrated.append(
                 recalibrate_set(
-                    parameters, used, held_out_times, setting, residuals.get(parameters.family, parameters.residuals)
+                    parameters, used, held_out_times, setting, residuals.get(parameters.model, parameters.residuals)
                 )
             )
         except UserError as error:
-            reasons[parameters.family] = error.message
+            reasons[parameters.model] = error.message
     return sorted(calibrated, key=lambda entry: entry.after if entry.checked else float("inf")), reasons
 
 
 BASIS_SAME_POINTS, BASIS_PREDICTIONS = "same points", "predictions"  # the times with which new times are compared
 FACTOR_FIELDS = ("value", "low", "high")
 COLUMNS = [
-    *("platform", "simulated", "allocation", "date", "compared_with", "family"),
+    *("platform", "simulated", "allocation", "date", "compared_with", "model"),
     *(f"{name}_{end}" for name in ("latency", "per_byte") for end in FACTOR_FIELDS),
     *("points", "before", "after", "checked"),
 ]
@@ -300,8 +300,8 @@ def measure_drift(
 
 def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
     for record in calibrations.values():
-        if record.families:
-            family, factors = min(record.families.items(), key=lambda entry: entry[1].after or inf)
+        if record.models:
+            family, factors = min(record.models.items(), key=lambda entry: entry[1].after or inf)
             name = record.setting + (f", on {record.measured_on}" if record.measured_on != record.platform else "")
             in_campaign = all(point.elsewhere is not None for point in record.points if point.used)
             yield {
@@ -310,7 +310,7 @@ def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
                 "allocation": name,
                 "date": record.date,
                 "compared_with": BASIS_SAME_POINTS if in_campaign else BASIS_PREDICTIONS,
-                "family": family,
+                "model": family,
                 **_make_factor_columns(factors),
                 **{key: getattr(factors, key) for key in ("points", "before", "after", "checked")},
             }
@@ -319,22 +319,22 @@ def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
 def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
     points = {point.id: point for point in plan.points}
     comparison = add_default_columns(comparison, COMPARISON)
-    usable = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
+    usable = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["seconds"] > 0)]
     usable = usable[have_weight(usable["validity"]) & (usable["waves"] == 1)]
     for platform, rows_of_platform in usable.groupby("platform"):
-        best = rows_of_platform.groupby("family")["mu"].mean().idxmin()
+        best = rows_of_platform.groupby("model")["mu"].mean().idxmin()
         rows = rows_of_platform.assign(allocation=_name_allocations(rows_of_platform))[
-            rows_of_platform["family"] == best
+            rows_of_platform["model"] == best
         ]
         counts = rows.groupby("allocation").size()
         allocations = counts.index[counts >= MIN_POINTS_FOR_DRIFT]
-        parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
+        parameters = next((entry for entry in sets if (entry.model, entry.platform) == (best, platform)), None)
         if len(allocations) < 2 or parameters is None:
             continue
         rows = rows.iloc[:: max(-(-len(rows) // MAX_DRIFT_POINTS), 1)]
         for name in allocations:
             rows_of_allocation = rows[rows["allocation"] == name]
-            logs = np.log(rows_of_allocation["measured"] / rows_of_allocation["predicted"]).to_numpy(float)
+            logs = np.log(rows_of_allocation["measured"] / rows_of_allocation["seconds"]).to_numpy(float)
             with suppress(UserError):  # the model has no factors, or the points do not determine them
                 factors = estimate_factors(parameters, [points[case] for case in rows_of_allocation["point"]], logs)
                 yield {
@@ -343,7 +343,7 @@ def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[Parame
                     "allocation": name,
                     "date": "",
                     "compared_with": BASIS_PREDICTIONS,
-                    "family": best,
+                    "model": best,
                     **_make_factor_columns(factors),
                     "points": len(rows_of_allocation),
                     "before": np.nan,

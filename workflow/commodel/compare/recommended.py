@@ -44,7 +44,7 @@ MAX_DISAGREEMENT = 4.0  # ratio of predicted times, between a model and the one 
 PLACE_COLUMNS = ["point", "workload", "operation", "alternative", "layout", "ranks", "leaves", "bytes", "nodes"]
 PLACE_COLUMNS += ["levels_crossed", "waves", "batch", "setting", "simulated", "measured", "measured_low"]
 PLACE_COLUMNS += ["measured_high", "held_out"]
-MODEL_COLUMNS = ["family", "predicted", "validity"]
+MODEL_COLUMNS = ["model", "seconds", "validity"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +55,11 @@ class Recommender:
     residuals: ResidualModel
 
     @classmethod
-    def fit(cls, rows: pd.DataFrame, families: Collection[str] | None = None) -> Recommender | None:
+    def fit(cls, rows: pd.DataFrame, models: Collection[str] | None = None) -> Recommender | None:
         """Return the recommender of some models, or of all; None if too little was measured. `rows` are held-out rows
         of a comparison on one platform and placement, of single waves."""
         rows = _select_usable(rows)[PLACE_COLUMNS + MODEL_COLUMNS]
-        return cls.fit_usable(rows if families is None else rows[rows["family"].isin(families)])
+        return cls.fit_usable(rows if models is None else rows[rows["model"].isin(models)])
 
     @classmethod
     def fit_usable(cls, rows: pd.DataFrame) -> Recommender | None:
@@ -90,7 +90,7 @@ class Recommender:
             if parameters.residuals is not None:
                 model = ResidualModel.load(parameters.residuals)
                 if model.measures(placement, MIN_WORKLOADS):
-                    candidates.append((model.error, parameters.family, model))
+                    candidates.append((model.error, parameters.model, model))
         if not candidates:
             return None
         _, family, model = min(candidates, key=lambda entry: entry[:2])
@@ -106,21 +106,21 @@ class Recommender:
 def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a residual and a weight."""
     rows = add_default_columns(rows, COMPARISON)
-    finite = (rows["predicted"] > 0) & (rows["measured"] > 0) & np.isfinite(rows["predicted"].astype(float))
-    rows = rows[finite & rows["held_out"].astype(bool) & rows["family"].ne("") & ~is_library_default(rows)]
+    finite = (rows["seconds"] > 0) & (rows["measured"] > 0) & np.isfinite(rows["seconds"].astype(float))
+    rows = rows[finite & rows["held_out"].astype(bool) & rows["model"].ne("") & ~is_library_default(rows)]
     return rows[have_weight(rows["validity"])]
 
 
 def _select_unmeasured(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a prediction that has a weight, at points without a measured time."""
-    rows = rows[rows["measured"].isna() & (rows["predicted"] > 0) & np.isfinite(rows["predicted"].astype(float))]
+    rows = rows[rows["measured"].isna() & (rows["seconds"] > 0) & np.isfinite(rows["seconds"].astype(float))]
     return rows[have_weight(rows["validity"])]
 
 
 def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row a point, and its residuals by model; NaN without a prediction. Models that predict few of the
     points are left out."""
-    points, wide = _pivot_by_model(rows, np.log(rows["measured"] / rows["predicted"]))
+    points, wide = _pivot_by_model(rows, np.log(rows["measured"] / rows["seconds"]))
     shares = wide.notna().mean()
     return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
 
@@ -133,7 +133,7 @@ def _list_points(rows: pd.DataFrame) -> pd.DataFrame:
 def _pivot_by_model(rows: pd.DataFrame, values: pd.Series) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row a point, and its values by model; NaN without one."""
     points = _list_points(rows)
-    return points, values.groupby([rows["point"], rows["family"]]).first().unstack().reindex(points.index)
+    return points, values.groupby([rows["point"], rows["model"]]).first().unstack().reindex(points.index)
 
 
 def _fit_weights(logs: pd.DataFrame, places: Places) -> Array:
@@ -212,7 +212,7 @@ def recommend_points(comparison: pd.DataFrame) -> pd.DataFrame:
         recommender = Recommender.fit_usable(of_placement[PLACE_COLUMNS + MODEL_COLUMNS]) if len(wanted) else None
         if recommender is not None:
             parts.append(recommend_rows(recommender, wanted))
-    parts = [part.dropna(subset="predicted") for part in parts]
+    parts = [part.dropna(subset="seconds") for part in parts]
     if not any(map(len, parts)):
         return rows.iloc[:0]
     defaults = rows[is_library_default(rows)]
@@ -235,7 +235,7 @@ def add_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
 
 def split_recommended(comparison: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows of the models, and those of the recommended prediction."""
-    is_recommended = comparison["family"].eq(RECOMMENDED)
+    is_recommended = comparison["model"].eq(RECOMMENDED)
     return comparison[~is_recommended], comparison[is_recommended]
 
 
@@ -250,7 +250,7 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
     for platform, rows_of_platform in recommended.groupby("platform", sort=False):
         rows.append({"platform": platform, "prediction": RECOMMENDED} | summarize_points(rows_of_platform))
         usable = _select_usable(comparison[comparison["platform"] == platform])
-        models = usable[usable["point"].isin(rows_of_platform["point"])].groupby("family")
+        models = usable[usable["point"].isin(rows_of_platform["point"])].groupby("model")
         complete = [
             (name, rows_of_model)
             for name, rows_of_model in models
@@ -266,7 +266,7 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
 
 def summarize_points(rows: pd.DataFrame) -> dict[str, float]:
     regrets = rows.loc[rows["chosen"], "regret"]
-    width = (rows["predicted_high"] / rows["predicted_low"]).median()
+    width = (rows["high"] / rows["low"]).median()
     errors = (rows["mu"].mean(), rows["mu"].max(), regrets.mean(), regrets.max())
     return dict(zip(SUMMARY, (len(rows), *errors, rows["covered"].mean(), width), strict=True))
 
@@ -294,13 +294,13 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
 def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point of `recommended`, with all columns."""
     points = _list_points(rows)
-    of_models = dict.fromkeys(("single_message_ratio", "parameters_low", "parameters_high"), np.nan)
-    return points.loc[recommended.index].assign(**of_models, **recommended, family=RECOMMENDED, held_out=True)
+    of_models = dict.fromkeys(("single_message_ratio", "parameter_low", "parameter_high"), np.nan)
+    return points.loc[recommended.index].assign(**of_models, **recommended, model=RECOMMENDED, held_out=True)
 
 
 def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the recommended prediction of each point (index), with its interval and validity."""
-    points, predicted = _pivot_by_model(rows, rows["predicted"])
+    points, predicted = _pivot_by_model(rows, rows["seconds"])
     predicted = predicted.reindex(columns=list(recommender.weights))
     stacked = recommender.stack({name: predicted[name].to_numpy(float) for name in predicted})
     places = Places.of_rows(points)
@@ -308,13 +308,13 @@ def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     seconds, factor = stacked * np.exp(logs), np.exp(half_width)
     bases = recommender.residuals.find_bases(places)
     has_interval = [basis.of_residuals for basis in bases]
-    validity = rows.assign(share=rows["family"].map(recommender.weights)).sort_values("share", ascending=False)
+    validity = rows.assign(share=rows["model"].map(recommender.weights)).sort_values("share", ascending=False)
     heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)
     columns = {
-        "predicted": seconds,
-        "predicted_low": np.where(has_interval, seconds / factor, np.nan),
-        "predicted_high": np.where(has_interval, seconds * factor, np.nan),
-        "interval_basis": [basis.text for basis in bases],
+        "seconds": seconds,
+        "low": np.where(has_interval, seconds / factor, np.nan),
+        "high": np.where(has_interval, seconds * factor, np.nan),
+        "basis": [basis.text for basis in bases],
         "validity": [assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],
     }
     return pd.DataFrame(columns, points.index)

@@ -141,7 +141,7 @@ def select_measured_quantities(rows: Iterable, message_digests: Mapping[str, str
 def list_parameter_quantities(parameters: ParameterSet) -> Iterator[tuple[Key, Quantity]]:
     for name, estimate in parameters.values.items():
         interval = estimate.value, estimate.low, estimate.high
-        key = PARAMETER, parameters.platform, make_printable(f"{parameters.family} {name}")
+        key = PARAMETER, parameters.platform, make_printable(f"{parameters.model} {name}")
         yield key, Quantity(*interval, estimate.unit, known=estimate.known)
 
 

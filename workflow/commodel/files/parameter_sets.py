@@ -101,7 +101,7 @@ def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
 def format_parameters(parameters: ParameterSet) -> str:
     """Return a parameter set as YAML text. Parameters come first, because people read them; curves and draws last."""
     document = {
-        "family": parameters.family,
+        "model": parameters.model,
         "platform": parameters.platform,
         "simulated": parameters.simulated,
         "source": parameters.source,

@@ -62,17 +62,17 @@ class Results:
     def done(self, batch: str) -> SafePath:
         return self.raw(batch) / DONE
 
-    def fitted(self, platform: str, family: str) -> SafePath:
-        return self.folder / "fitted" / platform / f"{family}.yaml"
+    def fitted(self, platform: str, model: str) -> SafePath:
+        return self.folder / "fitted" / platform / f"{model}.yaml"
 
-    def validated(self, platform: str, family: str) -> SafePath:
+    def validated(self, platform: str, model: str) -> SafePath:
         """Return the file of a fitted set with its errors at held-out points."""
-        return self.folder / "validated" / platform / f"{family}.yaml"
+        return self.folder / "validated" / platform / f"{model}.yaml"
 
-    def find_set(self, platform: str, family: str) -> SafePath:
+    def find_set(self, platform: str, model: str) -> SafePath:
         """Return the file of a validated set, else that of the fitted set."""
-        validated = self.validated(platform, family)
-        return validated if validated.exists() else self.fitted(platform, family)
+        validated = self.validated(platform, model)
+        return validated if validated.exists() else self.fitted(platform, model)
 
     def calibrated(self, name: str) -> SafePath:
         """Return the folder of a recalibration: the recalibrated sets, and the measurements in the new setting."""
@@ -89,8 +89,8 @@ class Results:
     def sets(self, platform: str) -> list[SafePath]:
         return [path for path in list_folder(self.folder / "fitted" / platform) if path.suffix == ".yaml"]
 
-    def predictions(self, family: str) -> SafePath:
-        return self.folder / "predictions" / f"{family}.csv"
+    def predictions(self, model: str) -> SafePath:
+        return self.folder / "predictions" / f"{model}.csv"
 
     def log(self, name: str) -> SafePath:
         """Return the log file of a verb or of Snakemake."""
@@ -126,13 +126,13 @@ class Results:
         tables = (path for path in list_folder(self.raw(batch)) if path.suffix in (".csv", ".json", ".levels"))
         return [path for path in tables if path.name != STATE and not path.name.startswith(".")]
 
-    def stages(self, platforms: Iterable[str], families: Iterable[str]) -> Iterator[SafePath]:
+    def stages(self, platforms: Iterable[str], models: Iterable[str]) -> Iterator[SafePath]:
         """Yield all files that a report depends on, whether they exist or not, except raw files."""
         yield self.plan
         yield from self.inputs()
         yield from map(self.table, TABLES)
-        yield from (self.fitted(platform, family) for platform in platforms for family in families)
-        yield from map(self.predictions, families)
+        yield from (self.fitted(platform, family) for platform in platforms for family in models)
+        yield from map(self.predictions, models)
         yield from (folder / CALIBRATION for folder in self.calibrations())
 
 

@@ -193,8 +193,10 @@ VALIDITY = Field("validity", str)
 # Measured over predicted time of the messages, each sent alone.
 RATIO = Field("single_message_ratio", float, blank=True)
 PREDICTIONS = (
-    *_split_fields(str, "point family"),
-    *_time_fields("predicted predicted_low predicted_high"),
+    *_split_fields(str, "point model"),
+    *_time_fields("seconds"),
+    *_time_fields("low high", optional=True),  # the prediction interval of the recommended prediction
+    *_time_fields("parameter_low parameter_high"),
     VALIDITY,
     RATIO,
     *_split_fields(bool, "held_out", optional=True),  # False if the model was fitted to the point
@@ -205,11 +207,11 @@ MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; t
     *_split_fields(int, "bytes", unit="B"),
     *_split_fields(int, "waves"),  # if several, the column seconds has the time between two waves
     *_split_fields(str, "platform", optional=True),  # on whose nodes ranks are placed
-    *_split_fields(str, "family parameters"),
+    *_split_fields(str, "model parameters"),
     *_time_fields("seconds low high"),
     VALIDITY,
-    *_time_fields("parameters_low parameters_high"),
-    *_split_fields(str, "interval_basis"),
+    *_time_fields("parameter_low parameter_high"),
+    *_split_fields(str, "basis"),
     RATIO,
 )
 # The texts of `compare.comparison.Measurement`.
@@ -219,6 +221,7 @@ HIDDEN = Condition.NEVER
 _wave_fields = partial(_time_fields, default=nan, shown=Condition.WAVES)
 _process_count_field = partial(Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
 _schedule_field = partial(Field, blank_without=SCHEDULE)
+_predicted_field = partial(_schedule_field, type=float, unit="s", blank=True)
 COMPARISON = (
     *_split_fields(str, "point platform operation"),
     *_split_fields(str, "algorithm topology", shown=HIDDEN),
@@ -277,15 +280,19 @@ COMPARISON = (
         note="of that host; if there are more processes, they take turns",
         blank_without="processors",
     ),
-    Field("family", str, head="model"),
-    *_time_fields("predicted predicted_low predicted_high", blank_without=SCHEDULE),
+    Field("model", str),
+    _predicted_field("seconds", head="predicted"),
+    _predicted_field("low", head="predicted low"),
+    _predicted_field("high", head="predicted high"),
     VALIDITY,
     replace(RATIO, default=nan, shown=HIDDEN),
     # The interval from the uncertainty of the parameters only.
-    *_time_fields("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
+    _predicted_field("parameter_low", default=nan, head="parameters low"),
+    _predicted_field("parameter_high", default=nan, head="parameters high"),
     Field(
-        "interval_basis",
+        "basis",
         str,
+        head="interval basis",
         default="",
         note="data from which predicted low and high come",
     ),

@@ -33,7 +33,7 @@ class SheetTimes:
 def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> ParameterSet:
     families = ("shares", *MAKERS_BY_FAMILY)
     if name not in families:
-        raise UserError(f"data sheets do not contain the parameters of family {name}; wanted {', '.join(families)}")
+        raise UserError(f"data sheets do not contain the parameters of model {name}; wanted {', '.join(families)}")
     entry, levels = find_family(name), times.levels
     settings: dict[str, Any] = (
         {"levels": levels.group_lists, "probed_classes": list(times.single_message)} if levels.groups else {}

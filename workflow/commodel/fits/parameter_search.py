@@ -66,7 +66,7 @@ class SearchTask:
     """Schedules with their measured times, and the names of the values to search. The misfit is
     ln(predicted/measured)."""
 
-    family: Family
+    model: Family
     names: Sequence[str]
     forms: Mapping[str, str]  # form of each function of the message size, such as `piecewise`
     stacks: Sequence[tuple[list[int], Schedule, int]]  # numbers of points, their schedules stacked, and a repeat count
@@ -78,7 +78,7 @@ class SearchTask:
     @property
     def fixed(self) -> dict[str, float]:
         """The edges as values of the model, which are not searched."""
-        functions = self.family.by_size if self.edges else ()
+        functions = self.model.by_size if self.edges else ()
         return {make_key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
 
     @cached_property
@@ -134,7 +134,7 @@ class SearchTask:
         """Return predicted times (draws, points) of logarithms (draws, values)."""
         predictions, columns = np.zeros((len(logs), len(self.seconds))), exp(logs).T[..., None]
         values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
-        model = Model.of(self.family, Values(values, self.forms))
+        model = Model.of(self.model, Values(values, self.forms))
         for numbers, pattern, count in self.stacks:
             batch_size = max(1, MAX_CELLS // max(pattern.sizes * pattern.width, 1))
             for first in range(0, len(logs), batch_size):
@@ -228,7 +228,7 @@ VALUES_PER_EDGE = 3  # values that an edge adds: itself and two of the new piece
 def find_protocol_changes(task: SearchTask, best: Array) -> tuple[SearchTask, Array]:
     """Return the task with as many pieces as the points justify, and its best logarithms."""
     count, largest = len(task.seconds), _find_largest_messages(task)
-    for _ in range(MAX_EDGES if task.family.by_size else 0):
+    for _ in range(MAX_EDGES if task.model.by_size else 0):
         trials = []
         for edge in _list_candidate_edges(largest, task.edges):
             report_step(f"whether values change at {format_bytes(int(edge))}")
@@ -268,11 +268,11 @@ def _add_edge(task: SearchTask, best: Array, edge: float) -> tuple[SearchTask, A
     """Return the task with the piece at the edge split into two pieces of equal values."""
     logs, piece = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
     pieces: dict[str, float] = {}
-    for function in task.family.by_size:
+    for function in task.model.by_size:
         values_of_pieces = [logs.pop(make_key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
         values_of_pieces.insert(piece, values_of_pieces[piece])
         pieces |= {make_key(function, f"a{number or ''}"): value for number, value in enumerate(values_of_pieces)}
     logs = pieces | logs
     edges = tuple(sorted((*task.edges, edge)))
-    forms = dict(task.forms) | dict.fromkeys(task.family.by_size, "piecewise")
+    forms = dict(task.forms) | dict.fromkeys(task.model.by_size, "piecewise")
     return replace(task, names=tuple(logs), edges=edges, forms=forms), np.array(list(logs.values()))

@@ -64,7 +64,7 @@ class PriorTask:
     """Schedules with their measured times, and the priors of the values to search. `limits` are the names of the
     eager limits, which change predictions in steps."""
 
-    family: Family
+    model: Family
     priors: Mapping[str, Prior]
     forms: Mapping[str, str]
     constants: Mapping[str, float]
@@ -95,7 +95,7 @@ class PriorTask:
         rows = dict(zip(self.names, exp(logs).T[..., None], strict=True))
         rows |= dict(zip(self.limits, limits.T[..., None], strict=True))
         constants = {name: np.array([[value]]) for name, value in self.constants.items()}
-        model = Model.of(self.family, Values(rows | constants, dict(self.forms)))
+        model = Model.of(self.model, Values(rows | constants, dict(self.forms)))
         predicted = np.zeros((len(logs), len(self.seconds)))
         for numbers, pattern, count in self.stacks:
             cost = model.cost(pattern)

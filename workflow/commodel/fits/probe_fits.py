@@ -362,7 +362,7 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
             draws, find_unit(entry, value, fitted.forms), note, not reason, fitted.intervals.get(value)
         )
     return ParameterSet(
-        family=entry.name,
+        model=entry.name,
         platform="",
         source="",
         values=values,

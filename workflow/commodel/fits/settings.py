@@ -74,7 +74,7 @@ def estimate_factors(
     `noise` is the known standard deviation of each point, `shared` that of an error common to all points."""
     if not can_recalibrate(parameters):
         raise UserError(
-            f"family {parameters.family} has no latency and no time per byte: recalibration does not change it"
+            f"model {parameters.model} has no latency and no time per byte: recalibration does not change it"
         )
     logs = np.asarray(logs, dtype=float)
     effect = Effect(parameters, points)
@@ -87,7 +87,7 @@ def estimate_factors(
         if half_widths.max() < (MAX_LOG_HALF_WIDTH if len(directions) > 1 else np.inf):
             return _make_factors(best, half_widths, scatter, directions, len(logs))
     raise UserError(
-        f"family {parameters.family}: found {len(logs)} points that do not determine the factors, wanted more"
+        f"model {parameters.model}: found {len(logs)} points that do not determine the factors, wanted more"
     )
 
 
@@ -100,7 +100,7 @@ class Effect:
 
     def __call__(self, logs: Array) -> Array:
         """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the factors."""
-        entry, rows = find_family(self.parameters.family), np.exp(np.vstack([np.zeros(2), logs]))
+        entry, rows = find_family(self.parameters.model), np.exp(np.vstack([np.zeros(2), logs]))
         values = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
         scaled = scale_values(entry, self.parameters.forms, values, rows[:, :1], rows[:, 1:])
         model = Model.of(entry, Values(scaled, self.parameters.forms, self.parameters.settings))

@@ -271,7 +271,7 @@ def fit_regression(points: Sequence[Point], seconds: Sequence[float]) -> Paramet
 
 def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
     if not _can_fit_tables(entry):
-        raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
+        raise UserError(f"model {entry.name} cannot be fitted to collectives alone: it needs its probes")
     table_points, table_seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
     rng = np.random.default_rng(seed)
     if entry.priors is None:
@@ -290,7 +290,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         guess["gamma"] = GAMMA_GUESS  # at a single small size it is not identifiable
     if len(points) <= len(guess):
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
-        raise UserError(f"family {entry.name}: found {len(points)} points, {wanted}")
+        raise UserError(f"model {entry.name}: found {len(points)} points, {wanted}")
     forms = infer_forms(entry, guess)
     task = SearchTask(entry, tuple(guess), forms, stacks, sorted_seconds)
     report_step(f"the best values for {len(points)} points")
@@ -362,7 +362,7 @@ def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: 
     priors = {name: prior for name, prior in entry.priors.items() if prior.needs in present}
     limits = [name for name, need in (entry.eager_limits or {}).items() if need in present]
     if len(points) <= len(priors):
-        raise UserError(f"family {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values")
+        raise UserError(f"model {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values")
     # A function whose slope has a prior begins at 0.
     constants = {make_key(parse_key(name).function, "a"): 0.0 for name in priors if parse_key(name).part == "b"}
     forms = infer_forms(entry, [*priors, *constants])
@@ -483,7 +483,7 @@ def describe_fit(parameters: ParameterSet, measured: Measured, table: str) -> It
     measured = replace(measured, points=points, seconds=seconds.tolist())
     predictions = predict_seconds(parameters, measured.points)
     yield from _describe_unexplained_rows(predictions, measured, table)
-    if parameters.family == "loggp":
+    if parameters.model == "loggp":
         yield from _describe_collapse(parameters, predictions, measured.points)
 
 
@@ -517,7 +517,7 @@ def _describe_collapse(parameters: ParameterSet, predictions: Array, points: lis
     alpha, beta = values["o_s"] + values["L"] + values["o_r"], values["G"]
     numbers = {"alpha.a": (alpha, "s"), "beta.a": (beta, "s/B"), "gamma": (values.get("gamma", 0.0), "s/B")}
     estimates = {name: Estimate.exact(value, unit) for name, (value, unit) in numbers.items()}
-    hockney = ParameterSet(family="hockney", platform="", source="", values=estimates)
+    hockney = ParameterSet(model="hockney", platform="", source="", values=estimates)
     difference = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / predictions))))
     if difference < MAX_RELATIVE_DIFFERENCE:
         constants = f"α = {format_seconds(alpha)}, β = {beta:.3g} s/B"

@@ -44,7 +44,7 @@ def group_times(table: pd.DataFrame, file: Path) -> Regions:
         rows = table[(table["kind"] == "point") & table["valid"] & table["bytes"].notna()]
         rows = rows.rename(columns={"name": "operation"})
     else:
-        rows = table.drop_duplicates("point").rename(columns={"measured": "seconds"})
+        rows = table.drop_duplicates("point").assign(seconds=table["measured"])
     rows = rows[rows["seconds"].notna()]
     if rows.empty:
         raise UserError("found no measured point", file=file)

@@ -45,10 +45,10 @@ def has_untimed_work(schedule: Schedule, gamma: float | None) -> bool:
 
 def convert_parameters(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, str]:
     """Return γ of a LogGP or LogGOPS set, and its other values as arguments of LogGOPSim."""
-    if parameters.family not in ("loggp", "loggops"):
-        raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or loggops")
+    if parameters.model not in ("loggp", "loggops"):
+        raise UserError(f"found parameters of model '{parameters.model}', wanted loggp or loggops")
     values = parameters.numbers
-    ends = ("o_s", "o_r") if parameters.family == "loggp" else ("o",)
+    ends = ("o_s", "o_r") if parameters.model == "loggp" else ("o",)
     if missing := [name for name in ("L", *ends, "g", "G") if name not in values]:
         raise UserError(f"the set has no value of {missing[0]}")
     o = sum(values[name] for name in ends) / len(ends)

@@ -59,10 +59,10 @@ class Network:
 
 def make_network(parameters: ParameterSet) -> Network:
     values = parameters.numbers
-    if parameters.family == "hockney":
+    if parameters.model == "hockney":
         return _make_hockney_network(parameters, values)
-    if parameters.family != "loggp":
-        raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or hockney")
+    if parameters.model != "loggp":
+        raise UserError(f"found parameters of model '{parameters.model}', wanted loggp or hockney")
     missing = [name for name in LOGGP if name not in values]
     if missing:
         raise UserError(f"the set has no value of {missing[0]}")
@@ -129,7 +129,7 @@ def format_xml(network: Network, nodes: int) -> str:
 def write_platform(parameters: ParameterSet, nodes: int, out: Path) -> str:
     """Write the platform file and its XML; return a note about what SimGrid cannot represent."""
     network, platform_file = make_network(parameters), out.with_suffix(".xml")
-    title = f"{parameters.family} of {parameters.platform or 'a parameter set'} (simulated)"
+    title = f"{parameters.model} of {parameters.platform or 'a parameter set'} (simulated)"
     write_text(platform_file, format_xml(network, nodes))
     write_text(out, format_platform(network, nodes, platform_file.name, title))
     return network.note

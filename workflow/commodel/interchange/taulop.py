@@ -39,7 +39,7 @@ def read_tables(folder: Path, network: str = "") -> ParameterSet:
         forms[GAMMA] = "table"
     names = ", ".join(path.name for path in (*used.values(), tables.get(GAMMA)) if path)
     return ParameterSet(
-        family="taulop",
+        model="taulop",
         platform=folder.name,
         source=f"imported from {names}",
         values=values,

@@ -43,7 +43,7 @@ def parse_set(document: Document) -> ParameterSet:
     constant.
     """
     parameters = parse_parameters(document)
-    entry = find_family(parameters.family)
+    entry = find_family(parameters.model)
     names = {name: entry.full_name(name, parameters.classes) for name in parameters.values}
     for name, full in names.items():
         if full != name and full in names:
@@ -72,9 +72,9 @@ def read_published(name: str) -> ParameterSet:
     return read_set(find_input(name_published_file(name), ROOT))
 
 
-def read_published_sets(family: str) -> dict[str, ParameterSet]:
+def read_published_sets(model: str) -> dict[str, ParameterSet]:
     """Return the sets of a model whose values papers print, by their files below the clone."""
-    files = sorted((ROOT / name_published_file(f"{family}/x")).parent.glob("*.yaml"))
+    files = sorted((ROOT / name_published_file(f"{model}/x")).parent.glob("*.yaml"))
     return {str(path.relative_to(ROOT)): read_set(path) for path in files}
 
 
@@ -92,7 +92,7 @@ def make_given_set(name: str, texts: Sequence[str]) -> ParameterSet:
     for name_text, value in values_given:
         parameter = entry.by_name.get(parse_key(name_text).parameter)
         if parameter is None:
-            raise UserError(f"family {name} has no parameter '{name_text}'; {suggest_name(name_text, entry.by_name)}")
+            raise UserError(f"model {name} has no parameter '{name_text}'; {suggest_name(name_text, entry.by_name)}")
         full_name = entry.full_name(name_text)
         if full_name in values_by_name:
             raise UserError(f"found {full_name} twice")
@@ -105,22 +105,22 @@ def make_given_set(name: str, texts: Sequence[str]) -> ParameterSet:
 
 
 def replace_by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[ParameterSet]:
-    """Return the sets with values and settings replaced: `NAME=VALUE` texts for all sets, `FAMILY:NAME=VALUE` for one
+    """Return the sets with values and settings replaced: `NAME=VALUE` texts for all sets, `MODEL:NAME=VALUE` for one
     model.
 
     Changes are noted in the provenance; a changed value has no interval.
     """
-    texts_by_family: dict[str, list[str]] = {parameters.family: [] for parameters in sets}
+    texts_by_family: dict[str, list[str]] = {parameters.model: [] for parameters in sets}
     for text in texts:
         name, _, _ = text.partition("=")
         owner, colon, _ = name.partition(":")
         owner = owner.strip()
         if colon and owner not in texts_by_family:
-            raise UserError(f"--set {text}: found no set of family '{owner}'; {suggest_name(owner, texts_by_family)}")
+            raise UserError(f"--set {text}: found no set of model '{owner}'; {suggest_name(owner, texts_by_family)}")
         for family_name in [owner] if colon else texts_by_family:
             texts_by_family[family_name].append(text.partition(":")[2] if colon else text)
     return [
-        _replace_values(parameters, texts_by_family[parameters.family], len(texts_by_family) > 1) for parameters in sets
+        _replace_values(parameters, texts_by_family[parameters.model], len(texts_by_family) > 1) for parameters in sets
     ]
 
 
@@ -133,7 +133,7 @@ def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: b
     """Return a set with some values and settings replaced."""
     if not texts:
         return parameters
-    entry = find_family(parameters.family)
+    entry = find_family(parameters.model)
     settings, values_given = _split_settings(entry, texts)
     notes = [f"{name}={value}{_describe_previous(parameters.settings.get(name))}" for name, value in settings.items()]
     names = [_find_name(entry, parameters, name_text, many_sets) for name_text, _ in values_given]
@@ -178,9 +178,9 @@ def _find_name(entry: Family, parameters: ParameterSet, name_text: str, many_set
     """
     if _find_parameter(name_text) not in entry.by_name:
         suggestion = suggest_name(name_text, [*entry.by_name, *(entry.settings or {})])
-        hint = "; --set FAMILY:NAME=VALUE is of one family alone" if many_sets else ""
+        hint = "; --set MODEL:NAME=VALUE is of one model alone" if many_sets else ""
         raise UserError(
-            f"--set {name_text}: family {entry.name} has no parameter or setting '{name_text}'; {suggestion}{hint}"
+            f"--set {name_text}: model {entry.name} has no parameter or setting '{name_text}'; {suggestion}{hint}"
         )
     same_parameter = [name for name in parameters.values if _find_parameter(name) == _find_parameter(name_text)]
     constant = entry.full_name(name_text, parameters.classes)

@@ -65,7 +65,7 @@ SECONDS_TO_PREDICT = 1.5e-3  # for each point and model: predict, compare and re
 
 def estimate_analysis(plan: Plan) -> float:
     """Return the seconds from the last sample to the report: collect, fit, predict, compare and report."""
-    families, platforms = len(plan.families), len(plan.platforms)
+    families, platforms = len(plan.models), len(plan.platforms)
     points, cases = len(plan.points), sum(len(batch.cases) for batch in plan.batches)
     jobs = 1 + platforms + 1 + 2
     per_family = SECONDS_TO_FIT * cases + SECONDS_TO_PREDICT * points

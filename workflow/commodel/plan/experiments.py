@@ -249,10 +249,10 @@ def make_default(kind: type[Part]) -> Callable[[], Part]:
 class Experiment(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
     platform: NAME = Field(description="name of a file in params/platforms, without .yaml")
-    families: Annotated[Names, fields.read_names("all")] = Field("all", description="model families to fit and compare")
+    models: Annotated[Names, fields.read_names("all")] = Field("all", description="models to fit and compare")
     probes: Annotated[Names, fields.read_names("auto")] = Field(
         "auto",
-        description="micro-benchmarks; auto, also in a list: those of the families and those that check networks",
+        description="micro-benchmarks; auto, also in a list: those of the models and those that check networks",
     )
     seed: Annotated[int, limit_count(0, 2**63 - 1)] = Field(1, description="seed of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=make_default(Measure), description="how precisely to measure")

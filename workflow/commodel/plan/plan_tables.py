@@ -176,7 +176,7 @@ def _describe_probes(plan: Plan, verbose: bool) -> list[str]:
         return []
     if not verbose:
         count = f"{len(plan.probes)} probe{'s' * (len(plan.probes) > 1)}"
-        return [f"{count} for {len(plan.families)} model{'s' * (len(plan.families) > 1)} (--verbose lists them)"]
+        return [f"{count} for {len(plan.models)} model{'s' * (len(plan.models) > 1)} (--verbose lists them)"]
     return [
         f"probe {name}: {'for ' + ', '.join(families) if families else find_probe(name).title}"
         for name, families in plan.probes.items()

@@ -363,7 +363,7 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         title=experiment.title or path.stem,
         digest=experiment.digest,
         seed=experiment.seed,
-        families=tuple(families),
+        models=tuple(families),
         probes={
             probe: tuple(name for name in families if probe in needed_probes[name])
             for probe in dict.fromkeys([*([SURVEY] if surveyed else []), *probes])
@@ -430,24 +430,24 @@ def _load_platform(experiment: Experiment, block: Block, root: Path, use_learned
 
 
 def _list_families(experiment: Experiment) -> list[str]:
-    if experiment.families == "all":
+    if experiment.models == "all":
         return list_family_names()
-    for index, name in enumerate(experiment.families):
+    for index, name in enumerate(experiment.models):
         if name == "all":
-            raise experiment.error(("families", index), "found 'all' in a list, wanted it alone: `families: all`")
-        with locate_errors(experiment, "families", index):
+            raise experiment.error(("models", index), "found 'all' in a list, wanted it alone: `models: all`")
+        with locate_errors(experiment, "models", index):
             find_family(name)
-    return list(dict.fromkeys(experiment.families))
+    return list(dict.fromkeys(experiment.models))
 
 
 def _list_probes(
-    experiment: Experiment, families: list[str], needed: dict[str, list[str]], extra_probes: tuple[str, ...]
+    experiment: Experiment, models: list[str], needed: dict[str, list[str]], extra_probes: tuple[str, ...]
 ) -> list[str]:
     """Return the probes to run, each once.
 
     `auto`, alone or in a list, stands for all probes that the models need, and for `extra_probes`.
     """
-    automatic = [*(name for entry in families for name in needed[entry]), *extra_probes]
+    automatic = [*(name for entry in models for name in needed[entry]), *extra_probes]
     if experiment.probes == "auto":
         return list(dict.fromkeys(automatic))
     named = {index: name for index, name in enumerate(experiment.probes) if name != "auto"}
@@ -455,9 +455,9 @@ def _list_probes(
         with locate_errors(experiment, "probes", index):
             find_probe(name)
     wanted = dict.fromkeys([*(automatic if _are_automatic(experiment) else ()), *named.values()])
-    for entry in families:
+    for entry in models:
         if missing := set(needed[entry]) - set(wanted):
-            raise experiment.error(("probes",), f"family {entry} also needs {', '.join(sorted(missing))}")
+            raise experiment.error(("probes",), f"model {entry} also needs {', '.join(sorted(missing))}")
     return list(wanted)
 
 

@@ -28,7 +28,7 @@ class Model:
     @classmethod
     def of_set(cls, parameters: ParameterSet, draws: int | None = 0) -> "Model":
         """Return the model with the values of a set and at most so many of its draws; None: all."""
-        return cls.of(find_family(parameters.family), Values.of(parameters, draws))
+        return cls.of(find_family(parameters.model), Values.of(parameters, draws))
 
     @classmethod
     def of_fit(cls, entry: Family, fitted: Fitted) -> "Model":

@@ -115,7 +115,7 @@ class Stream:
         if entry.pipelined is not None:
             return evaluate(Model.period, self.pattern)
         if not entry.independent:
-            raise UserError(f"family {entry.name} adds up steps for all ranks at once: it has no prediction of waves")
+            raise UserError(f"model {entry.name} adds up steps for all ranks at once: it has no prediction of waves")
         short_stream, long_stream = self._lengths
         first_end = evaluate(Model.cost, self.pattern)
         if waves <= long_stream:
@@ -335,16 +335,16 @@ def predict_shapes(
             bases = zip(interval.bases, predictions.seconds, strict=True)
             yield {
                 **names,
-                "family": sets[name].family,
+                "model": sets[name].model,
                 "parameters": name,
                 "seconds": predictions.seconds,
                 "low": interval.low,
                 "high": interval.high,
                 "single_message_ratio": predictions.single_message_ratio,
                 "validity": [validity.text for validity in predictions.validity],
-                "parameters_low": predictions.low,
-                "parameters_high": predictions.high,
-                "interval_basis": [basis.text if seconds == seconds else "" for basis, seconds in bases],
+                "parameter_low": predictions.low,
+                "parameter_high": predictions.high,
+                "basis": [basis.text if seconds == seconds else "" for basis, seconds in bases],
             }
 
 
@@ -404,15 +404,15 @@ def contain_prediction(low: Array, high: Array, seconds: Array) -> tuple[Array, 
 class Prediction:
     """A predicted time in seconds, with its prediction interval and the basis of it, and its parameter interval."""
 
-    family: str
+    model: str
     point: Point
     seconds: float
     low: float
     high: float
     validity: Validity = VALID
     basis: IntervalBasis = PARAMETERS_ONLY
-    parameters_low: float = nan
-    parameters_high: float = nan
+    parameter_low: float = nan
+    parameter_high: float = nan
     single_message_ratio: float = 1.0  # as of `PredictedTimes`
     message_seconds: float = 0.0  # as of `PredictedTimes`
 
@@ -445,7 +445,7 @@ def predict(
         first = points[numbers[0]]
         waves = INFINITE_WAVES if pipelined else first.waves
         with report_within(_describe_progress(first, len(numbers), len(predictions), len(points))):
-            reason = explain_missing_statistic(find_family(parameters.family), first)
+            reason = explain_missing_statistic(find_family(parameters.model), first)
             if reason and strict:
                 raise UserError(reason)
             predicted_times = (
@@ -470,7 +470,7 @@ def predict(
             *(column.tolist() for column in other_columns),
         )
         for number, *fields_of_point in zip(numbers, *fields, strict=True):
-            predictions[number] = Prediction(parameters.family, points[number], *fields_of_point)
+            predictions[number] = Prediction(parameters.model, points[number], *fields_of_point)
     return [predictions[number] for number in sorted(predictions)]
 
 
@@ -502,7 +502,7 @@ def predict_all(parameters: ParameterSet, points: Sequence[Point]) -> list[Predi
 def _explain_no_predictions(parameters: ParameterSet, points: Sequence[Point], error: Exception) -> list[Prediction]:
     validity = Validity(ValidityKind.NO_PREDICTION, describe_error(error))
     return [
-        Prediction(parameters.family, point, nan, nan, nan, validity, single_message_ratio=nan)
+        Prediction(parameters.model, point, nan, nan, nan, validity, single_message_ratio=nan)
         for point in points
         if point.predictable
     ]
@@ -521,10 +521,10 @@ def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
 
     fields = {  # by column
         "point": "point.id",
-        "family": "family",
-        "predicted": "seconds",
-        "predicted_low": "parameters_low",
-        "predicted_high": "parameters_high",
+        "model": "model",
+        "seconds": "seconds",
+        "parameter_low": "parameter_low",
+        "parameter_high": "parameter_high",
         "validity": "validity_text",
         "single_message_ratio": "single_message_ratio",
     }
@@ -536,7 +536,7 @@ class TimeAttribution:
     """The predicted time of a point in seconds, and how many of them each message and all local work contribute."""
 
     point: Point
-    family: str
+    model: str
     prediction: float
     src: np.ndarray
     dst: np.ndarray
@@ -557,4 +557,4 @@ def attribute_time(point: Point, parameters: ParameterSet) -> TimeAttribution | 
     seconds, work = attribute_to_messages(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():
         return None
-    return TimeAttribution(point, parameters.family, prediction, pattern.src, pattern.dst, seconds, work)
+    return TimeAttribution(point, parameters.model, prediction, pattern.src, pattern.dst, seconds, work)

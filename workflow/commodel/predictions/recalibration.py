@@ -92,22 +92,22 @@ def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: in
 
 def can_recalibrate(parameters: ParameterSet) -> bool:
     """Return whether the factors change any value of the set."""
-    entry = find_family(parameters.family)
+    entry = find_family(parameters.model)
     scaled = (entry.by_name[parse_key(name).parameter] for name in parameters.values if entry.accepts(name))
     return any(parameter.recalibrated and parameter.unit in ("s", "s/B", "B/s") for parameter in scaled)
 
 
 def has_latency_and_bandwidth(parameters: ParameterSet) -> bool:
     """Return whether the set has a latency and a time per byte."""
-    return can_recalibrate(parameters) and find_family(parameters.family).uses_bytes
+    return can_recalibrate(parameters) and find_family(parameters.model).uses_bytes
 
 
 def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: str, target: str) -> ParameterSet:
     """Return the set of another setting: values and draws are scaled, so predictions include the factors' uncertainty.
     `target` describes the setting in the set's source."""
-    entry = find_family(parameters.family)
+    entry = find_family(parameters.model)
     if not can_recalibrate(parameters):
-        raise UserError(f"family {entry.name} has no latency and no time per byte: recalibration does not change it")
+        raise UserError(f"model {entry.name} has no latency and no time per byte: recalibration does not change it")
     count = min((len(column) for column in parameters.draws.values()), default=DEFAULT_DRAWS)
     numbers = {
         name: np.array([estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]])

@@ -61,7 +61,7 @@ def chart_predictions(frame: pd.DataFrame, recommended: pd.DataFrame | None = No
     best = {platform: drop_equal_models(part, MAX_MODELS) for platform, part in frame.groupby("platform")}
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
-        best_models, model_count = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        best_models, model_count = best[platform], part.loc[part["model"] != "", "model"].nunique()
         count = len(best_models)
         note = f"Shown: the best {count} of {model_count} models by mean error; of models with equal predictions, one."
         note = note if count < model_count else ""
@@ -70,8 +70,8 @@ def chart_predictions(frame: pd.DataFrame, recommended: pd.DataFrame | None = No
         part = pd.concat([own, part]) if len(own) else part
         part = part[part["measured"] > 0]
         accuracy = describe_accuracy(part, shown[0]) if shown else ""
-        part = part[part["predicted"] > 0]  # zero has no place on a log axis
-        part = part[part["family"].isin(shown)]
+        part = part[part["seconds"] > 0]  # zero has no place on a log axis
+        part = part[part["model"].isin(shown)]
         if part.empty:
             continue
         step = -(-len(part) // MAX_DOTS)
@@ -83,18 +83,18 @@ def chart_predictions(frame: pd.DataFrame, recommended: pd.DataFrame | None = No
             for row in part.itertuples()
         ]
         part = part.assign(label=labels)
-        low, high = find_decades([*part["measured"] * MICRO, *part["predicted"] * MICRO])
+        low, high = find_decades([*part["measured"] * MICRO, *part["seconds"] * MICRO])
         clouds = [
             Series(
                 family,
                 to_microseconds(predicted["measured"]),
-                to_microseconds(predicted["predicted"]),
+                to_microseconds(predicted["seconds"]),
                 "dots",
                 len(drawn) if family == RECOMMENDED else drawn.index(family),
                 tuple(predicted["label"]),
             )
             for family in [RECOMMENDED, *drawn]
-            if len(predicted := part[part["family"] == family])
+            if len(predicted := part[part["model"] == family])
         ]
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", GREY)
         charts[platform] = Chart(
@@ -111,7 +111,7 @@ def chart_predictions(frame: pd.DataFrame, recommended: pd.DataFrame | None = No
 
 def describe_accuracy(part: pd.DataFrame, model: str) -> str:
     """Return the share of a model's predictions with an error μ − 1 of at most MAX_BAND_ERROR."""
-    share = format_percent((part.loc[part["family"] == model, "mu"] <= 1 + MAX_BAND_ERROR).mean())
+    share = format_percent((part.loc[part["model"] == model, "mu"] <= 1 + MAX_BAND_ERROR).mean())
     owner = "the recommended predictions" if model == RECOMMENDED else f"{model}'s predictions"
     return f"{share} of {owner} are within {100 * MAX_BAND_ERROR:.0f} %"
 
@@ -154,7 +154,7 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
         colour = GREY if defaults == {alternative} else index
         predicted = rows.iloc[:0]
         if best is not None and alternative not in defaults:
-            predicted = rows[(rows["family"] == best["family"]) & (rows["predicted"] > 0)]
+            predicted = rows[(rows["model"] == best["model"]) & (rows["seconds"] > 0)]
         style = "wide" if alternative in defaults else "both" if predicted.empty else "dots"
         points = rows.drop_duplicates("point")
         measured.append(
@@ -162,14 +162,14 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
         )
         if len(predicted):
             name = f"{alternative}, predicted"
-            predictions.append(make_time_series(name, predicted, "bytes", "predicted", "dashed", index))
+            predictions.append(make_time_series(name, predicted, "bytes", "seconds", "dashed", index))
     return Chart(
         f"Time {' '.join(workload)}",
         f"{operation}, {size}, {layout}{describe_fastest(find_fastest(part))}: {platform}{make_simulation_mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
         (*measured, *predictions),
-        f"Dots: measured. Dashed: predicted by {best['family']}." if best is not None and predictions else "",
+        f"Dots: measured. Dashed: predicted by {best['model']}." if best is not None and predictions else "",
     )
 
 
@@ -203,7 +203,7 @@ def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     is_constant = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)  # rounding differences would fill the chart
     ends = {"low": 0.0, "high": 2 * highest} if is_constant and highest > 0 else {}
     return Chart(
-        f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
+        f"Fit {fitted_set.platform} {fitted_set.model} {curve.title}",
         to_plain_value(f"{figure}. {curve.title}: {describe_set(fitted_set)}"),
         make_curve_axis(curve, xs),
         Axis(to_plain_value(label), log=spans_decades([*measured, *line]), **ends),
@@ -255,7 +255,7 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
             xs = tuple(x for line in lines for x in line.x)
             charts.append(
                 Chart(
-                    f"Residuals {fitted_set.platform} {fitted_set.family} {curves_of_axis[0].x_label}",
+                    f"Residuals {fitted_set.platform} {fitted_set.model} {curves_of_axis[0].x_label}",
                     to_plain_value(f"{figure + len(charts)}. residuals: {describe_set(fitted_set)}"),
                     make_curve_axis(curves_of_axis[0], xs),
                     Axis("fitted − measured [%]", log=False),
@@ -280,7 +280,7 @@ def make_curve_axis(curve: Curve, xs: Sequence[float]) -> Axis:
 
 def describe_set(fitted_set: ParameterSet) -> str:
     note = " (simulated)" if fitted_set.simulated else ""
-    return f"{fitted_set.family}, {fitted_set.platform}{note}"
+    return f"{fitted_set.model}, {fitted_set.platform}{note}"
 
 
 def scale_to_micro(label: str) -> tuple[float, str]:

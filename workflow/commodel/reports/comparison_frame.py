@@ -27,16 +27,16 @@ HELD_OUT_COLUMNS = [
     "size",
     "bytes",
     "fan_in",
-    "family",
+    "model",
     "point",
     "measured",
-    "predicted",
-    "predicted_low",
-    "predicted_high",
+    "seconds",
+    "low",
+    "high",
     "mu",
     "relative_error",
     "covered",
-    "interval_basis",
+    "basis",
     "validity",
     "held_out",
 ]
@@ -74,7 +74,7 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
             (DEFAULT_LABEL if kind == LIBRARY else alternative) + (f", {layout}" if several else "")
         ),
     )
-    order = ["simulated", "platform", "operation", "placement", "ranks", "bytes", "alternative_label", "family"]
+    order = ["simulated", "platform", "operation", "placement", "ranks", "bytes", "alternative_label", "model"]
     sorted_index = frame[order].sort_values(order, kind="stable").index
     columns = {key: frame[key].take(sorted_index).reset_index(drop=True) for key in frame.columns.drop("several")}
     prepared = pd.DataFrame(columns, copy=False)  # column by column, since all columns at once need twice the memory
@@ -122,7 +122,7 @@ def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
 
 def list_models(frame: pd.DataFrame) -> list[str]:
     """Return the models in the frame. A point that no model was to predict has an empty name."""
-    return sorted(name for name in frame["family"].unique() if name)
+    return sorted(name for name in frame["model"].unique() if name)
 
 
 def list_leaves(frame: pd.DataFrame) -> pd.Series:

@@ -51,7 +51,7 @@ class EvaluatedCampaign:
     def mean_errors(self) -> dict[str, float]:
         """The mean μ of the models that predict most of the points, the lowest first."""
         rows = rank_models(self.held_out)
-        return dict(zip(rows["family"], rows["mu_mean"], strict=True))
+        return dict(zip(rows["model"], rows["mu_mean"], strict=True))
 
     def only(self, platform: str) -> EvaluatedCampaign:
         """Return the part of one platform."""

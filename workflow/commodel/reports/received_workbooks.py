@@ -173,7 +173,7 @@ def _read_documents(book, path: Path) -> Iterator[Document]:
             raise UserError(message, file=path, key=SETS_SHEET)
         range_ends = [row["low"], row["high"]]
         data = {
-            "family": str(row["family"]),
+            "model": str(row["model"]),
             "platform": str(row["platform"] or ""),
             "simulated": row["simulated"] == format_simulated(True),
             "source": str(row["source"] or ""),
@@ -187,7 +187,7 @@ def _read_documents(book, path: Path) -> Iterator[Document]:
 
 
 def _read_owner(row: Mapping[str, Any]) -> tuple[str, str]:
-    return str(row["platform"] or ""), str(row["family"])
+    return str(row["platform"] or ""), str(row["model"])
 
 
 def _read_table(rows: Sequence[tuple], name: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -201,7 +201,7 @@ def _read_table(rows: Sequence[tuple], name: str, path: Path) -> Iterator[tuple[
         found = {key: row[column] if column < len(row) else None for key, column in columns.items()}
         if any(isinstance(value, Formula) for value in found.values()):
             raise UserError("found a formula, wanted a value", file=path, key=f"{SETS_SHEET}, row {number}")
-        if found["family"] is None:
+        if found["model"] is None:
             return
         yield number, found
 

@@ -56,7 +56,7 @@ def build_report(
     title: str = "",
     distributions: pd.DataFrame | None = None,
     definitions: Mapping[tuple[str, str], str] = EMPTY,
-    families: Mapping[str, Mapping[str, str]] = EMPTY,
+    models: Mapping[str, Mapping[str, str]] = EMPTY,
     unmeasured: pd.DataFrame | None = None,
     passes: Mapping[str, int] = EMPTY,
     containers: Mapping[str, Mapping] = EMPTY,
@@ -70,7 +70,7 @@ def build_report(
     samples: Section | None = None,
     overlay_sections: Sequence[Section] = (),
 ) -> Report:
-    """Return the report of a campaign. `definitions` has the meaning of a parameter by (family, parameter), `families`
+    """Return the report of a campaign. `definitions` has the meaning of a parameter by (family, parameter), `models`
     title, equation, citation and neglected effects of each model, `passes` and `containers` those of each platform;
     `paper_sections` are the figures of a paper, `partitions` come from `compare.kernels`, `tree_predictions` from
     `compare.alternatives`, `speeds` are files by name. Every other argument is the output of a stage."""
@@ -124,7 +124,7 @@ def build_report(
             *overhead.make_sections(native_pairs, containers, simulated),
             *measurement_conditions.list_settings(drift),
             *measurement_conditions.list_unmeasured(unmeasured),
-            *([evidence.make_model_section(families)] if families else []),
+            *([evidence.make_model_section(models)] if models else []),
             evidence.make_parameter_section(parameter_sets, definitions),
             latencies,
             *distances,
@@ -166,7 +166,7 @@ def list_commands(report: Report, screen: FirstScreen) -> list[tuple[str, str]]:
         probed = parameters.bytes_range[1] if parameters.bytes_range else math.inf
         workloads = _make_workload_options(screen, probed)
         for workload in [workload for extent, workload in workloads if extent == "ranks"][-1:]:
-            file = f"results/{name}/validated/{screen.platform}/{parameters.family}.yaml"
+            file = f"results/{name}/validated/{screen.platform}/{parameters.model}.yaml"
             command = f"commodel predict --params {file} --platform {screen.platform} {doubled} {workload}"
             commands.append((LATENCY_QUESTION, command))
     return commands
@@ -200,8 +200,8 @@ def _choose_latency_model(
     """Return the parameters of the best model with a latency L, of the better half, and its latencies in seconds."""
     ranked = [family for _, family in screen.errors.rows]
     better_half = ranked[: (len(ranked) + 1) // 2]
-    candidates = (parameters for parameters in sets if parameters.family in better_half)
-    for parameters in sorted(candidates, key=lambda parameters: better_half.index(parameters.family)):
+    candidates = (parameters for parameters in sets if parameters.model in better_half)
+    for parameters in sorted(candidates, key=lambda parameters: better_half.index(parameters.model)):
         is_determined = all(estimate.known for name, estimate in parameters.values.items() if name.startswith("L"))
         latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
         if is_determined and "L" in latencies and all(value > 0 for value in latencies.values()):

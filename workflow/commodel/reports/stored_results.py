@@ -210,7 +210,7 @@ def _build_report(
         dict(entry) | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in run_provenance.attempts
     )
     run_provenance = replace(run_provenance, attempts=attempts, tools=versions)
-    sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
+    sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.models]
     kinds = {name: platform.kind for name, platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
@@ -229,8 +229,8 @@ def _build_report(
         experiment=plan.experiment,
         title=plan.title,
         distributions=distributions,
-        definitions=list_meanings(plan.families),
-        families={name: _describe_model(name) for name in plan.families},
+        definitions=list_meanings(plan.models),
+        models={name: _describe_model(name) for name in plan.models},
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},
         containers={name: platform.container for name, platform in plan.platforms.items() if platform.container},

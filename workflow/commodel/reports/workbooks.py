@@ -57,10 +57,10 @@ from commodel.reports.xlsx.workbook import write_xlsx
 from commodel.units import show_value
 
 KERNEL_TIME_COLUMNS = ("seconds", "low", "high")
-TIME_COLUMNS = (*KERNEL_TIME_COLUMNS, "measured", "parameters_low", "parameters_high")
+TIME_COLUMNS = (*KERNEL_TIME_COLUMNS, "measured", "parameter_low", "parameter_high")
 
 
-HEADS = {"seconds": "time", "family": "model"}
+HEADS = {"seconds": "time", "model": "model"}
 
 
 def write_result(
@@ -217,7 +217,7 @@ def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     lines = [
         f"{format_count(len(decided), 'workload')}, each with the alternative of the least expected regret.",
         "`library`: the MPI default is kept; its time is measured, or interpolated. All other times are predicted.",
-        *_describe_intervals(decided["interval_basis"]),
+        *_describe_intervals(decided["basis"]),
         "Statistically tied: the difference is within its 95 % interval, or at most 1 %.",
     ]
     for name, rows in decided.groupby("operation", sort=False):

@@ -118,7 +118,7 @@ def compute_digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
     The raw files of a batch have one digest: that of the list of their digests and names, as sha256sum prints it.
     """
     results = Results.of(folder)
-    stages = results.stages(plan.platforms, plan.families)
+    stages = results.stages(plan.platforms, plan.models)
     digests = {path.below(results.folder): _compute_sha256(path) for path in stages if path.exists()}
     for batch in plan.batches:
         if raw := results.measured(batch.name):

@@ -78,7 +78,7 @@ class Calibration:
     simulated: bool
     date: Text
     points: Annotated[tuple[RecordedPoint, ...], Len(0, MAX_ROWS)]
-    families: Annotated[Mapping[Name, RecordedFactors], Len(0, MAX_ROWS)]
+    models: Annotated[Mapping[Name, RecordedFactors], Len(0, MAX_ROWS)]
 
 
 CALIBRATION_ADAPTER = TypeAdapter(Calibration)

@@ -20,16 +20,16 @@ RECORD = ".inputs.json"
 WAITING_SUFFIX = ".new"
 
 
-def list_fit_code(family: str) -> list[str]:
+def list_fit_code(model: str) -> list[str]:
     """Return the source files that a model's fit to probes depends on."""
-    return sources.list_source_files("fits.probe_fits", f"models.families.{family}")
+    return sources.list_source_files("fits.probe_fits", f"models.families.{model}")
 
 
-def list_prediction_code(family: str) -> list[str]:
+def list_prediction_code(model: str) -> list[str]:
     """Return the source files that a model's predictions depend on. Patterns are found by folder, not by import."""
     folders = ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
     patterns = [str(path) for folder in folders for path in sorted(sources.PACKAGE.glob(f"{folder}/*.py"))]
-    return [*sources.list_source_files("predictions.predictions", f"models.families.{family}"), *patterns]
+    return [*sources.list_source_files("predictions.predictions", f"models.families.{model}"), *patterns]
 
 
 def digest_files(paths: Iterable[AnyPath]) -> str:

@@ -185,19 +185,19 @@ def complete_values(entry: Family, values: Values) -> Values:
     unknown = [name for name in numbers if not entry.accepts(name, values.classes)]
     if unknown:
         raise UserError(
-            f"family {entry.name} has no parameter '{unknown[0]}'; {suggest_name(unknown[0], entry.by_name)}"
+            f"model {entry.name} has no parameter '{unknown[0]}'; {suggest_name(unknown[0], entry.by_name)}"
         )
     present = {parse_key(name).parameter for name in numbers}
     for parameter in entry.parameters:
         if parameter.name in present or parameter.optional:
             continue
         if parameter.default is None:
-            raise UserError(f"family {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})")
+            raise UserError(f"model {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})")
         numbers[make_key(parameter.name, "a" if parameter.argument else "")] = np.array([[parameter.default]])
     for name, chosen in values.settings.items():
         allowed = (entry.settings or {}).get(name)
         if allowed and chosen not in allowed:
-            raise UserError(f"family {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
+            raise UserError(f"model {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
     return replace(values, numbers=numbers, forms=_check_forms(entry, values.forms, numbers))
 
 
@@ -209,16 +209,16 @@ def _check_classes(entry: Family, values: Values) -> None:
         return
     if not entry.by_class or (entry.by_type and values.settings.get("types")):
         why = "together with node types" if entry.by_class else "which the model does not support"
-        raise UserError(f"family {entry.name}, setting classes: found distance classes {why}, wanted none")
+        raise UserError(f"model {entry.name}, setting classes: found distance classes {why}, wanted none")
     types = values.settings.get("types", {})
     if not isinstance(types, Mapping) or not all(isinstance(count, int) and count >= 0 for count in types.values()):
         wanted = f"found {show_value(types)}, wanted the number of nodes of each type"
-        raise UserError(f"family {entry.name}, setting types: {wanted}")
+        raise UserError(f"model {entry.name}, setting types: {wanted}")
     if isinstance(classes, list | tuple):
         class_names = Hierarchy.of(values.settings.get("levels", {})).names
     if not class_names or any(name not in class_names for name in classes):
         wanted = f"a list of {', '.join(class_names)}" if class_names else "a list of distance classes"
-        raise UserError(f"family {entry.name}, setting classes: found {show_value(classes)}, wanted {wanted}")
+        raise UserError(f"model {entry.name}, setting classes: found {show_value(classes)}, wanted {wanted}")
 
 
 def _check_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
@@ -233,17 +233,15 @@ def _check_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str
     forms = {name: form for name, form in forms.items() if parts.get(name) != {make_key(name, "a")}} | dict(chosen)
     for function, form in forms.items():
         if form not in FORM_NAMES:
-            raise UserError(
-                f"family {entry.name}, form of {function}: found '{form}'; {suggest_name(form, FORM_NAMES)}"
-            )
+            raise UserError(f"model {entry.name}, form of {function}: found '{form}'; {suggest_name(form, FORM_NAMES)}")
         for letter in list_needed_coefficients(form, function, names):
             if make_key(function, letter) not in names:
-                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {format_form(form)}")
+                raise UserError(f"model {entry.name} needs {function}.{letter}: {function} is {format_form(form)}")
     for name in names:
         parameter, function, _ = parse_key(name)
         form, parameter_entry = forms.get(function, "constant"), entry.by_name[parameter]
         if parameter_entry.argument and not is_value_of_form(form, name):
-            raise UserError(f"family {entry.name} does not use {name}: {function or name} is {format_form(form)}")
+            raise UserError(f"model {entry.name} does not use {name}: {function or name} is {format_form(form)}")
     return forms
 
 

@@ -136,7 +136,7 @@ def time_rounds(values: Values, n: np.ndarray) -> RoundTimes:
     rtt, o = FUNCTIONS_OF_WAY[posting]
     rtt += "" if statistic == "median" else f"_{statistic}"
     if rtt not in values.functions or not np.any(values.at(rtt, np.array([1.0]))):
-        raise UserError(f"family lop, posting {posting}: no {rtt} in this set, wanted {rtt}.a and so on")
+        raise UserError(f"model lop, posting {posting}: no {rtt} in this set, wanted {rtt}.a and so on")
     o_1, o_n = values.at(o, np.array([1.0])), values.at(o, n)
     busy = n * o_n
     first = busy if posting == "list" else o_n

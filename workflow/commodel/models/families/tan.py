@@ -165,7 +165,7 @@ def _name_functions(values: Values) -> tuple[str, str]:
     if values.settings.get("recipe", "joint") == "joint":
         return "o", "C"
     if "o_paper" not in values.functions:
-        raise UserError("family tan, recipe paper: no o_paper in this set, wanted o_paper.a and so on")
+        raise UserError("model tan, recipe paper: no o_paper in this set, wanted o_paper.a and so on")
     return "o_paper", "C_paper" if "C_paper" in values else "C"
 
 

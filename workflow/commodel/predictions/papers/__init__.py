@@ -129,10 +129,10 @@ class Evidence:
         """Return the word for a platform's measurements."""
         return "simulated" if self.kinds[platform or self.platform] is PlatformKind.SIMULATED else "measured"
 
-    def fitted(self, family: str, platform: str = "") -> ParameterSet | None:
+    def fitted(self, model: str, platform: str = "") -> ParameterSet | None:
         """Return the fitted set; None if the family is not in the experiment, or could not be fitted."""
-        key = (family, platform or self.platform)
-        return next((entry for entry in self.sets if (entry.family, entry.platform) == key and entry.values), None)
+        key = (model, platform or self.platform)
+        return next((entry for entry in self.sets if (entry.model, entry.platform) == key and entry.values), None)
 
     def points(self, platform: str = "", **where: Any) -> pd.DataFrame:
         """Return the points measured on a platform with the column values `where` (None: any), one row each, sorted by
@@ -143,18 +143,18 @@ class Evidence:
             selected &= value is None or rows[name] == value
         return rows[selected].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
 
-    def predicted(self, family: str, platform: str = "", **where: Any) -> pd.DataFrame:
+    def predicted(self, model: str, platform: str = "", **where: Any) -> pd.DataFrame:
         """Return such points for which a family has a prediction, with the column `predicted`."""
-        points = self.points(platform, **where, family=family)
-        return points[points["predicted"].notna()]
+        points = self.points(platform, **where, model=model)
+        return points[points["seconds"].notna()]
 
     def median(self, **where: Any) -> float:
         """Return the median of the first such point; NaN if none was measured."""
         return next(map(float, self.points(**where)["measured"]), nan)
 
-    def prediction(self, family: str, **where: Any) -> float:
+    def prediction(self, model: str, **where: Any) -> float:
         """Return a family's prediction of the first such point; NaN without one."""
-        return next(map(float, self.predicted(family, **where)["predicted"]), nan)
+        return next(map(float, self.predicted(model, **where)["seconds"]), nan)
 
     def find_oversubscription(self) -> tuple[int, int] | None:
         """Return the most processes on a host, and the fewest processors of a host with more processes than processors;
@@ -209,9 +209,9 @@ def list_papers() -> list[str]:
     return list(discover("predictions.papers", "PAPER"))
 
 
-def make_exact_set(family: str, values: Mapping[str, float]) -> ParameterSet:
+def make_exact_set(model: str, values: Mapping[str, float]) -> ParameterSet:
     """Return the set of values by their full names (`O_s.a`), in seconds and bytes."""
-    return ParameterSet(family, "", "", {name: Estimate.exact(value, "") for name, value in values.items()})
+    return ParameterSet(model, "", "", {name: Estimate.exact(value, "") for name, value in values.items()})
 
 
 def predict_patterns(

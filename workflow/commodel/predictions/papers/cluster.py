@@ -197,7 +197,7 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
         "Figure 2",
         "a broadcast packet by packet: measured, by the cluster model and by LogP",
         "A binomial tree over p ranks, once for each packet of 1500 bytes. Dashed: the paper's equations with the "
-        "values of table 1. Predicted: the schedule's messages by the cluster family with the same values, and with "
+        "values of table 1. Predicted: the schedule's messages by the cluster model with the same values, and with "
         f"those fitted to probes on {evidence.platform}. The last two tables have the paper's comparison with values "
         "fitted here: LogP and Postal have those of a packet of 1500 bytes.",
         "a prediction is the maximum of equations 1 and 2, here equation 1, and its L depends on the packets in "

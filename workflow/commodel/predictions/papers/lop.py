@@ -310,7 +310,7 @@ def predict_one_to_n() -> dict[str, Array]:
 def collect_points(evidence: Evidence) -> tuple[Row, ...]:
     """Return what was measured, and the predictions of MODELS."""
     predictions = {
-        name: dict(evidence.predicted(name)[["point", "predicted"]].itertuples(index=False)) for name in MODELS
+        name: dict(evidence.predicted(name)[["point", "seconds"]].itertuples(index=False)) for name in MODELS
     }
     points = [
         point

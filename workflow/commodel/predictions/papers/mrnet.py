@@ -76,8 +76,8 @@ def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
     )
     trips = make_panel("Round trip", "time [s]", lambda spec: 2 * evidence.median(topology=spec, **reduction))
 
-    def predict_trip(family: str, spec: str) -> float:
-        return 2 * evidence.prediction(family, topology=spec, **reduction)
+    def predict_trip(model: str, spec: str) -> float:
+        return 2 * evidence.prediction(model, topology=spec, **reduction)
 
     predictions = [
         make_panel(

@@ -246,7 +246,7 @@ WAVES = 20  # of a stream
 def make_printed_logp(table_1: ParameterSet) -> ParameterSet:
     """Return LogP as the paper draws it: o is that of the chain."""
     values = {"L": table_1.values["L"], "o": table_1.values["o.a"], "C": table_1.values["C"]}
-    return replace(table_1, family="logp-tan", values=values, forms={})
+    return replace(table_1, model="logp-tan", values=values, forms={})
 
 
 def predict_by_recipe(fitted: ParameterSet | None, specs: Iterable[str]) -> list[float]:

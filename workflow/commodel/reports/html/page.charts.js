@@ -52,12 +52,12 @@ function chooseColours(names, scale) {
 function drawScatter(screen, rows) {
   const specification = copySpecification(`${screen.id}-scatter`);
   const scale = findLayer(specification, "dots").encoding.color.scale, identity = scale.domain[0];
-  const shownModels = state.family ? [state.family] : scale.domain.slice(1);
-  const points = rows.filter(row => shownModels.includes(value(row, "family")) && value(row, "held_out") === "yes")
-    .map(row => ({row, x: number(value(row, "measured")), y: number(value(row, "predicted"))})).filter(({x, y}) => x > 0 && y > 0);
+  const shownModels = state.model ? [state.model] : scale.domain.slice(1);
+  const points = rows.filter(row => shownModels.includes(value(row, "model")) && value(row, "held_out") === "yes")
+    .map(row => ({row, x: number(value(row, "measured")), y: number(value(row, "seconds"))})).filter(({x, y}) => x > 0 && y > 0);
   const step = Math.ceil(points.length / MAX_DOTS) || 1;
-  const dots = points.filter((_, index) => index % step === 0).map(({row, x, y}) => ({s: value(row, "family"), x, y,
-    low: number(value(row, "predicted_low")), high: number(value(row, "predicted_high")), point: value(row, "point"),
+  const dots = points.filter((_, index) => index % step === 0).map(({row, x, y}) => ({s: value(row, "model"), x, y,
+    low: number(value(row, "low")), high: number(value(row, "high")), point: value(row, "point"),
     t: `${value(row, "operation")} ${value(row, "alternative")}, ${extentText(row)}, ${value(row, "layout")}, ${bytesText(number(value(row, "bytes")))}`}));
   const names = [identity, ...shownModels];
   const interval = dots.length <= MAX_INTERVALS ? dots.filter(dot => dot.low > 0 && dot.high > 0) : [];
@@ -68,7 +68,7 @@ function drawScatter(screen, rows) {
 }
 function drawTimes(screen, platformRows) {
   // The workload that the filters select; else the one with the most sizes, and among those the most ranks.
-  const rows = platformRows.filter(row => passesFilters(row, ["bytes", "family", "alternative", "point"]) && number(value(row, "measured")) > 0 && number(value(row, "bytes")) > 0);
+  const rows = platformRows.filter(row => passesFilters(row, ["bytes", "model", "alternative", "point"]) && number(value(row, "measured")) > 0 && number(value(row, "bytes")) > 0);
   const workloads = Map.groupBy(rows, row => `${value(row, "operation")}, ${extentText(row)}`);
   const priority = key => new Set(workloads.get(key).map(row => value(row, "bytes"))).size * 1e6 + number(extentText(workloads.get(key)[0]).split(" ")[0]);
   const workload = [...workloads.keys()].sort((a, b) => priority(b) - priority(a))[0];
@@ -76,7 +76,7 @@ function drawTimes(screen, platformRows) {
   const workloadRows = workloads.get(workload), severalLayouts = new Set(workloadRows.map(row => value(row, "layout"))).size > 1;
   const isDefault = row => value(row, "kind") === "library";
   const nameAlternative = row => (isDefault(row) ? "MPI default" : value(row, "alternative")) + (severalLayouts ? `, ${value(row, "layout")}` : "");
-  const model = state.family || findBestModel(workloadRows);
+  const model = state.model || findBestModel(workloadRows);
   const alternatives = [...new Set([...workloadRows.filter(row => !isDefault(row)), ...workloadRows.filter(isDefault)].map(nameAlternative))];
   const defaults = new Set(workloadRows.filter(isDefault).map(nameAlternative)), line = [], interval = [], dashed = [], drawnPoints = new Set();
   for (const row of workloadRows) {
@@ -84,8 +84,8 @@ function drawTimes(screen, platformRows) {
     const [low, high] = ["measured_low", "measured_high"].map(key => number(value(row, key)));
     if (!drawnPoints.has(value(row, "point"))) line.push(dot), interval.push({...dot, low, high});
     drawnPoints.add(value(row, "point"));
-    const predicted = number(value(row, "predicted"));
-    if (value(row, "family") === model && predicted > 0) dashed.push({s: nameAlternative(row), x, y: predicted});
+    const predicted = number(value(row, "seconds"));
+    if (value(row, "model") === model && predicted > 0) dashed.push({s: nameAlternative(row), x, y: predicted});
   }
   const order = (a, b) => alternatives.indexOf(a.s) - alternatives.indexOf(b.s) || a.x - b.x;
   const specification = copySpecification(`${screen.id}-times`), first = specification.layer[0].encoding;
@@ -112,7 +112,7 @@ function listTicks([low, high]) {
 }
 // Return the model with the lowest mean μ at these points, among those that predict at least 80 % as many as any.
 function findBestModel(rows) {
-  const errors = Map.groupBy(rows.filter(row => value(row, "held_out") === "yes" && !isNaN(number(value(row, "mu")))), row => value(row, "family"));
+  const errors = Map.groupBy(rows.filter(row => value(row, "held_out") === "yes" && !isNaN(number(value(row, "mu")))), row => value(row, "model"));
   const maxPoints = Math.max(0, ...[...errors.values()].map(group => group.length));
   const mean = group => group.reduce((sum, row) => sum + number(value(row, "mu")), 0) / group.length;
   const eligible = [...errors].filter(([, group]) => group.length >= 0.8 * maxPoints);

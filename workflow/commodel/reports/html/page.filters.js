@@ -1,6 +1,6 @@
 // The first screen: tabs, filters of maps, charts and the table of all rows, and the address that stores the filters.
 const screens = [...document.querySelectorAll(".front")], bar = document.getElementById("bar");
-const FILTERS = {operation: "operation", family: "model", size: "ranks", layout: "layout"};
+const FILTERS = {operation: "operation", model: "model", size: "ranks", layout: "layout"};
 const FILTER_KEYS = ["platform", ...Object.keys(FILTERS), "alternative", "bytes", "point"];
 const ADDRESS_KEYS = [...FILTER_KEYS, "dot"]; // `dot` is the model whose prediction of the point was clicked
 let state = {}, columns = {};
@@ -49,8 +49,8 @@ function filterByClick(chart, datum) {
   const filters = datum.filters && Object.fromEntries(datum.filters), point = datum.point;
   if (filters) {
     const isSet = Object.entries(filters).every(([key, text]) => state[key] === text);
-    setFilters(Object.fromEntries(["operation", "size", "bytes", "family", "point"].filter(key => key in filters || key === "point" ||
-      (chart.endsWith("fastest") && key !== "family")).map(key => [key, isSet ? "" : filters[key] ?? ""])));
+    setFilters(Object.fromEntries(["operation", "size", "bytes", "model", "point"].filter(key => key in filters || key === "point" ||
+      (chart.endsWith("fastest") && key !== "model")).map(key => [key, isSet ? "" : filters[key] ?? ""])));
   } else if (point) {
     const dot = chart.endsWith("scatter") ? datum.s : "", isSet = state.point === point && state.dot === dot;
     setFilters({point: isSet ? "" : point, dot: isSet ? "" : dot});
@@ -71,7 +71,7 @@ function updatePage() {
   for (const select of bar.querySelectorAll("select")) fillOptions(select);
   bar.querySelector(".clear").disabled = !isFiltered;
   filteredTable.accept = row => passesFilters(row) && passesConditions(row);
-  filteredTable.isHighlighted = row => Boolean(state.dot) && value(row, "family") === state.dot;
+  filteredTable.isHighlighted = row => Boolean(state.dot) && value(row, "model") === state.dot;
   filteredTable.refresh();
   const screen = screens.find(candidate => !candidate.hidden);
   if (!isFiltered && previousScreen !== screen.id) { previousScreen = ""; if (!screen.dataset.touched) return; }

@@ -408,9 +408,9 @@ def list_terms(report: Report) -> dict[str, str]:
 def list_model_titles(report: Report) -> dict[str, str]:
     """Return full name and equation of each model, by its short name."""
     tables = [table for section in report.sections if section.name == "Models" for table in section.tables]
-    if not tables or not {"family", "title", "equation"} <= {column.key for column in tables[0].columns}:
+    if not tables or not {"model", "title", "equation"} <= {column.key for column in tables[0].columns}:
         return {}
-    columns = [tables[0].column(key) for key in ("family", "title", "equation")]
+    columns = [tables[0].column(key) for key in ("model", "title", "equation")]
     return {name: ": ".join(filter(None, texts)) for name, *texts in zip(*columns, strict=True) if name and any(texts)}
 
 

@@ -192,25 +192,25 @@ POINT_COLUMNS = (
     "bytes",
     "waves",
     "setting",
-    "family",
+    "model",
 )
 COLUMN_ORDER = (
     *POINT_COLUMNS,
-    "predicted",
+    "seconds",
     "measured",
     "relative_error",
     "mu",
     "validity",
-    "predicted_low",
-    "predicted_high",
-    "interval_basis",
+    "low",
+    "high",
+    "basis",
     "covered",
     "measured_low",
     "measured_high",
     "first",
     "last",
-    "parameters_low",
-    "parameters_high",
+    "parameter_low",
+    "parameter_high",
     "chosen",
     "best",
     "tie",
@@ -276,7 +276,7 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
     fixed = min(varying, MAX_FIXED_COLUMNS)
     table = make_table("Comparison", "Predicted and measured", shown, columns, blank, fixed=fixed, folded=len(constant))
     note = "One row a point and model: prediction, measurement, error, and the file of the samples."
-    if (frame["family"] == RECOMMENDED).any():
+    if (frame["model"] == RECOMMENDED).any():
         note += " The recommended predictions of a platform come first; that of a point never uses its workload."
     values = [
         f"{fields[key].title} {table.column(key)[0]}" for key in constant if key != "leaves" or shown[key].iloc[0]
@@ -348,7 +348,7 @@ def make_raw_section(raw: pd.DataFrame, simulated: set[str]) -> Section:
 
 
 def sort_sets(sets: Sequence[ParameterSet]) -> list[ParameterSet]:
-    return sorted(sets, key=lambda fitted: (fitted.platform, fitted.family, fitted.source))
+    return sorted(sets, key=lambda fitted: (fitted.platform, fitted.model, fitted.source))
 
 
 def flatten_provenance(nested: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -375,7 +375,7 @@ SHOWN_UNITS = {
     "s/B²": ("fs/B²", 1e15),
     "B/s": ("MB/s", 1e-6),
 }
-SET_KEYS = ("platform", "simulated", "family")
+SET_KEYS = ("platform", "simulated", "model")
 NOTE = (
     "Low and high: ends of the 95 % parameter interval; equal: given as exact. Grey: the data do not determine this "
     "value alone. n/a: not observed, with the reason in the note. `commodel predict --params` reads these tables."
@@ -455,7 +455,7 @@ def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], s
     names = [name, key.function, key.parameter]
     form = next((fitted.forms[spelling] for spelling in names if spelling in fitted.forms), "")
     meaning = next(
-        (definitions[fitted.family, spelling] for spelling in names if (fitted.family, spelling) in definitions), ""
+        (definitions[fitted.model, spelling] for spelling in names if (fitted.model, spelling) in definitions), ""
     )
     form = format_form(form) if form in FORM_NAMES else form
     return {"form": form, "definition": describe_piece(key, meaning)}
@@ -468,8 +468,8 @@ def convert_estimate(estimate: Estimate) -> dict:
     return numbers | {"unit": unit, "known": estimate.known, "note": estimate.note}
 
 
-def make_model_section(families: Mapping[str, Mapping[str, str]]) -> Section:
+def make_model_section(models: Mapping[str, Mapping[str, str]]) -> Section:
     """Return full name, equation, neglected effects and citation of each model."""
-    rows = [{"family": name, **entry} for name, entry in sorted(families.items())]
+    rows = [{"model": name, **entry} for name, entry in sorted(models.items())]
     note = "Each model's time of a message, and the effects that it neglects."
     return Section("Models", note, (make_table("Models", "The models", rows),))

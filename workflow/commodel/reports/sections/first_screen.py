@@ -134,46 +134,46 @@ def make_error_grid(held_out: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
     errors = held_out.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
     names = errors["operation"].unique().tolist()
-    over_all = summarize_errors(errors.assign(operation=ALL_OPERATIONS), ["operation", "family"])
-    rows = pd.concat([over_all, summarize_errors(errors, ["operation", "family"])])
-    families, platform = sort_by_error(over_all)["family"].tolist(), next(iter(held_out["platform"]), "")
+    over_all = summarize_errors(errors.assign(operation=ALL_OPERATIONS), ["operation", "model"])
+    rows = pd.concat([over_all, summarize_errors(errors, ["operation", "model"])])
+    families, platform = sort_by_error(over_all)["model"].tolist(), next(iter(held_out["platform"]), "")
     if (best := find_best_model(held_out)) is not None:
-        families.sort(key=lambda family: family != best["family"])
+        families.sort(key=lambda model: model != best["model"])
     columns = [ALL_OPERATIONS, *names] if len(names) > 1 else names
-    validities = errors.groupby(["operation", "family"])["validity"].agg(list).to_dict()
+    validities = errors.groupby(["operation", "model"])["validity"].agg(list).to_dict()
     cells = []
     for row in rows.itertuples():
         if row.operation not in columns:
             continue
         mostly_invalid = row.points_valid < 0.5 * row.points
-        tooltip = f"{row.family}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over {int(row.points)} points"
+        tooltip = f"{row.model}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over {int(row.points)} points"
         if mostly_invalid:
-            kinds = Counter(Validity.parse(text).label for text in validities.get((row.operation, row.family), ()))
+            kinds = Counter(Validity.parse(text).label for text in validities.get((row.operation, row.model), ()))
             kinds.pop(ValidityKind.VALID.value, None)
             tooltip += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         filters = (("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()
         cell = Cell(
-            families.index(row.family),
+            families.index(row.model),
             columns.index(row.operation),
             format_mu(row.mu_mean),
             FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
             tooltip,
-            filters=(("family", row.family), *filters),
-            source=link_mean_error(platform, row.operation, row.family),
+            filters=(("model", row.model), *filters),
+            source=link_mean_error(platform, row.operation, row.model),
         )
         cells.append(cell)
     row_labels = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
-        title = f"{best['family']} predicts best: mean error {format_error(best['mu_mean'])}"
+        title = f"{best['model']} predicts best: mean error {format_error(best['mu_mean'])}"
     return Grid("errors", title, ERRORS_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model")
 
 
-def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
+def link_mean_error(platform: str, operation: str, model: str) -> SourceRows:
     """Return the reference to the table cell of a model's mean μ."""
     if operation == ALL_OPERATIONS:
-        return link_rows("Errors by model", "mu_mean", platform=platform, family=family)
-    return link_rows("Mean μ by operation", f"= {family}", platform=platform, operation=operation)
+        return link_rows("Errors by model", "mu_mean", platform=platform, model=model)
+    return link_rows("Mean μ by operation", f"= {model}", platform=platform, operation=operation)
 
 
 def format_mu(mu: float) -> str:
@@ -230,8 +230,8 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
             if constant.value > 0 and per_byte.value > 0:
                 headline = format_network(constant.value, 1 / per_byte.value)
                 sentence = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
-                sentence += f", fitted by {fitted.family}."
-                row_keys = {"platform": to_plain_value(fitted.platform), "family": fitted.family, "name": latency}
+                sentence += f", fitted by {fitted.model}."
+                row_keys = {"platform": to_plain_value(fitted.platform), "model": fitted.model, "name": latency}
                 source = link_rows("Parameters", "value", **row_keys)
                 return Tile("Network", headline, to_plain_value(sentence), source=source)
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth.")
@@ -355,12 +355,12 @@ def summarize_best_model(campaign: EvaluatedCampaign, best: pd.Series) -> Tile:
     poor = [
         name
         for name, part in group_by_operation(held_out)
-        if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size
+        if (own := part.loc[(part["model"] == best["model"]) & part["mu"].notna(), "mu"]).size
         and own.mean() > MAX_MU_FAIR
     ]
     line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
-    source = link_mean_error(campaign.platform, ALL_OPERATIONS, best["family"])
-    return Tile("Best model", f"{best['family']}, error {format_error(best['mu_mean'])}", line, source=source)
+    source = link_mean_error(campaign.platform, ALL_OPERATIONS, best["model"])
+    return Tile("Best model", f"{best['model']}, error {format_error(best['mu_mean'])}", line, source=source)
 
 
 def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool) -> Tile:
@@ -395,12 +395,12 @@ def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
         operation = ALL_OPERATIONS if len(operations) > 1 else operations[0]
         source = link_rows("Recommended choices", platform=platform, operation=operation)
         return replace(describe_gain("the recommended prediction", choice, frame, "with"), source=source)
-    by_best = frame[frame["family"] == best["family"]] if best is not None else frame.iloc[:0]
+    by_best = frame[frame["model"] == best["model"]] if best is not None else frame.iloc[:0]
     if best is None or not by_best["chosen"].any():
         return Tile("Gain", "nothing to choose", "No workload has two alternatives that are measured and predicted.")
-    choice = summarize_choices(by_best, ["family"]).iloc[0]
-    source = link_rows("Regret by model", platform=platform, family=best["family"])
-    return replace(describe_gain(best["family"], choice, frame, "without"), source=source)
+    choice = summarize_choices(by_best, ["model"]).iloc[0]
+    source = link_rows("Regret by model", platform=platform, model=best["model"])
+    return replace(describe_gain(best["model"], choice, frame, "without"), source=source)
 
 
 def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition: str) -> Tile:
@@ -432,10 +432,10 @@ def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:
     lines = measurement_conditions.describe_unmeasured_points(points)[:1]
     lines += [remark.text for remark in (*campaign.anomalies, *campaign.settings)][:MAX_CONDITIONS]
     if best is not None:
-        lines += measurement_conditions.describe_missing_intervals(campaign.held_out, best["family"])
+        lines += measurement_conditions.describe_missing_intervals(campaign.held_out, best["model"])
         if is_finite_number(coverage := best["covered_share"]):
             sampling_error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])
-            line = f"Intervals of {best['family']} cover {format_percent(coverage)} of the measured medians "
+            line = f"Intervals of {best['model']} cover {format_percent(coverage)} of the measured medians "
             line += "(target: 95 %)."
             lines += [line] if abs(coverage - COVERAGE) > sampling_error else []
     discarded, sample_count = int(points["invalid"].sum()), int(points["samples"].sum())

@@ -320,7 +320,7 @@ def describe_iterations(iterations: pd.DataFrame) -> list[str]:
         ends = dict.fromkeys(format_seconds(end) for end in (points["measured"].min(), points["measured"].max()))
         head = f"{shorten_name(kernel)} on {platform}{make_simulation_mark(part)}"
         line = f"{head}: {format_count(len(points), 'single iteration')} took {' to '.join(ends)}"
-        means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
+        means = part.dropna(subset="mu").groupby("model")["mu"].mean().sort_values()
         if len(means):
             line += f"; best model {means.index[0]}, mean error {format_error(means.iloc[0])}"
         lines.append(f"{line}.")
@@ -346,8 +346,8 @@ def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
         name = "simulated" if make_simulation_mark(part) else "measured"
         lines = [make_time_series(name, points, "iteration", "measured", "both", GREY, error_bars=True)]
         for index, family in enumerate(drop_equal_models(part, MAX_MODELS)):
-            predicted = part[(part["family"] == family) & part["predicted"].notna()]
-            lines.append(make_time_series(family, predicted, "iteration", "predicted", "dashed", index))
+            predicted = part[(part["model"] == family) & part["seconds"].notna()]
+            lines.append(make_time_series(family, predicted, "iteration", "seconds", "dashed", index))
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
         name = f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}"
         name += make_simulation_mark(part)
@@ -371,8 +371,8 @@ def tabulate_iterations(iterations: pd.DataFrame) -> Table:
     shown = shown.assign(**{key: shown[key].map(shorten_name) for key in ("kernel", "layout")})
     columns = [*select_columns("Iterations")]
     for family in list_models(iterations):
-        predictions = scaled[scaled["family"] == family].set_index("point")
-        shown[f"{family} prediction"] = shown["point"].map(predictions["predicted"])
+        predictions = scaled[scaled["model"] == family].set_index("point")
+        shown[f"{family} prediction"] = shown["point"].map(predictions["seconds"])
         shown[f"{family} mu"] = shown["point"].map(predictions["mu"])
         columns.append(Column(f"{family} prediction", f"{family} [µs]", "number"))
         columns.append(Column(f"{family} mu", f"{family} μ", "ratio", scale=MU_SCALE))

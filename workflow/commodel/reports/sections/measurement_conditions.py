@@ -63,7 +63,7 @@ def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str,
     return lines
 
 
-NEEDED_COLUMNS = ["point", "platform", "operation", "batch", "measured", "measured_low", "measured_high", "predicted"]
+NEEDED_COLUMNS = ["point", "platform", "operation", "batch", "measured", "measured_low", "measured_high", "seconds"]
 KERNELS = ("summa", "wave2d")
 MIN_SLOWDOWN = 1.1  # measured over predicted time of kernels that a remark reports
 MIN_FLAGGED_SHARE = 0.1  # share of the best model's predictions that a remark reports
@@ -110,8 +110,8 @@ def _find_flagged_networks(comparison: pd.DataFrame, paired: Collection[str]) ->
     """Return a remark on each platform where more than a tenth of the best model's predictions have a network flag."""
     lines = []
     for platform, part in comparison.groupby("platform", sort=False):
-        families = rank_models(part)["family"]
-        rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
+        families = rank_models(part)["model"]
+        rows = part[part["held_out"] & part["mu"].notna() & part["model"].isin(families[:1])]
         validities = rows.loc[~are_of(ValidityKind.UNNAMED_LEVELS, rows["validity"]), "validity"]
         flagged = validities[[any(map(Validity.parse(text).is_of, NETWORK_FLAGS)) for text in validities]]
         if len(flagged) <= MIN_FLAGGED_SHARE * len(rows):
@@ -153,7 +153,7 @@ def _find_slow_kernels(real: pd.DataFrame) -> list[Remark]:
     lines = []
     kernels = real["operation"].str.split(":").str[0].isin(KERNELS)
     for platform, rows in real[kernels].groupby("platform"):
-        ratio = (rows["measured"] / rows["predicted"]).median()
+        ratio = (rows["measured"] / rows["seconds"]).median()
         if ratio > MIN_SLOWDOWN:
             points = format_count(rows["point"].nunique(), "point")
             text = f"Kernels took {ratio:.2g} times the predicted time ({points}, median of all models). "
@@ -289,13 +289,13 @@ def format_counts(reasons) -> str:
     return join_words([f"{number} {reason}" for reason, number in count_by_frequency(reasons)[:6]])
 
 
-def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
+def describe_missing_intervals(part: pd.DataFrame, model: str) -> list[str]:
     """Return how many predictions of a model on a platform have a parameter interval only, and why."""
-    unmeasured_placements = part.loc[part["family"] == family, "interval_basis"].map(
+    unmeasured_placements = part.loc[part["model"] == model, "basis"].map(
         lambda text: IntervalBasis.parse(text).unmeasured
     )
     return [
-        f"{count_with_verb(number, 'prediction', 'has', f' of {family}')} a parameter interval only: "
+        f"{count_with_verb(number, 'prediction', 'has', f' of {model}')} a parameter interval only: "
         f"no other workload was measured {placement}."
         for placement, number in unmeasured_placements[unmeasured_placements != ""].value_counts().items()
     ]
@@ -306,7 +306,7 @@ def _describe_missing_fits(comparison: pd.DataFrame) -> list[str]:
     families: dict[str, list[str]] = {}
     for failure in list_model_failures(comparison):
         if not failure.is_program_error:
-            families.setdefault(failure.validity.reason, []).append(failure.family)
+            families.setdefault(failure.validity.reason, []).append(failure.model)
     return [f"No fit of {join_words(names)}: {reason}." for reason, names in families.items()]
 
 
@@ -323,17 +323,17 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     if discarded := points["invalid"].sum():
         total = int(discarded + points["samples"].sum())
         lines.append(f"{int(discarded)} of {total} samples were discarded because a rank started late.")
-    predicted = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
+    predicted = comparison.loc[has_schedule(comparison), ["model", "seconds", "validity", "held_out"]]
     total_text = format_count(len(predicted), "prediction")
     fitted = predicted[~predicted["held_out"]]
     if len(fitted):
-        lines.append(f"{len(fitted)} of {total_text} are not held out ({format_tally(fitted['family'])}): not counted.")
-    missing = predicted[predicted["predicted"].isna()]
+        lines.append(f"{len(fitted)} of {total_text} are not held out ({format_tally(fitted['model'])}): not counted.")
+    missing = predicted[predicted["seconds"].isna()]
     if len(missing):
-        lines.append(f"{len(missing)} of {total_text} are missing ({format_tally(missing['family'])}).")
+        lines.append(f"{len(missing)} of {total_text} are missing ({format_tally(missing['model'])}).")
     lines += _describe_missing_fits(comparison)
-    flagged = predicted[predicted["predicted"].notna() & ~predicted["validity"].isin([ValidityKind.VALID.value, ""])]
+    flagged = predicted[predicted["seconds"].notna() & ~predicted["validity"].isin([ValidityKind.VALID.value, ""])]
     if len(flagged):
-        kinds = flagged["family"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)
+        kinds = flagged["model"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)
         lines.append(f"{len(flagged)} of {total_text} are flagged ({format_tally(kinds)}).")
     return lines or ["Nothing: all points have the wanted precision and a prediction of every model."]

@@ -235,9 +235,9 @@ def tabulate_choices(choices: pd.DataFrame) -> Table:
 
 def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table, Table]:
     """Return the models with the errors of their predictions, and with the regret of their choices; the best first."""
-    keys = ["platform", "family"]
+    keys = ["platform", "model"]
     predicted = frame.loc[has_schedule(frame), [*keys, "simulated", "point", "measured"]]
-    every = predicted.loc[predicted["family"] != "", [*keys, "simulated"]].drop_duplicates(keys)
+    every = predicted.loc[predicted["model"] != "", [*keys, "simulated"]].drop_duplicates(keys)
     rows = every.merge(summarize_errors(held_out, keys), "left", on=keys).merge(
         summarize_choices(frame, keys), "left", on=keys
     )
@@ -248,13 +248,13 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     standing: dict[tuple[str, str], str] = {}
     for platform, part in held_out.groupby("platform"):
         if (best_model := find_best_model(part)) is not None:
-            best[platform] = family = best_model["family"]
+            best[platform] = family = best_model["model"]
             standing |= {(platform, name): "tied" for name in find_tied_models(part, best_model)}
             standing |= {(platform, name): "equal" for name in find_equal_models(part, family)}
             standing[platform, family] = "best"
-    widths = (held_out["predicted_high"] / held_out["predicted_low"]).groupby([held_out[key] for key in keys]).median()
+    widths = (held_out["high"] / held_out["low"]).groupby([held_out[key] for key in keys]).median()
     standing |= dict.fromkeys(widths.index[widths > MAX_INFORMATIVE_WIDTH], NO_INFORMATION)
-    rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
+    rows["standing"] = [standing.get((row.platform, row.model), "") for row in rows.itertuples()]
     measured_points = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(measured_points).fillna(0)
     note = f"{MU_NOTE} Marked: the best value of each platform, of models with at least 80 % of the most points."
@@ -269,7 +269,7 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
 def mark_best(rows: pd.DataFrame, sign_of_column: dict[str, int], best: dict[str, str]) -> dict[str, pd.Series]:
     """Return, by column, the rows with the best value or the best model of their platform. The sign -1 means that more
     is better."""
-    marks = {"family": rows["family"] == rows["platform"].map(best)}
+    marks = {"model": rows["model"] == rows["platform"].map(best)}
     ranked = rows[rows["points"] >= MIN_SHARE_OF_POINTS * rows.groupby("platform")["points"].transform("max")]
     several = ranked.groupby("platform")["points"].transform("size") > 1
     for key, sign in sign_of_column.items():
@@ -313,8 +313,8 @@ def make_error_matrix(frame: pd.DataFrame, key: str, title: str) -> Table:
     order = [row_key for row_key in row_keys if row_key != "kind"]
     rows = frame[["simulated", *row_keys]].drop_duplicates(row_keys).sort_values(["simulated", *order])
     points = frame[frame["measured"].notna()].groupby(row_keys)["point"].nunique().rename("points")
-    errors = summarize_errors(frame, [*row_keys, "family"])
-    errors = errors.pivot_table(index=row_keys, columns="family", values="mu_mean").reindex(columns=families)
+    errors = summarize_errors(frame, [*row_keys, "model"])
+    errors = errors.pivot_table(index=row_keys, columns="model", values="mu_mean").reindex(columns=families)
     shown = rows.merge(points, "left", on=row_keys).merge(errors.add_prefix("= "), "left", on=row_keys)
     shown["points"] = shown["points"].fillna(0)
     if key == "bytes":
@@ -338,10 +338,10 @@ def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
     return make_selection_section(rows, single_count, families), list_other_choices(rows, families)
 
 
-def make_selection_section(rows: list[dict], single_count: int, families: list[str]) -> Section:
-    if not families and not any(pd.notna(row["gain"]) for row in rows):
+def make_selection_section(rows: list[dict], single_count: int, models: list[str]) -> Section:
+    if not models and not any(pd.notna(row["gain"]) for row in rows):
         return Section("Selection", NO_CHOICE_NOTE, ())
-    regrets = (Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in families)
+    regrets = (Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in models)
     columns = [*select_columns("Workload", "Selection"), *regrets]
     note = (
         "Workloads with two measured alternatives or more, including the MPI default. "
@@ -353,12 +353,12 @@ def make_selection_section(rows: list[dict], single_count: int, families: list[s
     return Section("Selection", note, (table,))
 
 
-def list_other_choices(rows: list[dict], families: list[str]) -> Section:
+def list_other_choices(rows: list[dict], models: list[str]) -> Section:
     """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
-    if not families:
+    if not models:
         return Section("Choices by model", NO_CHOICE_NOTE, ())
-    columns = [*select_columns("Workload"), *(Column(f"choice {family}", family) for family in families)]
-    keys = [f"choice {family}" for family in families]
+    columns = [*select_columns("Workload"), *(Column(f"choice {family}", family) for family in models)]
+    keys = [f"choice {family}" for family in models]
     differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
     differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
     note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
@@ -374,7 +374,7 @@ FASTER_OF_TWO = {"faster": "alternative", "tied": "tied", "slower": "MPI default
 WORKLOAD_KEYS = ("platform", "simulated", "operation", "placement", "size", "bytes")
 
 
-def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
+def list_workloads(frame: pd.DataFrame, models: list[str]) -> tuple[list[dict], int]:
     """Return one row a workload with two measured alternatives or more, not all of them the MPI default, and the number
     of workloads with fewer."""
     points = select_measured_points(frame)
@@ -383,8 +383,8 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
     gains = compare_with_default(points).set_index("workload")[["library_default", "gain", "outcome"]]
     gains = gains.assign(library_default=gains["library_default"] * MICRO, outcome=gains["outcome"].map(FASTER_OF_TWO))
     gain_of_workload, no_default = gains.to_dict("index"), dict.fromkeys(gains, math.nan)
-    chosen = frame.loc[frame["chosen"], ["workload", "family", "alternative_label", "regret"]]
-    choice_of = {(row.workload, row.family): (row.alternative_label, 100 * row.regret) for row in chosen.itertuples()}
+    chosen = frame.loc[frame["chosen"], ["workload", "model", "alternative_label", "regret"]]
+    choice_of = {(row.workload, row.model): (row.alternative_label, 100 * row.regret) for row in chosen.itertuples()}
     alternatives: dict[str, list[dict]] = {workload: [] for workload in schedules["workload"]}
     needed = [*WORKLOAD_KEYS, "workload", "alternative_label", "measured", "measured_low", "measured_high"]
     for row in schedules[needed].sort_values(["measured", "alternative_label"], kind="stable").to_dict("records"):
@@ -401,7 +401,7 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
             }
             row |= {"clear": all(is_clearly_faster(first, other) for other in slower)}
         row |= gain_of_workload.get(workload, no_default)
-        for family in families:
+        for family in models:
             choice = choice_of.get((workload, family), (math.nan, math.nan))  # it predicts fewer than two alternatives
             row[f"choice {family}"], row[f"regret {family}"] = choice
         rows.append(row)

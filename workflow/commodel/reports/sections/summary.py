@@ -153,13 +153,13 @@ def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
         return ["No point has both a prediction and a measurement."]
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
-    line = f"{best['family']} predicts best: mean error {format_error(best['mu_mean'])} "
+    line = f"{best['model']} predicts best: mean error {format_error(best['mu_mean'])} "
     line += f"on {format_count(best['points'], 'held-out point')}"
     line += (
         f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
     )
     lines = [f"{line}({grade_error(best['mu_mean'])})."]
-    tied, equal = find_tied_models(held_out, best), find_equal_models(held_out, best["family"])
+    tied, equal = find_tied_models(held_out, best), find_equal_models(held_out, best["model"])
     names = {model: f"{model} ({format_error(mu)})" for model, mu in campaign.mean_errors.items()}
     next_models = [names[model] for model in drop_equal_models(held_out, 3)[1:] if model not in tied]
     line = f"Statistically tied with it: {shorten_list([names[model] for model in tied])}. " if tied else ""
@@ -172,7 +172,7 @@ def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
         if best_there is None:
             poor.append(f"{operation} (no comparable point)")
         elif best_there["mu_mean"] > MAX_MU_FAIR:
-            poor.append(f"{operation} (best: {best_there['family']}, {format_error(best_there['mu_mean'])})")
+            poor.append(f"{operation} (best: {best_there['model']}, {format_error(best_there['mu_mean'])})")
     return [*lines, f"No model predicts {join_words(poor)} well."] if poor else lines
 
 
@@ -225,8 +225,8 @@ def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
     lines = [line]
     if best is None:
         return lines
-    family, inside = best["family"], best["covered_share"]
-    words = held_out.loc[(held_out["family"] == family) & held_out["mu"].notna(), "interval_basis"]
+    family, inside = best["model"], best["covered_share"]
+    words = held_out.loc[(held_out["model"] == family) & held_out["mu"].notna(), "basis"]
     bases = list(map(IntervalBasis.parse, words))
     covers = f"cover {format_percent(inside)} of the held-out medians"
     if 2 * sum(basis.of_residuals for basis in bases) < max(len(bases), 1):
@@ -240,13 +240,13 @@ def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
     return [*lines, *describe_choices(family, campaign.frame)]
 
 
-def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
+def describe_choices(model: str, part: pd.DataFrame) -> list[str]:
     """Return gain and regret of choosing by a model; empty without a choice."""
-    chosen = part[(part["family"] == family) & part["chosen"]]
+    chosen = part[(part["model"] == model) & part["chosen"]]
     if chosen.empty:
         return []
-    choice = summarize_choices(part[part["family"] == family], ["family"]).iloc[0]
-    line = f"{family} chooses the fastest of the {rankings.PREDICTED}, or a tied one, in "
+    choice = summarize_choices(part[part["model"] == model], ["model"]).iloc[0]
+    line = f"{model} chooses the fastest of the {rankings.PREDICTED}, or a tied one, in "
     line += f"{format_percent(choice['right'])} of {format_count(choice['workloads'], 'workload')} with several"
     if (over := choice["over_default"]) > 0:
         line += f", {rankings.compare_choices(over, rankings.compare_with_default(part))} the MPI default on average"

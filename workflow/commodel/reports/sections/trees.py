@@ -50,7 +50,7 @@ def describe_critical_path(predicted: PredictedTree, simulated: set[str]) -> str
         else ""
     )
     where = label_platform(to_plain_value(attribution.point.platform), simulated)
-    text = f"{where}, {make_tree_name(predicted)}: {attribution.family} predicts "
+    text = f"{where}, {make_tree_name(predicted)}: {attribution.model} predicts "
     text += f"{format_seconds(attribution.prediction)}{work}"
     path = f"{len(attribution.messages)} of {format_count(len(attribution.src), 'message')}"
     return f"{text}; measured {format_seconds(predicted.measured)}. The critical path has {path}."
@@ -61,7 +61,7 @@ def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Cha
     attribution, x, y = predicted.attribution, predicted.x.tolist(), predicted.y.tolist()
     walks = [(walk, "messages", OTHER_MESSAGES_COLOUR) for walk in predicted.walks()]
     walks += [
-        (walk, f"critical path ({attribution.family})", CRITICAL_PATH_COLOUR)
+        (walk, f"critical path ({attribution.model})", CRITICAL_PATH_COLOUR)
         for walk in predicted.walks(attribution.messages)
     ]
     lines = [
@@ -83,7 +83,7 @@ def tabulate_messages(trees: Sequence[PredictedTree]) -> Table:
     rows = []
     for number, predicted in enumerate(trees, 1):
         attribution, point = predicted.attribution, predicted.attribution.point
-        head = number, point.platform, point.operation, point.topology, point.bytes, attribution.family
+        head = number, point.platform, point.operation, point.topology, point.bytes, attribution.model
         rows += [
             (*head, src, dst, MICRO * seconds, 100 * seconds / attribution.prediction)
             for src, dst, seconds in attribution.messages

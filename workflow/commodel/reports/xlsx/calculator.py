@@ -64,7 +64,7 @@ def select_calculable(sets: Sequence[ParameterSet]) -> tuple[list[ClosedForms], 
     calculable: list[ClosedForms] = []
     refused: list[tuple[ParameterSet, str]] = []
     for parameters in sets:
-        if parameters.family in MODELS and parameters.values:
+        if parameters.model in MODELS and parameters.values:
             try:
                 calculable.append(make_closed_forms(parameters))
             except UserError as error:
@@ -83,7 +83,7 @@ class Number:
 def convert_to_shown_unit(forms: ClosedForms, name: str) -> tuple[float, str, float]:
     """Return the value of a parameter in the shown unit, this unit, and the factor from it to that of formulas."""
     parameters = forms.parameters
-    unit = find_unit(find_family(parameters.family), name, forms.values.forms)
+    unit = find_unit(find_family(parameters.model), name, forms.values.forms)
     shown_unit, factor = SHOWN_UNITS.get(unit, (unit, 1.0))
     value = float(forms.values.numbers[name][0, 0]) * factor
     return value, "" if shown_unit == "1" else shown_unit, (MICRO if unit.startswith("s") else 1.0) / factor
@@ -110,7 +110,7 @@ class Calculator:
         self.row = values_at
         cells = self._write_values()
         for parameters, reason in refused:
-            text = f"{to_plain_value(parameters.platform)}, {find_family(parameters.family).title}: left out, {reason}."
+            text = f"{to_plain_value(parameters.platform)}, {find_family(parameters.model).title}: left out, {reason}."
             self.sheet.write_string(self.row, 0, text[:300], self._make_note_format())
             self.row += 1
         end = self.row
@@ -173,7 +173,7 @@ class Calculator:
     def _write_value(self, row: int, forms: ClosedForms, name: str, suffix: str) -> Number:
         value, unit, factor_to_formulas = convert_to_shown_unit(forms, name)
         numbers, key = choose_number_format("number", value), parse_key(name)
-        family = find_family(forms.parameters.family)
+        family = find_family(forms.parameters.model)
         self._write_set(row, forms)
         self.sheet.write_string(row, 3, name, self._make_format())
         self.sheet.write_number(row, 4, value, self._make_format(numbers))
@@ -309,7 +309,7 @@ class Calculator:
         parameters, form = forms.parameters, self._make_format()
         self.sheet.write_string(row, 0, to_plain_value(parameters.platform), form)
         self.sheet.write_string(row, 1, format_simulated(parameters.simulated), form)
-        self.sheet.write_string(row, 2, parameters.family, form)
+        self.sheet.write_string(row, 2, parameters.model, form)
 
     def _make_format(self, numbers: str = "", **properties):
         cell_format = {"bottom": 4, "bottom_color": RULE_COLOUR} | properties
@@ -351,13 +351,13 @@ def _list_operations(forms: ClosedForms) -> list[str]:
 def _label_set(forms: ClosedForms, models: Sequence[ClosedForms]) -> str:
     """Return the name of a line of the chart: model, and platform if there are several."""
     platforms = [platform for platform, _ in groupby(models, key=attrgetter("parameters.platform"))]
-    title = find_family(forms.parameters.family).title
+    title = find_family(forms.parameters.model).title
     return f"{title}, {to_plain_value(forms.parameters.platform)}" if len(platforms) > 1 else title
 
 
 def _describe_limits(forms: ClosedForms) -> tuple[str, str]:
     """Return a formula with the limits of the fitted values, and its text at the initial message size."""
-    family, probed = find_family(forms.parameters.family), forms.parameters.bytes_range
+    family, probed = find_family(forms.parameters.model), forms.parameters.bytes_range
     fan_in = str(forms.parameters.settings.get("fan_in", ""))
     fixed_text = f"fan-in probed up to {int(fan_in)}" if fan_in.isdecimal() else ""
     if not probed:

@@ -106,12 +106,12 @@ def make_closed_forms(parameters: ParameterSet) -> ClosedForms:
     values = Model.of_set(parameters).values
     if values.classes:
         raise UserError("its values differ by distance class, and this sheet has no placement of ranks")
-    if parameters.family == "tan":
+    if parameters.model == "tan":
         return _make_tan_forms(parameters, values)
     if values.settings.get("capacity") == "finite":
         raise UserError("a finite capacity has no closed form")
-    texts = {name: _expand(values, name, "bytes") for name in find_family(parameters.family).by_name}
-    message = {part: substitute(text, texts) for part, text in MESSAGES[parameters.family].items()}
+    texts = {name: _expand(values, name, "bytes") for name in find_family(parameters.model).by_name}
+    message = {part: substitute(text, texts) for part, text in MESSAGES[parameters.model].items()}
     if "gamma" in values:
         message[WORK] = "gamma*bytes"
     predictions: dict[tuple[str, str], str] = {}

@@ -76,7 +76,7 @@ def list_runs(evidence: Evidence, platform: str) -> list[Run]:
     """Return the runs of a platform, sorted by kernel, N and layout."""
     rows = evidence.comparison[evidence.comparison["platform"] == platform]
     predictions = {
-        point: dict(zip(part["family"], part["predicted"], strict=True)) for point, part in rows.groupby("point")
+        point: dict(zip(part["model"], part["seconds"], strict=True)) for point, part in rows.groupby("point")
     }
     recognised = [(run, row) for row in evidence.points(platform).to_dict("records") if (run := _parse_run(row))]
     columns = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
@@ -214,8 +214,8 @@ def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
         simulated = [run for run in all_runs if run.kernel == kernel and run.platform == "fermi"]
         for family, model in FAMILIES.items():
             points = evidence.predicted(family, platform)
-            points = points[points["operation"].str.startswith(f"{kernel}:") & (points["predicted"] > 0)]
-            errors = map(compute_error_factor, points["predicted"], points["measured"])
+            points = points[points["operation"].str.startswith(f"{kernel}:") & (points["seconds"] > 0)]
+            errors = map(compute_error_factor, points["seconds"], points["measured"])
             mean_errors = (find_mean(errors), find_mean(run.error(model) for run in simulated))[: len(columns)]
             if not isnan(mean_errors[0]):
                 rows.append(Row((platform, TITLES[kernel], model), printed if family == "taulop" else nan, mean_errors))

@@ -101,8 +101,8 @@ def compare_costs(evidence: Evidence, example: Example, equation: str, paper: fl
     """Return the time of the paper's terms with fitted values, predictions of the schedule, and its measured time."""
     pattern = example.pattern
 
-    def predicted(family: str, settings: Mapping[str, str]) -> float:
-        fitted = evidence.fitted(family)
+    def predicted(model: str, settings: Mapping[str, str]) -> float:
+        fitted = evidence.fitted(model)
         return predict_pattern(fitted, pattern, **dict[str, Any](settings)) if fitted else nan
 
     where = {"operation": example.operation, "layout": example.layout}
