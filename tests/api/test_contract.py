@@ -68,6 +68,10 @@ SLOW_CALLS: dict[str, tuple[dict, ...]] = {
     ),
     "run": ({"experiment": "sample", "only": PLATFORM, "cores": 1, "retry": True, "survey": True, "progress": print},),
 }
+SLOW_CALLS["tune"] = (
+    {"platform": "desk", "ranks": 2, "bytes": 8, "operations": "bcast", "minutes": 0.01, "pairs": 3}
+    | {"evidence": "loggp.yaml", "out": "tuned-by-function", "progress": print},
+)
 ELSEWHERE = {("run", "profile"): "tests/workflow/test_run.py"}
 # Arguments of the methods and methods without a result, by class and name.
 METHODS: dict[tuple[str, str], tuple] = {

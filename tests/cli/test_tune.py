@@ -8,6 +8,7 @@ from statistics import mean
 
 import pytest
 
+import commodel
 from commodel.advice import tuning
 from commodel.advice.rule_validation import (
     MAX_CONTROLS,
@@ -22,10 +23,12 @@ from commodel.advice.rule_validation import (
 )
 from commodel.advice.sequential_sampling import DEFAULT_WITH_RULES, Arm, Arms, compute_belief
 from commodel.advice.tuning import choose_algorithms, search_choices
-from commodel.api.library_rules import OPEN_MPI_DIALECT, find_dialect
-from commodel.cli import tune
+from commodel.api.library_rules import OPEN_MPI_DIALECT, TuningRequest, find_dialect
+from commodel.api.tuning import Outcome, Tuning, describe_control
 from commodel.errors import UserError
+from commodel.interchange.rules import Assumptions
 from commodel.records import LIBRARY, Choice, PlacedWorkload, StartTimings
+from tests.cli.running import run
 from tests.cli.simulated_mpi import ALGORITHMS, CASES, DEFAULTS, SIZES, arms, cost, machine
 
 
@@ -287,10 +290,10 @@ def test_gain_intervals_are_widened_by_the_changes_of_control_cases(tmp_path):
     assert rows[CASES[2]].gain.low == pytest.approx(true_gain, rel=1e-3)
     for kept_rules in (select_for_validation(faster), confirm_rules(faster, quiet)):
         assert [case for case, name in kept_rules.items() if name != LIBRARY] == [CASES[2]]
-    assert tune._describe_control("screening", quiet) == [
+    assert describe_control("screening", quiet) == [
         "In the screening, times of 0 of 4 workloads without a rule changed, no more than by chance."
     ]
-    sentence = tune._describe_control("screening", faster)[0]
+    sentence = describe_control("screening", faster)[0]
     assert (
         "In the screening, times of 4 of 4 workloads without a rule changed: the machine's speed changed." in sentence
     )
@@ -355,3 +358,31 @@ def test_a_rule_is_kept_if_faster_in_both_stages_and_over_all_pairs():
     assert [case for case, name in confirm_rules(validation, screening).items() if name != LIBRARY] == [CASES[0]]
     gain = compute_gain([1.0] * 3, [exp(log) for log in (0.21, 0.2, 0.25)])
     assert validation.rows[0].gain.ratio == pytest.approx(gain.ratio)
+
+
+def test_printed_rules_equal_the_output_of_the_verb(tmp_path, monkeypatch):
+    place = machine(tmp_path)
+    searched = search_choices(place, arms(), 1e9, lambda text: None)
+    choices = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE)
+    stages = [measure_gains(place, name, choices, 3, lambda text: None) for name in ("screening", "validation")]
+    result = Tuning.of(Outcome(place, searched, *stages, confirm_rules(*reversed(stages)), {}, {}))
+    requests = []
+
+    def tune_library(request, progress):
+        requests.append(request)
+        return result
+
+    monkeypatch.setattr("commodel.api.library_rules.tune_library", tune_library)
+    verb = "tune --platform here --ranks 8 --operation bcast --bytes 8 --minutes 2 --same-types"
+    printed = run(f"{verb} --verbose").stdout.rstrip("\n")
+    assert str(result) == printed
+    assert printed.startswith("Geometric mean of the gains of all ")
+    assert result.to_json() == run(f"{verb} --format json").stdout.rstrip("\n")
+    assert result.frame["gain"].gt(0).all()
+    assumptions = Assumptions(same_types=True)
+    assert commodel.tune("here", 8, 8, operations="bcast", minutes=2.0, assumptions=assumptions) is result
+    assert {replace(request, operations=("bcast",), params=()) for request in requests} == {
+        TuningRequest("here", "8", "8", ("bcast",), minutes=2.0, assumptions=assumptions)
+    }
+    with pytest.raises(UserError, match="tune: found 'minuts'; did you mean 'minutes'"):
+        commodel.tune("here", 8, minuts=2)

@@ -18,9 +18,11 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.differences import Difference, diff
     from commodel.api.fits import Fit, fit
     from commodel.api.imports import Imported, import_
+    from commodel.api.library_rules import tune
     from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
     from commodel.api.recommendations import advise, decide
+    from commodel.api.tuning import Tuning
     from commodel.errors import UserError
     from commodel.parameters import ParameterSet
 
@@ -44,6 +46,8 @@ _MODULES = {
     "Decisions": "api.advice",
     "advise": "api.recommendations",
     "decide": "api.recommendations",
+    "Tuning": "api.tuning",
+    "tune": "api.library_rules",
     "ParameterSet": "parameters",
     "UserError": "errors",
 }
@@ -57,6 +61,7 @@ __all__ = [
     "Predictions",
     "ReportFiles",
     "Run",
+    "Tuning",
     "UserError",
     "__version__",
     "advise",
@@ -68,6 +73,7 @@ __all__ = [
     "predict",
     "report",
     "run",
+    "tune",
 ]
 
 

@@ -1,8 +1,7 @@
 """Rules for an MPI library's own collectives: the rules that each library can express (`Dialect`), and the search for
 rules that pay.
 
-`tune_library` takes operations, ranks and sizes. It returns the rules whose results were verified and whose gain was
-measured.
+`tune` takes operations, ranks and sizes. It returns the rules whose results were verified and whose gain was measured.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +22,18 @@ from commodel.advice.evidence import Evidence, combine_sets
 from commodel.advice.rule_validation import (
     MIN_GAIN_TO_VALIDATE,
     SCREENING_PAIRS,
-    Row,
-    Stage,
     confirm_rules,
     drop_wrong_rules,
     measure_gains,
     select_for_screening,
     select_for_validation,
 )
-from commodel.advice.tuning import Search, choose_algorithms, list_arms, list_rule_choices, search_choices
+from commodel.advice.tuning import choose_algorithms, list_arms, list_rule_choices, search_choices
 from commodel.api.platform_evidence import find_platform_evidence
-from commodel.api.predictions import read_sets
-from commodel.errors import UserError
+from commodel.api.predictions import Amounts, Source, join_amounts, list_sources, read_sets
+from commodel.api.recommendations import list_workloads
+from commodel.api.tuning import ENVIRONMENT_FILE, Outcome, Tuning, make_gain_row
+from commodel.errors import UserError, suggest_name
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
 from commodel.files.tables import write_table
@@ -142,42 +141,70 @@ MPICH_DIALECT = Dialect(
     _make_mpich_environment,
     changes_defaults=True,  # for an operation with a rule, the device's own collectives are off
 )
-OPTIONS_FILE, GAINS_FILE, ENVIRONMENT_FILE = "options.json", "gains.csv", "environment.sh"
+OPTIONS_FILE, GAINS_FILE = "options.json", "gains.csv"
 # For measuring a point.
 POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, POINT_TIMEOUT = 0.05, 5, 40, 0.1, 60.0
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The result of tuning: search, two stages of timing, and final rules."""
+class TuningRequest:
+    """What to tune, on which assumptions about programs, and how long to measure. Without operations, all are tuned for
+    which the MPI library has rules. Predictions come from `params`, else from the runs on the platform."""
 
-    timer: LibraryTimer
-    search: Search
-    screening: Stage
-    validation: Stage  # of the rules that were faster in the screening
-    final: Mapping[PlacedWorkload, str]  # the rules that are left
-    dropped: Mapping[PlacedWorkload, str]  # rules that did not pay
-    wrong: Mapping[tuple[str, str], str]  # reasons of rules that gave wrong results, by operation and algorithm
+    platform: str
+    ranks: str
+    sizes: str
+    operations: Sequence[str] = ()
+    layout: str = "block"
+    params: Sequence[Source] = ()
+    experiment: str | None = None
+    assumptions: Assumptions = NO_ASSUMPTIONS
+    minutes: float = 5.0  # of the search
+    pairs: int = 4  # of starts with rules and without, for validation
+    sync: Synchronisation = "window"
+    out: Path | None = None
+
+    def list_workloads(self, operations: Sequence[str]) -> list[PlacedWorkload]:
+        """Return a workload for each operation, number of ranks and size."""
+        return [
+            PlacedWorkload(workload.operation, workload.ranks, self.layout, workload.bytes)
+            for workload in list_workloads(operations, ranks=self.ranks, sizes=self.sizes)
+        ]
 
 
-def tune_library(
-    operations: Sequence[str],
-    list_workloads: Callable[[Sequence[str]], list[Workload]],
+def tune(
     platform: str,
-    layout: str,
-    params: Sequence[Path],
-    experiment: str | None,
-    minutes: float,
-    pairs: int,
-    sync: Synchronisation,
-    out: Path | None,
-    assumptions: Assumptions,
-    progress: Callable[[str], None],
-) -> Outcome:
-    """Search for rules, verify their results, and keep those that pay. An empty `operations` means all with rules.
+    ranks: Amounts,
+    bytes: Amounts = "8:256KiB:*8",
+    *,
+    operations: str | Sequence[str] = (),
+    evidence: Source | Sequence[Source] = (),
+    out: str | Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Tuning:
+    """Measure which rules make the collectives of a platform's MPI library faster, and write these. Printed, the result
+    is what `commodel tune` prints.
 
-    `list_workloads` returns the workloads of operations, which depend on the MPI library.
+    `operations` are all with rules by default. `evidence` are parameter sets for predictions; without them, the runs
+    on the platform are used. `out` is the folder of the rules, `results/tune-PLATFORM` by default. `progress` is called
+    with a line of text now and then. Further options are fields of `TuningRequest`, such as `minutes=10`.
+
+    >>> tune("mycluster", ranks=64, bytes="8:1MiB:*16", minutes=10).sentence  # doctest: +SKIP
     """
+    names = [operations] if isinstance(operations, str) else list(operations)
+    amounts = str(join_amounts(ranks)), str(join_amounts(bytes))
+    known = {field.name for field in fields(TuningRequest)}
+    if unknown := [name for name in options if name not in known]:
+        raise UserError(f"tune: found '{unknown[0]}'; {suggest_name(unknown[0], sorted(known))}")
+    sources = list_sources(evidence)
+    request = TuningRequest(platform, *amounts, names, params=sources, out=Path(out) if out else None, **options)
+    return tune_library(request, progress or (lambda text: None))
+
+
+def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tuning:
+    """Search for rules, verify their results, and keep those that pay."""
+    platform = request.platform
     # Learned levels are not loaded, since Slurm may allocate other nodes.
     loaded = load_platform(find_config_file("platform", platform), use_learned_levels=False)
     launcher = LAUNCHERS[loaded.launcher]
@@ -192,24 +219,22 @@ def tune_library(
     starter = find_starter(toolchain, launcher.starters)
     start = ["env", *settings, starter, "-n", "1"] if starter else []
     program = get_program_folder(find_build_root(), toolchain) / "library"
-    dialect = replace(find_dialect(program, start), assumptions=assumptions)
-    names = [canonicalize_operation(name) for name in operations] or list(dialect.operations)
+    dialect = replace(find_dialect(program, start), assumptions=request.assumptions)
+    names = [canonicalize_operation(name) for name in request.operations] or list(dialect.operations)
     if unknown := [name for name in names if name not in dialect.operations]:
         raise UserError(f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}")
-    workloads = [
-        PlacedWorkload(workload.operation, workload.ranks, layout, workload.bytes) for workload in list_workloads(names)
-    ]
-    folder = SafePath.at(out or Path("results") / f"tune-{platform}")
-    measure = Measure(sync, POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, 1, 1, POINT_TIMEOUT)
+    workloads = request.list_workloads(names)
+    folder = SafePath.at(request.out or Path("results") / f"tune-{platform}")
+    measure = Measure(request.sync, POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, 1, 1, POINT_TIMEOUT)
     timer = LibraryTimer(platform, loaded, make_resources(loaded), dialect, measure, folder)
     for workload in workloads:
         timer.point(workload)  # a workload that does not fit is refused before anything is measured
-    evidence = _find_evidence(timer.resources, params, experiment, progress)
+    evidence = _find_evidence(timer.resources, request, progress)
     folder.mkdir()
     with open_lock(folder, "another `commodel tune`"):
-        _check_options(timer, workloads, loaded, assumptions)
+        _check_options(timer, workloads, loaded, request.assumptions)
         arms = list_arms(workloads, evidence, timer.resources, dialect.can_name, progress, dialect.changes_defaults)
-        searched = search_choices(timer, arms, 60 * minutes, progress)
+        searched = search_choices(timer, arms, 60 * request.minutes, progress)
         chosen = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE, dialect.size_independent_operations)
         choices, wrong = drop_wrong_rules(timer, chosen, progress)
         screening = measure_gains(
@@ -223,7 +248,9 @@ def tune_library(
         choices_to_validate = dict.fromkeys(choices, LIBRARY) | select_for_validation(
             screening, dialect.size_independent_operations
         )
-        validation = measure_gains(timer, "validation", choices_to_validate, pairs, progress, dialect.changes_defaults)
+        validation = measure_gains(
+            timer, "validation", choices_to_validate, request.pairs, progress, dialect.changes_defaults
+        )
         final = dict.fromkeys(choices, LIBRARY) | confirm_rules(
             validation, screening, dialect.size_independent_operations
         )
@@ -232,19 +259,19 @@ def tune_library(
         }
         outcome = Outcome(timer, searched, screening, validation, final, dropped, wrong)
         _write_results(outcome)
-    return outcome
+    return Tuning.of(outcome)
 
 
 def _find_evidence(
-    resources: PlatformResources, params: Sequence[Path], experiment: str | None, progress: Callable[[str], None]
+    resources: PlatformResources, request: TuningRequest, progress: Callable[[str], None]
 ) -> Evidence | None:
     """Return the evidence for predictions; None if there is none, so that the search measures more points."""
-    if params:
-        return combine_sets([entry for file in params for entry in read_sets(file)], resources)
+    if request.params:
+        return combine_sets([entry for source in request.params for entry in read_sets(source)], resources)
     try:
-        evidence, folders = find_platform_evidence(resources, Path("results"), experiment)
+        evidence, folders = find_platform_evidence(resources, Path("results"), request.experiment)
     except UserError as error:
-        if experiment:
+        if request.experiment:
             raise
         progress(f"no predictions, so more points are measured: {error.message}")
         return None
@@ -290,15 +317,6 @@ def _write_results(outcome: Outcome) -> None:
     table = [make_gain_row(name, row) for name, stage in stages.items() for row in stage.rows]
     if table:
         write_table(timer.folder / GAINS_FILE, pd.DataFrame(table))
-
-
-def make_gain_row(stage: str, row: Row) -> dict[str, Any]:
-    """Return a row of the table of gains."""
-    operation, ranks, layout, size = row.workload
-    gain, columns = row.gain, {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout}
-    columns |= {"from_bytes": size, "bytes": row.size, "algorithm": row.algorithm}
-    columns |= {"with_rules": gain.with_rules, "without": gain.without}
-    return columns | {"gain": gain.ratio, "gain_low": gain.low, "gain_high": gain.high}
 
 
 def list_named_algorithms(workload: Workload, only: Sequence[str], assumptions: Assumptions) -> list[str]:
