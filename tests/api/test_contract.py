@@ -22,6 +22,7 @@ from tests.documented import ROOT
 
 PLATFORM, SETS = "fast-ethernet-32", "results/sample/validated/fast-ethernet-32"
 LOGGP = {"L": "2us", "o_s": "1us", "o_r": "1us", "g": "1us", "G": "1ns/B"}
+EVEN = "processes:params/layouts/mine/even.csv"
 BCAST = {"operation": "bcast", "ranks": 8, "bytes": "1KiB"}
 CALLS: dict[str, tuple[dict, ...]] = {
     "load": ({"folder": "results/sample"},),
@@ -41,6 +42,11 @@ CALLS: dict[str, tuple[dict, ...]] = {
     "fit": (
         {"table": "collectives.csv", "model": "hockney", "setting": "friday", "statistic": "rank mean"},
         {"table": ["collectives.csv"], "model": "pmnf", "hold_out": "ranks > 4", "out": "pmnf.yaml"},
+    ),
+    "partition": (
+        {"speeds": "speeds.yaml", "blocks": 8, "layout": EVEN, "platform": "mycluster"},
+        {"speeds": "speeds.yaml", "blocks": 8, "layout": EVEN, "platform": "mycluster", "ranks": 4, "kernel": "wave"}
+        | {"method": "constant", "interpolation": "akima"},
     ),
     "advise": (
         {**BCAST, "evidence": "RUN", "platform": PLATFORM, "layouts": ["block"], "only": ["binomial", "linear"]},
@@ -85,6 +91,7 @@ METHODS: dict[tuple[str, str], tuple] = {
     ("Fit", "save"): ("saved.yaml",),
     ("Fit", "plot"): (),
     ("ParameterSet", "with_settings"): (),
+    ("Partition", "to_svg"): (),
     ("Decisions", "to_rules"): ("rules.conf",),
     ("Decisions", "save"): ("decisions.csv",),
     ("Difference", "list_exceeding"): (0.1,),

@@ -11,6 +11,7 @@ import numpy as np
 import openpyxl
 import pytest
 
+import commodel
 from commodel.api.kernels import locate_processes, read_process_speeds
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import make_given_set
@@ -548,3 +549,18 @@ def test_a_mistake_in_advise_kernel_is_one_line(taulop, change, wanted):
     assert wanted in refused(
         "advise", "layouts", kernel, *(part for pair in options.items() if pair[1] for part in pair)
     )
+
+
+@pytest.mark.parametrize("kernel", ["gemm", "wave"])
+def test_a_printed_partition_equals_the_output_of_the_verb(kernel):
+    layout = "processes:params/layouts/fermi/M2.csv"
+    result = commodel.partition("params/speeds/fermi.yaml", 32, layout, "fermi", kernel=kernel)
+    verb = f"partition --speeds params/speeds/fermi.yaml --blocks 32 --layout {layout} --platform fermi"
+    verb += f" --kernel {kernel}"
+    assert str(result) == run(verb).stdout.rstrip("\n")
+    for style in ("json", "csv", "svg"):
+        assert getattr(result, f"to_{style}")() == run(f"{verb} --format {style}").stdout.rstrip("\n")
+    assert result.frame["area"].sum() == 32 * 32
+    assert result.sentence.startswith(f"{kernel}, 32×32 ")
+    with pytest.raises(commodel.UserError, match="method: found 'even', wanted geometric or constant or dynamic"):
+        commodel.partition("params/speeds/fermi.yaml", 32, layout, "fermi", method="even")

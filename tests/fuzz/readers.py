@@ -11,9 +11,9 @@ from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from commodel import units
+from commodel.api.kernels import read_partition_input
 from commodel.api.predictions import list_points
 from commodel.api.recommendations import list_workloads
-from commodel.cli.kernels import read_partition_input
 from commodel.errors import UserError
 from commodel.files import expressions, quantities
 from commodel.interchange import mrnet, taulop

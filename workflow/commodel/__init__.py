@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.differences import Difference, diff
     from commodel.api.fits import Fit, fit
     from commodel.api.imports import Imported, import_
+    from commodel.api.kernels import Partition, partition
     from commodel.api.library_rules import tune
     from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
@@ -46,6 +47,8 @@ _MODULES = {
     "Decisions": "api.advice",
     "advise": "api.recommendations",
     "decide": "api.recommendations",
+    "Partition": "api.kernels",
+    "partition": "api.kernels",
     "Tuning": "api.tuning",
     "tune": "api.library_rules",
     "ParameterSet": "parameters",
@@ -58,6 +61,7 @@ __all__ = [
     "Fit",
     "Imported",
     "ParameterSet",
+    "Partition",
     "Predictions",
     "ReportFiles",
     "Run",
@@ -70,6 +74,7 @@ __all__ = [
     "fit",
     "import_",
     "load",
+    "partition",
     "predict",
     "report",
     "run",

@@ -1,14 +1,16 @@
 """Data-parallel kernels: predicted communication, partitions balanced by speed, and measurements of both.
 
 `KernelPredictions.of` predicts a kernel's communication under several models, as a whole and iteration by iteration;
-`balance_partition` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations;
+`partition`, `balance` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations;
 `measure_speeds` samples the speed of each kind of process."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -17,9 +19,11 @@ from typing import Any
 import numpy as np
 
 from commodel.advice.configurations import Configuration, Problem, Times, find_fastest
+from commodel.api.result import Result, write_or_return
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
+from commodel.files.text_tables import format_answer, format_table
 from commodel.fits.speed_sampling import Rows, Sample, make_rectangle, sample_speeds
 from commodel.measure.batch import Progress, measure_now
 from commodel.measure.speeds import Kernel, make_measurer
@@ -36,6 +40,7 @@ from commodel.patterns.operations import (
     parse_parameters,
 )
 from commodel.patterns.partitions.arrangement import arrange_in_columns
+from commodel.patterns.partitions.drawing import draw_partition
 from commodel.patterns.partitions.shares import (
     Balance,
     even_out_times,
@@ -44,7 +49,7 @@ from commodel.patterns.partitions.shares import (
     partition_geometric,
 )
 from commodel.patterns.points import PlatformResources
-from commodel.patterns.rectangles import Rectangles, format_rectangles
+from commodel.patterns.rectangles import Rectangles, find_tiling_error, format_rectangles, read_rectangles
 from commodel.plan.config import load_named_platform
 from commodel.plan.planning import make_resources
 from commodel.platforms.platform import Platform
@@ -62,6 +67,9 @@ from commodel.results.raw_samples import read_marker, read_samples
 from commodel.units import format_bytes, format_count, format_seconds
 
 MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the τ–Lop paper's sum
+UNIT_NAMES = {"gemm": "block", "wave": "cell"}
+METHODS, INTERPOLATIONS = ("geometric", "constant", "dynamic"), ("piecewise", "akima")
+TIME_COLUMNS = ("time", "low", "high")
 MAX_SHOWN_ITERATIONS = 5  # slowest kinds of iterations that are shown
 
 
@@ -233,7 +241,78 @@ def read_process_speeds(processes: Processes, speeds: Path, kernel: str, interpo
     return replace(processes, curves=curves, simulated=loaded.simulated)
 
 
-def balance_partition(processes: Processes, side: int, method: str, tolerance: float) -> tuple[Rectangles, str]:
+@dataclass(frozen=True)
+class Balancing:
+    """How to balance a matrix: the kernel, the method, the interpolation of speeds between measured sizes, and the
+    largest relative difference of times if balancing is dynamic."""
+
+    kernel: str = "gemm"
+    method: str = "geometric"
+    interpolation: str = "piecewise"
+    tolerance: float = 0.05
+
+
+def partition(
+    speeds: str | Path,
+    blocks: int,
+    layout: str,
+    platform: str,
+    *,
+    ranks: int | None = None,
+    kernel: str = "gemm",
+    method: str = "geometric",
+    interpolation: str = "piecewise",
+) -> Partition:
+    """Balance a square matrix of `blocks` × `blocks` over the processes of a layout by their speeds, a file that
+    `commodel measure speeds` writes. Printed, the result is what `commodel partition` prints.
+
+    `kernel` is `gemm` or `wave`. `method` uses speeds at each share (`geometric`), at an even share (`constant`), or
+    round by round (`dynamic`). `interpolation` between the sizes of the file is `piecewise` or `akima`.
+
+    >>> partition("speeds.yaml", 8, "processes:params/layouts/mine/even.csv", "mycluster").frame  # doctest: +SKIP
+    """
+    choices = {"kernel": UNIT_NAMES, "method": METHODS, "interpolation": INTERPOLATIONS}
+    named_values = {"kernel": kernel, "method": method, "interpolation": interpolation}
+    for name, value in named_values.items():
+        if value not in choices[name]:
+            raise UserError(f"{name}: found '{value}', wanted {' or '.join(choices[name])}")
+    processes = locate_processes(layout, platform, ranks)
+    return balance(processes, Balancing(kernel, method, interpolation), Path(speeds), blocks)
+
+
+def balance(processes: Processes, balancing: Balancing, speeds: Path, side: int) -> Partition:
+    """Balance a matrix by the speeds in a file."""
+    processes = read_process_speeds(processes, speeds, balancing.kernel, balancing.interpolation)
+    tiling, method = _balance_by_speeds(processes, side, balancing.method, balancing.tolerance)
+    return Partition(balancing.kernel, method, balancing.interpolation, processes, tiling)
+
+
+def read_partition(processes: Processes, balancing: Balancing, speeds: Path, file: Path) -> Partition:
+    """Return a partition from an edited workbook or a CSV file, with the speeds in another file."""
+    processes = read_process_speeds(processes, speeds, balancing.kernel, balancing.interpolation)
+    tiling = read_partition_input(file)
+    if tiling.ranks != len(processes.kinds):
+        raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=file)
+    return Partition(balancing.kernel, str(file), balancing.interpolation, processes, tiling)
+
+
+def read_partition_input(path: Path) -> Rectangles:
+    """Read a partition from an edited workbook, or from a CSV file."""
+    if path.suffix != ".xlsx":
+        return read_rectangles(path)
+    from commodel.reports.workbooks import PARTITION_COLUMNS
+    from commodel.reports.workbooks import read_partition as read_workbook  # slow to load
+
+    edited = read_workbook(path)
+    columns = [np.array(edited.columns[name], dtype=np.int64) for name in PARTITION_COLUMNS[1:]]
+    x, y, width, height = columns
+    tiling = Rectangles(x, y, width, height, int(max((x + width).max(), (y + height).max())))
+    if tiling_error := find_tiling_error(tiling):
+        raise edited.error(tiling_error[1], tiling_error[0])
+    return tiling
+
+
+def _balance_by_speeds(processes: Processes, side: int, method: str, tolerance: float) -> tuple[Rectangles, str]:
     """Return the rectangles in whole blocks, and how they were computed. Method `dynamic` ends when times differ by at
     most the relative `tolerance`."""
     curves, total, method_used = processes.curves, side * side, method
@@ -255,14 +334,14 @@ def balance_partition(processes: Processes, side: int, method: str, tolerance: f
 
 
 def balance_measuring(
-    processes: Processes, kernel: Kernel, side: int, tolerance: float, progress: Progress
-) -> tuple[Processes, Rectangles, str]:
-    """Balance by the dynamic algorithm, which measures on the platform; return the processes with the speeds that it
-    measured.
+    processes: Processes, balancing: Balancing, block: int, side: int, progress: Progress
+) -> Partition:
+    """Balance by the dynamic algorithm, which measures on the platform.
 
     The speed of a kind is measured at the largest share of its processes, while all processes compute a share of that
-    size.
+    size. `block` is the number of elements of a block's side.
     """
+    kernel = Kernel(balancing.kernel, block if balancing.kernel == "gemm" else 1)
     kinds = np.array(processes.kinds)
     with _prepare_measuring(processes, kernel, SPEED_MEASURE, progress) as run:
 
@@ -272,21 +351,22 @@ def balance_measuring(
             pairs = zip(kinds, shares, strict=True)
             return np.array([share / samples[kind][0] if share else 0.0 for kind, share in pairs])
 
-        balanced = partition_dynamic(len(kinds), side * side, measure, Speed.of, tolerance)
+        balanced = partition_dynamic(len(kinds), side * side, measure, Speed.of, balancing.tolerance)
     curves = [Speed.of(rows) for rows in balanced.rows]
     tiling = even_out_times(arrange_in_columns(balanced.shares, side), curves)
     rounds = format_count(balanced.rounds, "round")
     method = f"dynamic, {rounds} of measuring, {_describe_convergence(balanced)}"
-    return replace(processes, curves=curves), tiling, method
+    measured = replace(processes, curves=curves)
+    return Partition(balancing.kernel, method, balancing.interpolation, measured, tiling)
 
 
 def _describe_convergence(balanced: Balance) -> str:
     return f"within {100 * balanced.spread:.3g} %" + ("" if balanced.balanced else ", the best found")
 
 
-@dataclass(frozen=True, eq=False)
-class Partition:
-    """A partition of a matrix, with the predicted computing time of each process."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Partition(Result):
+    """A partition of a matrix over processes: a row for each with its rectangle and its predicted computing time."""
 
     kernel: str
     method: str
@@ -294,12 +374,14 @@ class Partition:
     processes: Processes
     tiling: Rectangles
 
-    @property
+    @cached_property
     def computed(self) -> Computation:
+        """The predicted speeds and times."""
         return predict_computation(self.tiling, self.processes.curves)
 
-    @property
-    def rows(self) -> list[dict[str, Any]]:
+    @cached_property
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """The rectangle, the speed and the computing time of each process."""
         tiling, computed = self.tiling, self.computed
         idle = 1 - computed.seconds / computed.slowest
         return [
@@ -316,8 +398,9 @@ class Partition:
             for rank in range(tiling.ranks)
         ]
 
-    @property
+    @cached_property
     def summary(self) -> dict[str, Any]:
+        """Times, imbalance and half perimeters of the whole partition."""
         count, computed = count_iterations(self.kernel, self.tiling), self.computed
         return {
             "platform": self.processes.platform.name,
@@ -334,6 +417,86 @@ class Partition:
             "half_perimeters": int((self.tiling.width + self.tiling.height).sum()),
             "squares": float(2 * np.sqrt(self.tiling.area).sum()),  # half perimeters of squares of the same areas
         }
+
+    @property
+    def sentence(self) -> str:
+        """The computing time of an iteration, and how the partition was made."""
+        return self._sentences[0]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """The imbalance, the half perimeters, and which speeds are ignored."""
+        return self._sentences[1:]
+
+    @property
+    def provenance(self) -> Sequence[Mapping[str, str]]:
+        """The platform, the layout, and how the speeds were obtained."""
+        processes = self.processes
+        speeds = "declared" if processes.simulated else "measured"
+        return [{"platform": processes.platform.name, "layout": processes.layout, "speeds": speeds}]
+
+    @cached_property
+    def _sentences(self) -> list[str]:
+        summary = self.summary
+        side, unit = summary["side"], UNIT_NAMES[self.kernel]
+        platform_text = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
+        kernel = f"{self.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {platform_text}"
+        count, perimeters = summary["iterations"], summary["half_perimeters"]
+        ratio = perimeters / summary["squares"]
+        total = f", {format_seconds(summary['total'])} in all {count}" if count > 1 else ""
+        lines = [
+            f"{kernel}, by {self.method}: {format_seconds(summary['seconds'])} of computation an iteration{total}.",
+            f"The slowest process takes {100 * summary['imbalance']:.2g} % longer than the mean.",
+            f"Half perimeters: {perimeters} {unit}s, {ratio:.3f} times those of squares of these areas.",
+        ]
+        if dropped := sum({curve: curve.dropped for curve in self.processes.curves}.values()):
+            lines.append(
+                f"{dropped} rows of speeds are ignored: a larger share may not take less time than a smaller one."
+            )
+        return lines
+
+    def text(self, verbose: bool = True) -> str:
+        """Return the sentence, a row for each process, and the notes."""
+        computed = self.computed
+        times = TIME_COLUMNS if (computed.low < computed.high).any() else TIME_COLUMNS[:1]
+        speed = f"speed [{UNIT_NAMES[self.kernel]}s/s]"
+        named = {"seconds": "time", "speed": speed, "idle": "idle [%]"}
+        shown = [
+            {
+                named.get(name, name): value
+                for name, value in row.items()
+                if name not in ("low", "high") or name in times
+            }
+            | {"idle [%]": 100 * row["idle"]}
+            for row in self.rows
+        ]
+        return format_answer(self.sentence, format_table(shown, times), self.notes, verbose)
+
+    def to_json(self, file: str | Path | None = None) -> str | None:
+        """Write the summary and the rows as JSON, or return them as text."""
+        return write_or_return(json.dumps(self.summary | {"rows": self.rows}, indent=1), file)
+
+    def to_csv(self, file: str | Path | None = None) -> str | None:
+        """Write the rectangles and speeds as CSV, which `summa:partition=FILE` reads, or return them as text."""
+        with_speeds = replace(self.tiling, speed=self.computed.speed)
+        return write_or_return(format_rectangles(with_speeds).rstrip("\n"), file)
+
+    def to_svg(self, file: str | Path | None = None) -> str | None:
+        """Write a drawing of the rectangles, or return it as text."""
+        titles = [
+            f"rank {row['rank']}: {row['kind']} of node {row['node']}, "
+            f"{row['width']}×{row['height']} = {row['area']}, {format_seconds(row['seconds'])}"
+            for row in self.rows
+        ]
+        return write_or_return(draw_partition(self.tiling, self.processes.node, titles), file)
+
+    def to_excel(self, file: str | Path) -> None:
+        """Write a workbook whose rectangles may be edited and read back."""
+        from commodel.reports.workbooks import write_partition  # slow to load
+
+        banner = "SIMULATED: these speeds are declared, not measured." if self.processes.simulated else ""
+        title = f"{self.kernel} on {self.processes.platform.name}: a partition"
+        write_partition(self.frame, title, [self.sentence, *self.notes], banner, Path(file))
 
 
 def read_speeds_so_far(out: Path, platform: str) -> Speeds:

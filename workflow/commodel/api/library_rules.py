@@ -194,9 +194,9 @@ def tune(
     """
     names = [operations] if isinstance(operations, str) else list(operations)
     amounts = str(join_amounts(ranks)), str(join_amounts(bytes))
-    known = {field.name for field in fields(TuningRequest)}
-    if unknown := [name for name in options if name not in known]:
-        raise UserError(f"tune: found '{unknown[0]}'; {suggest_name(unknown[0], sorted(known))}")
+    field_names = {field.name for field in fields(TuningRequest)}
+    if unknown := [name for name in options if name not in field_names]:
+        raise UserError(f"tune: found '{unknown[0]}'; {suggest_name(unknown[0], sorted(field_names))}")
     sources = list_sources(evidence)
     request = TuningRequest(platform, *amounts, names, params=sources, out=Path(out) if out else None, **options)
     return tune_library(request, progress or (lambda text: None))

@@ -52,11 +52,11 @@ class Result:
 
     def to_csv(self, file: str | Path | None = None) -> str | None:
         """Write the rows as CSV, or return them as text."""
-        return _write(format_rows(self.rows, "csv"), file)
+        return write_or_return(format_rows(self.rows, "csv"), file)
 
     def to_json(self, file: str | Path | None = None) -> str | None:
         """Write the rows as JSON, or return them as text."""
-        return _write(format_rows(self.rows, "json"), file)
+        return write_or_return(format_rows(self.rows, "json"), file)
 
     def to_excel(self, file: str | Path) -> None:
         """Write a workbook: the rows as a table to sort and to filter, the sentence with the notes, and the
@@ -88,7 +88,8 @@ class Answer(Result):
     provenance: Sequence[Mapping[str, str]]
 
 
-def _write(text: str, file: str | Path | None) -> str | None:
+def write_or_return(text: str, file: str | Path | None) -> str | None:
+    """Write text to a file, or return it if none is named."""
     if file is None:
         return text
     write_text(Path(file), text + "\n")

@@ -24,12 +24,10 @@ from commodel.units import format_count, format_seconds, parse_bytes, parse_coun
 
 if TYPE_CHECKING:
     from commodel.advice.configurations import Configuration
-    from commodel.api.kernels import KernelPredictions, Partition
-    from commodel.patterns.rectangles import Rectangles
+    from commodel.api.kernels import KernelPredictions
 
 STYLES = ("table", "json", "csv", "xlsx")
 PARTITION_STYLES = (*STYLES, "svg")
-UNIT_NAMES = {"gemm": "block", "wave": "cell"}
 TIME_COLUMNS = ("time", "low", "high")
 DEFAULT_SIZES = {"summa": "8KiB", "wave2d": "8"}
 
@@ -189,108 +187,23 @@ def partition(
         raise UserError("give either --blocks, or --from with a partition")
     if measure == (speeds is not None) or (measure and source):
         raise UserError("give --speeds FILE, or --measure without --from")
-    from commodel.api.kernels import (
-        Partition,
-        balance_measuring,
-        balance_partition,
-        locate_processes,
-        read_process_speeds,
-    )
-    from commodel.measure.speeds import Kernel
+    from commodel.api.kernels import Balancing, balance, balance_measuring, locate_processes, read_partition
 
     with locate_mistakes(key="--within"):
-        tolerance = parse_fraction(within)
+        balancing = Balancing(kernel, method, interpolation, parse_fraction(within))
     processes = locate_processes(layout, platform, ranks)
     if measure:
-        computed = Kernel(kernel, block if kernel == "gemm" else 1)
-        processes, tiling, method_text = balance_measuring(
-            processes, computed, blocks, tolerance, make_progress_printer(False)
-        )
+        result = balance_measuring(processes, balancing, block, blocks, make_progress_printer(False))
+    elif source:
+        result = read_partition(processes, balancing, speeds, source)
     else:
-        processes = read_process_speeds(processes, speeds, kernel, interpolation)
-        if source:
-            tiling, method_text = read_partition_input(source), str(source)
-            if tiling.ranks != len(processes.kinds):
-                raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
-        else:
-            with show_waiting("balancing"):
-                tiling, method_text = balance_partition(processes, blocks, method, tolerance)
-    result = Partition(kernel, method_text, interpolation, processes, tiling)
+        with show_waiting("balancing"):
+            result = balance(processes, balancing, speeds, blocks)
     if style == "xlsx":
-        import pandas as pd
-
-        from commodel.reports.workbooks import write_partition
-
-        banner = "SIMULATED: these speeds are declared, not measured." if processes.simulated else ""
-        title = f"{kernel} on {processes.platform.name}: a partition"
-        write_partition(pd.DataFrame(result.rows), title, _describe_partition(result), banner, out)
-    else:
-        write_or_print(_format_partition(result, style), out)
-
-
-def read_partition_input(path: Path) -> Rectangles:
-    """Read a partition from an edited workbook, or from a CSV file."""
-    import numpy as np
-
-    from commodel.patterns.rectangles import Rectangles, find_tiling_error, read_rectangles
-
-    if path.suffix != ".xlsx":
-        return read_rectangles(path)
-    from commodel.reports.workbooks import PARTITION_COLUMNS, read_partition
-
-    edited = read_partition(path)
-    columns = [np.array(edited.columns[name], dtype=np.int64) for name in PARTITION_COLUMNS[1:]]
-    x, y, width, height = columns
-    tiling = Rectangles(x, y, width, height, int(max((x + width).max(), (y + height).max())))
-    if tiling_error := find_tiling_error(tiling):
-        raise edited.error(tiling_error[1], tiling_error[0])
-    return tiling
-
-
-def _format_partition(result: Partition, style: str) -> str:
-    from commodel.patterns.partitions.drawing import draw_partition
-    from commodel.patterns.rectangles import format_rectangles
-
-    rows, computed = result.rows, result.computed
-    if style == "json":
-        return json.dumps(result.summary | {"rows": rows}, indent=1)
-    if style == "csv":
-        return format_rectangles(replace(result.tiling, speed=computed.speed)).rstrip("\n")
-    if style == "svg":
-        titles = [
-            f"rank {row['rank']}: {row['kind']} of node {row['node']}, "
-            f"{row['width']}×{row['height']} = {row['area']}, {format_seconds(row['seconds'])}"
-            for row in rows
-        ]
-        return draw_partition(result.tiling, result.processes.node, titles)
-    times = TIME_COLUMNS if (computed.low < computed.high).any() else TIME_COLUMNS[:1]
-    speed = f"speed [{UNIT_NAMES[result.kernel]}s/s]"
-    named = {"seconds": "time", "speed": speed, "idle": "idle [%]"}
-    shown = [
-        {named.get(name, name): value for name, value in row.items() if name not in ("low", "high") or name in times}
-        | {"idle [%]": 100 * row["idle"]}
-        for row in rows
-    ]
-    answer, *notes = _describe_partition(result)
-    return format_answer(answer, format_table(shown, times), notes)
-
-
-def _describe_partition(result: Partition) -> list[str]:
-    summary = result.summary
-    side, unit = summary["side"], UNIT_NAMES[result.kernel]
-    platform_text = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
-    kernel = f"{result.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {platform_text}"
-    count, perimeters = summary["iterations"], summary["half_perimeters"]
-    ratio = perimeters / summary["squares"]
-    total = f", {format_seconds(summary['total'])} in all {count}" if count > 1 else ""
-    lines = [
-        f"{kernel}, by {result.method}: {format_seconds(summary['seconds'])} of computation an iteration{total}.",
-        f"The slowest process takes {100 * summary['imbalance']:.2g} % longer than the mean.",
-        f"Half perimeters: {perimeters} {unit}s, {ratio:.3f} times those of squares of these areas.",
-    ]
-    if dropped := sum({curve: curve.dropped for curve in result.processes.curves}.values()):
-        lines.append(f"{dropped} rows of speeds are ignored: a larger share may not take less time than a smaller one.")
-    return lines
+        result.to_excel(out)
+        return
+    texts = {"json": result.to_json, "csv": result.to_csv, "svg": result.to_svg}
+    write_or_print(str(texts[style]()) if style in texts else result.text(), out)
 
 
 def print_layout_ranking(
@@ -489,7 +402,7 @@ def print_measured_speeds(
 
     All processes of the layout compute at once, since they share memory; of each kind one is timed.
     """
-    from commodel.api.kernels import SPEED_MEASURE, locate_processes, measure_speeds, read_speeds_so_far
+    from commodel.api.kernels import SPEED_MEASURE, UNIT_NAMES, locate_processes, measure_speeds, read_speeds_so_far
     from commodel.measure.speeds import Kernel
     from commodel.models.speeds import write_speeds
     from commodel.plan.config import find_config_file
