@@ -334,7 +334,7 @@ def draw_network(draw):
     capacities, costs = st.sets(st.sampled_from(KINDS)), st.sampled_from([3e-10, 1e-9, 2e-9])
     numbers = {f"{name}.a": draw(costs) for name in sorted(draw(capacities))}
     numbers |= draw(st.sampled_from([{}, {"back": 0.05}]))
-    numbers |= draw(st.sampled_from([{}, {"S": 5000.0}, {"S": 100.0}, {"S": 5000.0, "E": 0.0}, {"c_in.node.a": 2e-9}]))
+    numbers |= draw(st.sampled_from([{}, {"S": 5000.0}, {"S": 100.0}, {"S": 5000.0, "E": 0.0}]))
     settings = {
         "levels": levels.group_lists,
         "half_duplex": sorted(draw(st.sets(st.sampled_from(["node", "leaf", "group"])))),
@@ -532,7 +532,7 @@ def test_some_senders_represent_all_of_a_large_linear_exchange(monkeypatch, rank
 def test_long_exchanges_are_replayed_in_pieces_up_to_a_limit(monkeypatch):
     """Beyond the limit, rounds are replayed one by one: eager messages delay each other less, so the prediction is more
     than 10 % lower."""
-    values, levels = make_predicting_model(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
+    values, levels = make_predicting_model(7, 260, S=32768.0, **{"c_out.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
     exact = link_sharing.predict_in_time_order(schedule.whole, values.values, levels).max()
     monkeypatch.setattr(link_sharing, "MAX_EXPANDED_MESSAGES", 2000)

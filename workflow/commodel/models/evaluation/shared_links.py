@@ -276,7 +276,7 @@ class SharedLinks:
         """Return whether two messages share a link, or a link is slower than a single message."""
         passed: dict[str, list[np.ndarray]] = {}
         for kind in self._list_link_sets(schedule, Classes.of(schedule, self.levels)):
-            passed.setdefault(kind.space, []).append(kind.link.ravel())
+            passed.setdefault(kind.name, []).append(kind.link.ravel())
             duration = kind.find_slowest_seconds(schedule.bytes, self.values)
             if (duration > unshared[..., kind.rows] * MIN_SLOWDOWN).any():
                 return True
@@ -291,16 +291,16 @@ class SharedLinks:
         the schedule.
         """
         kinds = list(self._list_link_sets(schedule, classes, rotation))
-        firsts, total = _number_spaces(kinds)
+        firsts, total = _number_links(kinds)
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.link)])
-        numbers = [firsts[kind.space] + link for kind in kinds for link in kind.link]
+        numbers = [firsts[kind.name] + link for kind in kinds for link in kind.link]
         if not numbers:
             return PassedLinks(kinds, rows, rows, rows, rows, np.zeros(0))
         passed, numbers = (np.arange(total), numbers) if part else number_distinct(numbers, total)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
             if kind.opposite:
-                first = firsts[kind.space]
+                first = firsts[kind.name]
                 of_kind = slice(*np.searchsorted(passed, [first, first + kind.count]))
                 wanted = first + kind.opposite(passed[of_kind] - first)
                 index = np.minimum(np.searchsorted(passed, wanted), len(passed) - 1)
@@ -327,7 +327,7 @@ class SharedLinks:
 
     def count(self, schedule: Schedule) -> int:
         """Return how many link numbers a schedule needs."""
-        return _number_spaces(self._list_link_sets(schedule, Classes.of(schedule, self.levels)))[1]
+        return _number_links(self._list_link_sets(schedule, Classes.of(schedule, self.levels)))[1]
 
     def _list_link_sets(
         self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None
@@ -339,7 +339,6 @@ class SharedLinks:
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
             half_duplex, parallel = level in self.half_duplex, int(self.parallel_links.get(level, 1))
-            split = not half_duplex and make_key("c_in", level) in self.values.functions
             source, target = Groups(group, SOURCE), Groups(group, TARGET)
             selected = Groups(np.arange(nodes) % parallel, TARGET) if parallel > 1 else None
             out, into = (
@@ -350,14 +349,13 @@ class SharedLinks:
             # Two nodes have one path between them at any distance; two groups are joined at one distance only.
             between_pairs = leaving if level == NODE else crossing
             for kind, classes_of_way, groupings, parallel_each in (
-                ("out", leaving, (out,) if split else (out, into), parallel),
-                ("in", leaving, (into,) if split else (), parallel),
+                ("out", leaving, (out, into), parallel),
                 ("pair", between_pairs, (LinkGrouping(source, target, half_duplex),), 1),
                 ("all", crossing, (LinkGrouping(Groups(around[number], SOURCE), half_duplex=True),), 1),
                 ("inside", range(number, number + 1), (LinkGrouping(source, half_duplex=True),), 1),
             ):
-                if groupings and (name := make_key(f"c_{kind}", level)) in self.values.functions:
-                    space = make_key("c_out", level) if kind == "in" else name
+                name = make_key(f"c_{kind}", level)
+                if name in self.values.functions:
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
                     passed = [grouping.number_links(ends, rotation) for grouping in groupings]
@@ -367,11 +365,11 @@ class SharedLinks:
                     )
                     before = [float(grouping.first.end == TARGET) for grouping in groupings]
                     factors: list[Array] = []
-                    if kind in ("out", "in") and (of_groups := self.factors.get(level)) is not None:
+                    if kind == "out" and (of_groups := self.factors.get(level)) is not None:
                         factors = [of_groups[grouping.first.of_messages(ends)] for grouping in groupings]
                         scales = [factor * count for factor, count in zip(factors, scales, strict=True)]
                     count, opposite = passed[0].count, passed[0].opposite
-                    yield LinkSet(name, rows, link, count, parallel_each, scales, space, opposite, factors, before)
+                    yield LinkSet(name, rows, link, count, parallel_each, scales, opposite, factors, before)
         if self.torus and (name := make_key("c_hop", NODE)) in self.values.functions:
             between = np.flatnonzero((distance > 0) & (np.maximum(src, dst) < self.torus.nodes))
             hops, passed_hops = self.torus.count_hops(src[between], dst[between]), np.zeros(len(between))
@@ -380,16 +378,16 @@ class SharedLinks:
                 count, opposite = self.torus.links, self.torus.find_opposite
                 if NODE in self.half_duplex:
                     link, opposite = np.minimum(link, opposite(link)), None
-                yield LinkSet(name, between[rows], link[None], count, 1, represented, name, opposite, [], before)
+                yield LinkSet(name, between[rows], link[None], count, 1, represented, opposite, [], before)
                 passed_hops[rows] += 1
 
 
-def _number_spaces(kinds: Iterable["LinkSet"]) -> tuple[dict[str, int], int]:
-    """Return the first number of each numbering space, and the number of all links."""
+def _number_links(kinds: Iterable["LinkSet"]) -> tuple[dict[str, int], int]:
+    """Return the first number of the links of each capacity, and the number of all links."""
     firsts, total = {}, 0
     for kind in kinds:
-        if kind.space not in firsts:
-            firsts[kind.space] = total
+        if kind.name not in firsts:
+            firsts[kind.name] = total
             total += kind.count
     return firsts, total
 
@@ -404,7 +402,6 @@ class LinkSet:
     count: int  # upper bound of the link numbers
     parallel: int  # parallel links, of which the destination selects one
     scales: Sequence[np.ndarray]  # factors of the seconds on each of `link`: messages represented × factor of the link
-    space: str  # numbering space, which two kinds may share
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the links of the opposite direction
     factors: Sequence[np.ndarray]  # how many times as slow as c each of `link` is; none: all are equal
     path_before: Sequence[ArrayLike]  # part of a message's latency before each of `link`

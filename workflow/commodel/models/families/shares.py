@@ -64,12 +64,10 @@ from commodel.models.fitting.link_capacities import (
     find_links_by_destination,
     fit_capacities,
     fit_header,
-    fit_inbound_cost,
     fit_link_factors,
     fit_opposite_share,
     fit_pair_latency,
     fit_port_factors,
-    is_slower,
     select_fastest_ports,
 )
 from commodel.models.fitting.observed import PartialFit
@@ -145,10 +143,6 @@ def fit(observed: Observed) -> Fitted:
                 partial.add(*HalfTrip.of(size, in_network, half[0]).name_values(name, o_s + o_r))
     if torus and observed.probes.get("capacity"):
         partial = fit_torus(observed, partial, torus, predict)
-    if is_slower(observed, "in", partial.estimate(), predict):
-        partial.add(
-            fit_inbound_cost(observed, trips_by_class, lambda size: np.asarray(copy_seconds(size, partial.draws)[1]))
-        )
     # On a torus, messages in opposite directions have the same cables only if there is one of each.
     if (opposite_share := fit_opposite_share(observed, single=TORUS in partial.settings)) is not None:
         behaviours = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
@@ -165,7 +159,7 @@ def _explain_missing(values: Collection[str]) -> dict[str, str]:
     """Return why parameters of capacities are missing."""
     fitted = {parse_key(name).parameter for name in values}
     kinds = [f"c_{kind}" for kind in ("out", "pair", "all", "inside")]
-    reasons = {**dict.fromkeys(kinds, "no probe was slowed down by it"), "c_in": "as c_out"}
+    reasons = dict.fromkeys(kinds, "no probe was slowed down by it")
     reasons["c_hop"] = "the network is no torus"
     return {name: reason for name, reason in reasons.items() if name not in fitted}
 
@@ -271,9 +265,6 @@ FAMILY = Family(
             "m",
             per="level",
             optional=True,
-        ),
-        Parameter(
-            "c_in", "s/B", "time per byte of all that enters a node; none: c_out", "m", per="level", optional=True
         ),
         Parameter(
             "c_pair",

@@ -272,19 +272,6 @@ def fit_header(observed: Observed, trips: RoundTrips, estimate: Callable[..., Va
     return round(high, 1) if high >= MIN_HEADER_BYTES else 0.0
 
 
-def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callable[[Array], Array]) -> dict[str, Array]:
-    """Return seconds per byte of the messages that enter a node's port from other nodes.
-
-    They arrive at about the same time, so the receiver handles them one after the other. `receiving` returns its
-    seconds for a message of each size, beyond those of a tiny one.
-    """
-    if not observed.probes.get("capacity") or not trips:
-        return {}
-    cases = observed.cases("capacity").where(level=NODE, how="in")
-    cases = Cases(cases.columns, cases.seconds - (cases["flows"] - 1) * receiving(cases["bytes"]))
-    return _thin_samples(make_key("c_in", NODE), _fit_capacity(cases, trips, NODE, "in", list(trips)[-1], 0.0))
-
-
 def fit_opposite_share(observed: Observed, single: bool) -> Array | None:
     """Return the share of the opposite link that a message uses, e.g. by acknowledgements, from the slowdown by traffic
     in both directions: of several messages, or of a `single` one. None if it was not measured."""
