@@ -2,7 +2,6 @@
 reference."""
 
 import io
-import json
 import re
 
 import pandas as pd
@@ -145,23 +144,6 @@ def test_every_public_name_is_there_and_has_a_docstring():
     assert set(commodel.__all__) <= set(dir(commodel))
     with pytest.raises(AttributeError):
         commodel.nothing  # noqa: B018
-
-
-def test_the_example_notebook_runs_without_errors_and_is_stored_without_outputs(tmp_path):
-    """The kernel uses file sockets, since programs of other tests might take a chosen TCP port."""
-    from jupyter_client import AsyncKernelManager
-    from nbclient import NotebookClient
-    from nbformat import reads
-
-    notebook = reads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"), as_version=4)
-    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=str(tmp_path / "kernel"))
-    resources = {"metadata": {"path": ROOT / "examples"}}
-    NotebookClient(notebook, km=kernel, timeout=300, resources=resources).execute()
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    assert any("vega" in output.get("data", {}).get("text/html", "") for output in outputs)
-    assert not [output for output in outputs if output["output_type"] == "error"]
-    committed = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
-    assert not [cell for cell in committed["cells"] if cell.get("outputs")], "commit the notebook without outputs"
 
 
 def test_a_results_folder_with_a_symbolic_link_is_refused(tmp_path):
