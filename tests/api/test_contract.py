@@ -39,6 +39,10 @@ CALLS: dict[str, tuple[dict, ...]] = {
         {"format": "csv", "files": ["other.csv"], "operation": "bcast", "columns": ["seconds=time:us"]}
         | {"algorithm": "binomial", "statistic": "rank mean", "metadata": ""},
     ),
+    "export": (
+        {"format": "mrnet", "source": "kary:4^2"},
+        {"format": "extrap", "source": "results/sample/comparison.csv", "out": "sample.txt"},
+    ),
     "fit": (
         {"table": "collectives.csv", "model": "hockney", "setting": "friday", "statistic": "rank mean"},
         {"table": ["collectives.csv"], "model": "pmnf", "hold_out": "ranks > 4", "out": "pmnf.yaml"},

@@ -171,3 +171,28 @@ def test_a_printed_fit_equals_the_output_of_the_verb(collectives, tmp_path, mode
     else:
         with pytest.raises(commodel.UserError, match="found 2 models, wanted one"):
             fitted.save(tmp_path / "set.yaml")
+
+
+def test_exported_files_are_those_of_the_verb(sets, tmp_path):
+    decisions = commodel.decide("bcast", 8, ["8", "1KiB"], evidence=sets, open_mpi=True)
+    decisions.to_csv(tmp_path / "choices.csv")
+    pattern = "--operation bcast --algorithm binomial --ranks 8 --bytes 1KiB"
+    sources = {
+        ("mrnet", "kary:4^2"): "mrnet kary:4^2",
+        ("goal", "bcast"): f"goal {pattern} --gamma 0.3ns",
+        ("rules", tmp_path / "choices.csv"): f"rules {tmp_path}/choices.csv",
+    }
+    options = {"goal": {"algorithm": "binomial", "ranks": 8, "bytes": "1KiB", "gamma": "0.3ns"}}
+    for (name, source), verb in sources.items():
+        result = commodel.export(name, source, **options.get(name, {}))
+        assert f"{result}\n" == run(f"export {verb}").stdout
+        written = commodel.export(name, source, tmp_path / name, **options.get(name, {}))
+        assert str(written) == str(tmp_path / name)
+        assert (tmp_path / name).read_text() == f"{result}\n"
+    assert str(commodel.export("rules", decisions)) == str(commodel.export("rules", tmp_path / "choices.csv"))
+    platform = commodel.export("simgrid", sets / "loggp.yaml", tmp_path / "model.yaml", nodes=4)
+    assert [path.suffix for path in platform.files] == [".yaml", ".xml"]
+    with pytest.raises(commodel.UserError, match="export mrnet: found 'host'; did you mean 'hosts'"):
+        commodel.export("mrnet", "kary:4^2", host="hosts.txt")
+    with pytest.raises(commodel.UserError, match="found no format 'mrnt'; did you mean 'mrnet'"):
+        commodel.export("mrnt", "kary:4^2")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.advice import Advice, Decisions
     from commodel.api.campaigns import ReportFiles, Run, load, report, run
     from commodel.api.differences import Difference, diff
+    from commodel.api.exports import Exported, export
     from commodel.api.fits import Fit, fit
     from commodel.api.imports import Imported, import_
     from commodel.api.kernels import Partition, partition
@@ -41,6 +42,8 @@ _MODULES = {
     "fit": "api.fits",
     "Difference": "api.differences",
     "diff": "api.differences",
+    "Exported": "api.exports",
+    "export": "api.exports",
     "Imported": "api.imports",
     "import_": "api.imports",
     "Advice": "api.advice",
@@ -58,6 +61,7 @@ __all__ = [
     "Advice",
     "Decisions",
     "Difference",
+    "Exported",
     "Fit",
     "Imported",
     "ParameterSet",
@@ -71,6 +75,7 @@ __all__ = [
     "advise",
     "decide",
     "diff",
+    "export",
     "fit",
     "import_",
     "load",

@@ -86,8 +86,8 @@ def predict(
     ]
     pattern = {
         "operation": operation,
-        "algorithm": _make_list(algorithm),
-        "topology": _make_list(topology),
+        "algorithm": list_names(algorithm),
+        "topology": list_names(topology),
         "ranks": join_amounts(ranks),
         "sizes": join_amounts(bytes),
         "layout": layout,
@@ -435,7 +435,7 @@ def list_sources(sources: Source | Sequence[Source]) -> list[Source]:
     return list(sources) if isinstance(sources, list | tuple) else [cast(Source, sources)]
 
 
-def _make_list(names: str | Sequence[str]) -> list[str]:
+def list_names(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 

@@ -1,6 +1,9 @@
 """commodel export: write schedules, trees, measurements and parameters for other tools, and join tables."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,8 +16,10 @@ from commodel.cli._options import (
     pattern_options,
     same_types_option,
 )
-from commodel.cli._output import show_waiting, write_or_print
-from commodel.units import parse_count, parse_seconds
+from commodel.cli._output import show_waiting
+
+if TYPE_CHECKING:
+    from commodel.api.exports import Exported
 
 OUT = make_option_group("Output", out_option("File to write.  [default: the screen]"))
 
@@ -50,18 +55,19 @@ def export() -> None:
 @OUT
 def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None, **pattern) -> None:
     """Write one pattern in GOAL, for LogGOPSim."""
-    from commodel.api.predictions import build_one_schedule
-    from commodel.interchange import goal
-    from commodel.models.parameter_sets import read_set
+    from commodel.api.exports import export_goal
 
-    schedule = build_one_schedule(**pattern)
-    set_gamma, arguments = goal.convert_parameters(read_set(params), unit) if params else (None, "")
-    per_byte = parse_seconds(gamma) if gamma else set_gamma
-    if goal.has_untimed_work(schedule, per_byte):
-        click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
+    operation, sizes = pattern.pop("operation"), pattern.pop("sizes")
     with show_waiting("writing"):
-        text = goal.format_goal(schedule, per_byte, unit, arguments)
-    write_or_print(text, out)
+        result = export_goal(operation, out, bytes=sizes, parameters=params, gamma=gamma, unit=unit, **pattern)
+    print_exported(result)
+
+
+def print_exported(result: Exported) -> None:
+    """Print the text, or the paths of the files, and the notes."""
+    for note in result.notes:
+        click.echo(f"commodel: {note}", err=True)
+    click.echo(result.text())
 
 
 @export.command(
@@ -90,11 +96,9 @@ def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
 @OUT
 def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     """Write the tree SPEC as a topology of MRNet."""
-    from commodel.interchange import mrnet
-    from commodel.patterns.trees.files import format_mrnet
-    from commodel.patterns.trees.topologies import make_tree
+    from commodel.api.exports import export_mrnet
 
-    write_or_print(format_mrnet(mrnet.name_hosts(make_tree(spec), hosts) if hosts else make_tree(spec)), out)
+    print_exported(export_mrnet(spec, out, hosts=hosts))
 
 
 @export.command(
@@ -112,10 +116,9 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 )
 def to_extrap(table: Path, style: str, out: Path) -> None:
     """Write the measurements of observations.csv or comparison.csv for Extra-P."""
-    from commodel.interchange import extrap
+    from commodel.api.exports import export_extrap
 
-    regions = extrap.group_times(extrap.read_measurements(table), table)
-    click.echo("\n".join(str(name) for name in extrap.write_files(regions, style, out)))
+    print_exported(export_extrap(table, out, style=style))
 
 
 @export.command(
@@ -136,13 +139,9 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
 )
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
     """Write a simulated platform from a parameter set of LogGP or Hockney."""
-    from commodel.interchange import simgrid
-    from commodel.models.parameter_sets import read_set
+    from commodel.api.exports import export_simgrid
 
-    if note := simgrid.write_platform(read_set(params), parse_count(nodes, 2), out):
-        click.echo(f"commodel: {note}", err=True)
-    for path in (out, out.with_suffix(".xml")):
-        click.echo(path)
+    print_exported(export_simgrid(params, out, nodes=nodes))
 
 
 @export.command(
@@ -157,8 +156,6 @@ def to_simgrid(params: Path, nodes: str, out: Path) -> None:
 @OUT
 def to_rules(table: Path, out: Path | None, commutative: bool, same_types: bool) -> None:
     """Write Open MPI's rules from a table of operation, ranks, bytes and algorithm."""
-    from commodel.interchange import rules
+    from commodel.api.exports import export_rules
 
-    write_or_print(
-        rules.format_rules(rules.read_choices(table), rules.Assumptions(commutative, same_types)).rstrip("\n"), out
-    )
+    print_exported(export_rules(table, out, commutative=commutative, same_types=same_types))
