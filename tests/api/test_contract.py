@@ -43,6 +43,7 @@ CALLS: dict[str, tuple[dict, ...]] = {
         {"format": "mrnet", "source": "kary:4^2"},
         {"format": "extrap", "source": "results/sample/comparison.csv", "out": "sample.txt"},
     ),
+    "show": ({"catalogue": "models", "name": "loggp"}, {"catalogue": "algorithms"}),
     "fit": (
         {"table": "collectives.csv", "model": "hockney", "setting": "friday", "statistic": "rank mean"},
         {"table": ["collectives.csv"], "model": "pmnf", "hold_out": "ranks > 4", "out": "pmnf.yaml"},

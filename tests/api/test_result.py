@@ -196,3 +196,32 @@ def test_exported_files_are_those_of_the_verb(sets, tmp_path):
         commodel.export("mrnet", "kary:4^2", host="hosts.txt")
     with pytest.raises(commodel.UserError, match="found no format 'mrnt'; did you mean 'mrnet'"):
         commodel.export("mrnt", "kary:4^2")
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "name", "options", "words"),
+    [
+        *((name, None, {}, "") for name in ("operations", "algorithms", "topologies", "layouts", "models")),
+        ("operations", "halo", {}, ""),
+        ("algorithms", "bcast", {"libraries": True}, "--libraries"),
+        ("layouts", "near", {}, ""),
+        ("models", "loggp", {}, ""),
+        ("topology", "kary:2^3", {"style": "dot"}, "--format dot"),
+        ("layout", "cyclic:2", {"ranks": 6}, "--ranks 6"),
+    ],
+)
+def test_a_printed_catalogue_equals_the_output_of_the_verb(catalogue, name, options, words):
+    shown = commodel.show(catalogue, name, **options)
+    verb = " ".join(filter(None, ("show", catalogue, name, words)))
+    assert str(shown) == run(verb).stdout.rstrip("\n")
+    assert len(shown.frame)
+    if catalogue != "topology":
+        for style in ("csv", "json"):
+            assert getattr(shown, f"to_{style}")() == run(f"{verb} --format {style}").stdout.rstrip("\n")
+
+
+def test_a_wrong_catalogue_or_option_is_named():
+    with pytest.raises(commodel.UserError, match="found no catalogue 'model'; did you mean 'models'"):
+        commodel.show("model")
+    with pytest.raises(commodel.UserError, match="show layout: found 'rank'; did you mean 'ranks'"):
+        commodel.show("layout", "cyclic:2", rank=6)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.advice import Advice, Decisions
     from commodel.api.campaigns import ReportFiles, Run, load, report, run
+    from commodel.api.catalogues import Shown, show
     from commodel.api.differences import Difference, diff
     from commodel.api.exports import Exported, export
     from commodel.api.fits import Fit, fit
@@ -52,6 +53,8 @@ _MODULES = {
     "decide": "api.recommendations",
     "Partition": "api.kernels",
     "partition": "api.kernels",
+    "Shown": "api.catalogues",
+    "show": "api.catalogues",
     "Tuning": "api.tuning",
     "tune": "api.library_rules",
     "ParameterSet": "parameters",
@@ -69,6 +72,7 @@ __all__ = [
     "Predictions",
     "ReportFiles",
     "Run",
+    "Shown",
     "Tuning",
     "UserError",
     "__version__",
@@ -83,6 +87,7 @@ __all__ = [
     "predict",
     "report",
     "run",
+    "show",
     "tune",
 ]
 

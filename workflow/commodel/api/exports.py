@@ -106,8 +106,8 @@ def export_goal(
 
 def export_mrnet(tree: str, out: Path | None = None, *, hosts: str | Path | None = None) -> Exported:
     """Write a tree as a topology of MRNet, with the names of hosts from a file."""
-    made = make_tree(tree)
-    return Exported.of("mrnet", tree, format_mrnet(mrnet.name_hosts(made, Path(hosts)) if hosts else made), out)
+    topology = make_tree(tree)
+    return Exported.of("mrnet", tree, format_mrnet(mrnet.name_hosts(topology, Path(hosts)) if hosts else topology), out)
 
 
 def export_extrap(table: str | Path, out: Path | None = None, *, style: str = "text") -> Exported:
