@@ -75,7 +75,7 @@ INVOCATIONS = {
         f"gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml --model loggp --bytes 1KiB",
         f"wave {KERNEL} --layout params/layouts/mine --params loggp.yaml --cores 1,2 --iterations 2",
         f"gemm {KERNEL} --layout params/layouts/mine --params loggp.yaml -o partitions",
-        f"gemm --speeds speeds.yaml {PLATFORM} --experiment sample --blocks 8 --layout params/layouts/mine",
+        f"gemm --speeds speeds.yaml {PLATFORM} --experiment sample --blocks 8 --cores 1",
     ),
     "tune": (
         f"{TUNE} --params loggp.yaml --sync barrier --commutative --same-types -o tuned -q --verbose",

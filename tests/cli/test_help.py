@@ -87,6 +87,7 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
         ("measure --in plan.json --out raw", "give --in PLAN and --batch NAME"),
         ("measure speeds gemm --out s.yaml", "Missing option '--layout'"),
         ("report mine", "found 'mine', wanted --in results/mine"),
+        ("report", "--in is missing, wanted --in results/NAME"),
     ],
 )
 def test_missing_options_and_those_of_another_mode_are_refused(line, wanted):

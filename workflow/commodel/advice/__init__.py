@@ -138,6 +138,9 @@ class Ranking:
         following = self.frame.iloc[1]
         return f". Compared with {following['alternative']}, {following['layout_name']}, it is {self.lead.text}"
 
+    def __repr__(self) -> str:
+        return f"Ranking: {self.sentence}"
+
 
 def advise(
     workload: Workload, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True

@@ -269,7 +269,7 @@ def partition(
     `kernel` is `gemm` or `wave`. `method` uses speeds at each share (`geometric`), at an even share (`constant`), or
     round by round (`dynamic`). `interpolation` between the sizes of the file is `piecewise` or `akima`.
 
-    >>> partition("speeds.yaml", 8, "processes:params/layouts/mine/even.csv", "mycluster").frame  # doctest: +SKIP
+    >>> partition("speeds.yaml", 8, "processes:mine.csv", "mycluster").frame  # doctest: +SKIP
     """
     choices = {"kernel": UNIT_NAMES, "method": METHODS, "interpolation": INTERPOLATIONS}
     named_values = {"kernel": kernel, "method": method, "interpolation": interpolation}

@@ -20,7 +20,7 @@ from commodel.units import format_bytes
 ENVIRONMENT_FILE = "environment.sh"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """The result of tuning: search, two stages of timing, and final rules."""
 
@@ -31,6 +31,9 @@ class Outcome:
     final: Mapping[PlacedWorkload, str]  # the rules that are left
     dropped: Mapping[PlacedWorkload, str]  # rules that did not pay
     wrong: Mapping[tuple[str, str], str]  # reasons of rules that gave wrong results, by operation and algorithm
+
+    def __repr__(self) -> str:
+        return f"Outcome: {len(self.validation.rows)} workloads, {len(self.dropped)} rules dropped"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -33,9 +33,7 @@ class ReportVerb(Verb):
 )
 @make_option_group(
     "Results to read",
-    click.option(
-        "--in", "folder", metavar="FOLDER", type=PATH, required=True, help="Results of an experiment, results/NAME."
-    ),
+    click.option("--in", "folder", metavar="FOLDER", type=PATH, help="Results of an experiment, results/NAME."),
     click.option("--anonymous", is_flag=True, help="Write numbers instead of the names of machines."),
     click.option("--samples", is_flag=True, help="Add a sheet with every sample to the workbook."),
 )
@@ -46,13 +44,16 @@ class ReportVerb(Verb):
     click.option("--every-chart", is_flag=True, help="Write all charts of the page, not only of its first screen."),
 )
 def report(
-    folder: Path,
+    folder: Path | None,
     out: Path | None,
     anonymous: bool,
     samples: bool,
     pictures: Path | None,
     every_chart: bool,
 ) -> None:
+    # Click's own check of a required option would precede that of an argument, which names the option.
+    if folder is None:
+        raise UserError("report: --in is missing, wanted --in results/NAME")
     if every_chart and not pictures:
         raise UserError("found --every-chart without --pictures, wanted --pictures FOLDER with it")
     with show_waiting("writing the report"):
