@@ -27,7 +27,7 @@ FIGURE = Figure(
     "something over something",
     "Drawn here.",
     "the machine is another one.",
-    (Numbers("Times", ("what", "packet [B]"), ("seconds", "simulated"), "printed in the text", ROWS),),
+    (Numbers("Times", ("what", "packet [B]"), ("predicted", "simulated"), "printed in the text", ROWS),),
     (Panel("p = 4", "message size [B]", "time [s]", (Line("prediction", (0, 1, 10), (1e-6, 2e-6, math.nan)),)),),
     measured=("there",),
 )
