@@ -22,6 +22,6 @@ def test_the_example_report_is_anonymous_and_has_the_current_sample_experiment()
     assert "anonymous" in values
     assert "machine-1" in values
     lines = (ROOT / "params/experiments/sample.yaml").read_text(encoding="utf-8").splitlines()
-    column = [cell.value or "" for cell in book["Inputs"]["A"]]
+    column = [cell.value or "" for sheet in book for cell in sheet["A"]]
     at = column.index("experiments/sample.yaml") + 1
     assert column[at : at + len(lines)] == lines

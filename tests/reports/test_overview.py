@@ -417,7 +417,7 @@ def test_one_click_reaches_the_median_latency_and_confidence_interval(pages):
     (row,) = [
         (sheet, cells[0])
         for sheet, cells in follow_clicks(pages, 1)
-        if sheet.title == "Latency" and len(cells) == 1 and cells[0].column > 1
+        if sheet.title == "Network" and len(cells) == 1 and cells[0].column > 1
     ]
     sheet, cell = row
     named = dict(zip(read_headers(sheet, cell), [entry.value for entry in sheet[cell.row]], strict=True))

@@ -46,14 +46,14 @@ def entries(report, name):
 
 
 def test_input_files_appear_verbatim_in_workbook_and_page(book, stored_report):
-    column = [cell.value for cell in book["Inputs"]["A"]]
+    column = [cell.value for cell in book["Provenance"]["A"]]
     page = format_page(stored_report)
     for name, text in INPUTS.items():
         at = column.index(name)
         lines = text.splitlines()
         assert column[at + 1 : at + 1 + len(lines)] == lines
         assert f'<pre tabindex="0">{html.escape(text.rstrip())}</pre>' in page
-    assert all(cell.data_type != "f" for cell in book["Inputs"]["A"])
+    assert all(cell.data_type != "f" for cell in book["Provenance"]["A"])
 
 
 def test_provenance_common_to_all_batches_of_a_platform_appears_once(report):

@@ -32,6 +32,7 @@ from commodel.reports.elements import (
 )
 from commodel.reports.xlsx import layout
 from commodel.reports.xlsx import workbook as xlsx
+from tests import libreoffice
 from tests.reports.reading import parts, rows_of, written
 
 
@@ -97,7 +98,7 @@ def test_comparison_holds_the_values_of_the_frame(book, report, comparison):
 
 def test_every_table_has_the_values_of_the_report(book, report):
     names = {name: sheet for sheet in book for name in sheet.tables if sheet.title != "Calculator"}
-    tables = [table for section in report.sections for table in section.tables]
+    tables = [table for section in xlsx.merge_sections(report) for table in section.tables]
     assert len(tables) == len(names) == 26
     for table, name in zip(tables, names, strict=True):
         head, rows = rows_of(names[name], name)
@@ -212,27 +213,80 @@ SHEETS = [
     "Overview ether16",
     "Overview fattree",
     "Summary",
-    "Calculator",
-    "Findings",
-    "Standings",
     "What to use",
     "Comparison",
     "Errors",
-    "Selection",
-    "Choices by model",
     "Models",
-    "Parameters",
-    "Latency",
     "Fits",
+    "Network",
     "Raw summary",
     "Provenance",
     "Glossary",
+    "Calculator",
     "Chart data",
 ]
 
 
 def test_sheets_stand_in_the_promised_order(book):
     assert book.sheetnames == SHEETS
+    kinds = {sheet.title.split(" ether16")[0].split(" fattree")[0] for sheet in book if sheet.sheet_state == "visible"}
+    assert len(kinds) == 12
+
+
+def test_every_section_is_on_a_sheet_under_its_name(book, report):
+    texts = {cell.value for sheet in book for (cell,) in sheet["A1:A2000"]}
+    merged = {name for names in xlsx.SHEETS.values() for name in names[1:]}
+    assert {section.name for section in report.sections} <= {*texts, *book.sheetnames}
+    assert {"Findings", "Parameters", "Latency", "Standings"} <= merged & texts
+
+
+def check_pivot(frame, report):
+    """The sheet is one rectangle of typed columns, from which a pivot table gives the means of the report."""
+    (table,) = report.section("Comparison").tables
+    assert len(frame) == len(table.rows)
+    assert not any(str(name).startswith("Unnamed") for name in frame)
+    keys = [column.key for column in table.columns]
+    for column in table.columns:
+        if column.kind not in TEXT_KINDS:
+            assert pd.api.types.is_numeric_dtype(frame[column.header]), column.header
+    mu = table.columns[keys.index("mu")].header
+    pivot = frame.pivot_table(index="operation", columns="model", values=mu, aggfunc="mean")
+    of_recommended = [
+        row[keys.index("mu")]
+        for row in table.rows
+        if row[keys.index("model")] == "recommended" and row[keys.index("operation")] == "bcast"
+    ]
+    wanted = [value for value in of_recommended if is_finite_number(value)]
+    assert pivot.loc["bcast", "recommended"] == pytest.approx(sum(wanted) / len(wanted))
+
+
+def test_a_pivot_over_the_comparison_works_at_once(workbook, book, report, tmp_path):
+    sheet = book["Comparison"]
+    (table,) = sheet.tables.values()
+    head = sheet[table.ref][0][0].row
+    assert not sheet.merged_cells.ranges
+    check_pivot(pd.read_excel(workbook, sheet_name="Comparison", header=head - 1, na_values=["n/a", "∞"]), report)
+    (computed,) = libreoffice.recalculated([workbook], tmp_path)
+    rows = list(computed["Comparison"].iter_rows(min_row=head, values_only=True))
+    frame = pd.DataFrame(rows[1:], columns=rows[0]).replace({"n/a": np.nan, "∞": np.nan}).infer_objects()
+    check_pivot(frame, report)
+
+
+def test_it_prints_on_few_pages_none_of_them_half_empty(workbook, book, tmp_path):
+    """The pages by the page breaks of the sheets are those of LibreOffice. The last page of a sheet is more than half
+    full."""
+    planned = 0
+    for sheet in (sheet for sheet in book if sheet.sheet_state == "visible"):
+        (area,) = re.findall(r"\$[A-Z]+\$1:\$[A-Z]+\$(\d+)", str(sheet.print_area))
+        ends = [*(entry.id for entry in sheet.row_breaks.brk), int(area)]
+        planned += len(ends)
+        heights = [
+            sheet.row_dimensions[row].height or sheet.sheet_format.defaultRowHeight for row in range(1, ends[-1])
+        ]
+        pages = [sum(heights[first:end]) for first, end in zip([0, *ends], ends, strict=False)]
+        assert pages[-1] >= 0.5 * max(pages), sheet.title
+    assert planned <= 20
+    assert libreoffice.count_pages(workbook, tmp_path) == planned
 
 
 def test_equal_reports_are_equal_bytes(inputs, workbook, tmp_path):
@@ -263,25 +317,38 @@ def test_numbers_fit_their_columns(book):
 def test_print_set_up(book):
     for sheet in book:
         assert sheet.page_setup.orientation == "landscape"
+        assert sheet.print_title_rows or sheet.title.startswith(("Overview", "Calculator", "Chart data"))
         pages = 1 if sheet.title.startswith("Overview") else 0
         height = sheet.page_setup.fitToHeight
         assert (sheet.page_setup.fitToWidth or 1, 1 if height is None else height) == (1, pages)
 
 
-def test_a_page_break_comes_before_a_block_that_the_page_end_would_cut():
+def test_a_page_ends_before_a_block_that_it_would_cut():
     """A page has 32 rows of 20 pixels; what is longer than a page is cut anyway."""
+    starts, filled = layout.break_pages([20] * 130, 650, [(0, 5), (20, 42), (42, 64), (64, 120), (121, 124)])
+    assert starts == [0, 20, 42, 74, 106]
+    assert filled == 24 * 20
+
+
+def test_a_sheet_becomes_smaller_to_print_no_page_that_is_half_empty():
     book = xlsxwriter.Workbook(io.BytesIO())
     book.worksheet_class = layout.Sheet
     sheet = book.add_worksheet()
     sheet.set_paper(9)
-    sheet.break_pages(10, [(0, 5), (20, 42), (42, 64), (64, 120), (121, 124)])
-    assert sheet.hbreaks == [20, 42]
+    assert sheet.print_pages(70, 10, [(20, 30)], max_pages=2) == 70
+    assert len(sheet.hbreaks) == 1
+    assert sheet.print_pages(40, 10, [], max_pages=2) == 40
+    assert sheet.hbreaks == []
+    assert sheet.print_pages(400, 10, [(60, 70)], max_pages=2) == 60  # the rest is not printed
 
 
 def test_a_line_of_charts_is_kept_together_with_its_heading(book):
-    breaks = [at.id for at in book["What to use"].row_breaks.brk]
-    heading = next(row[0].row for row in book["What to use"] if row[0].value == "Time over message size")
-    assert heading - 1 in breaks
+    sheet = book["What to use"]
+    heading = next(row[0].row for row in sheet if row[0].value == "Time over message size")
+    breaks = {entry.id for entry in sheet.row_breaks.brk}
+    for anchor in (chart.anchor for chart in sheet._charts):
+        assert not breaks & set(range(anchor._from.row + 1, anchor.to.row))
+    assert not breaks & {heading, heading + 1}
 
 
 def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_the_table(book, report):
@@ -289,7 +356,7 @@ def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_th
     assert simulated in book["Comparison"].oddHeader.center.text
     assert simulated in book["Overview fattree"].oddHeader.center.text
     assert not (book["Overview ether16"].oddHeader.center.text or "").strip()
-    assert f"200 of {count_compared(report):,} rows" in book["Comparison"].oddFooter.center.text
+    assert f" of {count_compared(report):,} rows" in book["Comparison"].oddFooter.center.text
 
 
 def test_wide_content(comparison, tmp_path):
@@ -320,7 +387,7 @@ def test_charts_are_native_logarithmic_and_refer_to_cells(workbook, report):
 def test_charts_draw_the_values_of_the_report(book, report):
     sheet, column = book["Chart data"], 1
     assert sheet.sheet_state == "hidden"  # and so not printed
-    for chart in report.charts:
+    for chart in (chart for section in xlsx.merge_sections(report) for chart in section.charts):
         for series in chart.series:
             assert sheet.cell(6, column + 1).value == series.name
             assert [sheet.cell(7 + row, column).value for row in range(len(series.x))] == pytest.approx(list(series.x))

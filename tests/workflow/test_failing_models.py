@@ -40,7 +40,7 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(finished):
     assert set(comparison.loc[comparison["model"] == "loggops", "validity"]) == {f"no fit: {REASON}"}
     assert REASON in (finished.folder / "reports/small/index.html").read_text()
     book = openpyxl.load_workbook(finished.folder / "reports/small/small.xlsx", read_only=True)
-    parameters = [row for row in book["Parameters"].iter_rows(values_only=True) if "loggops" in row and "G" in row]
+    parameters = [row for row in book["Models"].iter_rows(values_only=True) if "loggops" in row and "G" in row]
     assert REASON in parameters[0]
 
     del finished.environment["PYTHONPATH"]  # the cause is mended

@@ -1,7 +1,7 @@
 """Workbooks from untrusted sources (`open_received`): formulas are not computed, links are not followed, and the
 sizes of the parts are limited.
 
-`read_platform_sets` returns the parameter sets of a report's workbook, from the tables of its sheet Parameters. A
+`read_platform_sets` returns the parameter sets of a report's workbook, from the tables of its sheet Models. A
 workbook has no curves and draws, so predictions by these sets have no intervals."""
 
 import json
@@ -121,7 +121,7 @@ class Formula(str):
         return hash(str(self))
 
 
-SETS_SHEET = "Parameters"
+SETS_SHEET = "Models"
 MAX_SHEET_ROWS, MAX_SHEET_COLUMNS = 250_000, 16
 SI_UNITS = {shown: (unit, factor) for unit, (shown, factor) in reversed(SHOWN_UNITS.items())}
 

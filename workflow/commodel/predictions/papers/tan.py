@@ -91,7 +91,7 @@ def compare_latencies(evidence: Evidence) -> Figure:
         "the latency",
         "Half of the round trips of a packet of 1 KiB, in the paper 500 by TCP over InfiniBand, with two modes. The "
         "standard deviation here is from the histogram. A block of the matrix on another platform adds that platform's "
-        "column here, and its histogram to the sheet Latency.",
+        "column here, and its histogram to the sheet Network.",
         "the simulated platform has the paper's mean, and simulated round trips are all equal."
         if evidence.is_simulated
         else "the network is another one, and both ends may be on one machine.",

@@ -99,7 +99,8 @@ class Calculator:
         self.latencies: dict[str, tuple[int, int]] = {}
         self.names: set[str] = set()
 
-    def write(self, refused: Sequence[tuple[ParameterSet, str]]) -> None:
+    def write(self, refused: Sequence[tuple[ParameterSet, str]]) -> tuple[int, int]:
+        """Write the sheet, and return the numbers of rows and columns to print."""
         for column, width in enumerate((18, 11, 12, 14, 11, 11, 11, 11, 11, 40)):
             self.sheet.set_column(column, column, width)
         self.sheet.set_column(10, 18, 11)
@@ -117,9 +118,8 @@ class Calculator:
         rows = self._write_times(cells)
         self._write_predictions(predicted_at, rows)
         self._insert_chart(chart_row, [row for row, _ in rows])
-        self.sheet.print_area(0, 0, end - 1, 9)
-        self.sheet.fit_to_pages(1, 0)
         self.sheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True})
+        return end, 10
 
     def _write_inputs(self) -> None:
         row = self.writer.write_heading(self.sheet, self.row, "What to predict")

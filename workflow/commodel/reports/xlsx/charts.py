@@ -5,6 +5,7 @@ Matrices are coloured cells (`write_matrix`); tilings are pictures, as on the pa
 """
 
 import re
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
@@ -21,10 +22,10 @@ from commodel.reports.elements import (
 )
 from commodel.reports.pictures.render import DrawingError, render_png
 from commodel.reports.pictures.specifications import specify_tiling
-from commodel.reports.xlsx.layout import HIGHLIGHT_COLOUR, LINE_HEIGHT_PT
+from commodel.reports.xlsx.layout import HIGHLIGHT_COLOUR, LINE_HEIGHT_PT, ROW_HEIGHT_PX
 
 CHART_DATA_SHEET = "Chart data"
-CHART_WIDTH_PX, CHART_HEIGHT_PX, CHART_GAP_PX, ROW_HEIGHT_PX = 600, 430, 16, 20  # pixels
+CHART_WIDTH_PX, CHART_HEIGHT_PX, CHART_GAP_PX = 600, 410, 16  # pixels
 CHART_ROW_WIDTH = (2 * CHART_WIDTH_PX + CHART_GAP_PX) / 7  # characters: width of two adjacent charts
 DOT_SHAPES = ("circle", "diamond", "square", "triangle")
 GREY = "#888888"
@@ -38,12 +39,18 @@ class ChartData:
         self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}  # by chart title, series and names of x
 
     def insert(
-        self, sheet, row: int, charts: list[Chart], width: int = CHART_WIDTH_PX, height: int = CHART_HEIGHT_PX
+        self,
+        sheet,
+        row: int,
+        charts: list[Chart],
+        width: int = CHART_WIDTH_PX,
+        height: int = CHART_HEIGHT_PX,
+        in_line: int = 2,
     ) -> int:
-        """Insert charts side by side, two in a line, from `row` on, and return the next free row."""
+        """Insert charts side by side, so many in a line, from `row` on, and return the next free row."""
         lines = count_rows(height)
         for number, chart in enumerate(charts):
-            chart_row, column = divmod(number, 2)
+            chart_row, column = divmod(number, in_line)
             sheet.insert_chart(
                 row + chart_row * lines,
                 0,
@@ -55,7 +62,7 @@ class ChartData:
                     "description": f"{chart.title}. {chart.note}"[:250],
                 },
             )
-        return row + -(-len(charts) // 2) * lines + 1
+        return row + -(-len(charts) // in_line) * lines + 1
 
     def make_native_chart(self, chart: Chart, width: int, height: int):
         kind = {"type": "scatter", "subtype": "straight_with_markers"}
@@ -136,6 +143,12 @@ class ChartData:
                     )
                 if at in values[x]:
                     sheet.write_number(self.first + 2 + at, x + 1, values[x][at])
+
+
+def count_charts_in_line(widths: Sequence[float]) -> int:
+    """Return the number of charts that stand side by side over columns of these widths, in characters."""
+    total_px = sum(7 * width + 5 for width in widths)
+    return max(2, int(total_px) // (CHART_WIDTH_PX + CHART_GAP_PX))
 
 
 def count_rows(height: int = CHART_HEIGHT_PX) -> int:

@@ -4,6 +4,7 @@ If a table has more than 20,000 rows, its sheet has the first 1,000 with a note,
 file beside the workbook (`write_parquet`; `commodel predict matrix` needs pyarrow, too).
 """
 
+import math
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -31,16 +32,20 @@ HEADER_COLOUR, RULE_COLOUR, LINK_COLOUR, NOTE_COLOUR = "#1F3A4D", "#D5DBE0", "#0
 HIGHLIGHT_COLOUR = "#8A3B00"  # of texts about simulated platforms, and of marked labels
 DEFAULT_CREATION_DATE = datetime(2000, 1, 1)  # of a report without a measurement date
 MAX_COLUMN_WIDTH = 52  # characters of a column
+MAX_SHARED_WIDTH = 28  # characters of a column of several tables
+BUTTON_WIDTH = 4  # characters of the filter button in a header
 DEFAULT_WIDTH = 9  # characters of a column without a set width
 BOLD_WIDTH = 1.15  # mean width of a bold letter, in characters
 MAX_HEADER_LINES = 3  # unless its words need more
 LINE_HEIGHT_PT = 15.0
+ROW_HEIGHT_PT, ROW_HEIGHT_PX = 14.25, 19  # of a row; not the default, which some programs change
 A3_PAPER = 8  # Excel's number of the paper size
 # Pixels within the margins of a landscape page: width and height. A little less than the true height, since programs
 # scale pages by different widths of letters.
 PAGE_SIZES_PX = {9: (1045, 650), A3_PAPER: (1511, 970)}  # by paper size
 MAX_TABLE_ROWS = 20_000  # a sheet has all rows of a table up to this length
 LONG_TABLE_SHOWN_ROWS = 1_000  # rows on the sheet of a longer table
+MAX_SHRINKAGE = 1.5  # by which a sheet is made smaller to print all of it
 PARQUET_PIECE_ROWS = 10_000  # rows of one write to a Parquet file
 
 
@@ -49,21 +54,29 @@ class Sheet(Worksheet):
     unchecked. Formulas are not searched for functions newer than Excel 2010, because ours use none and the search takes
     a tenth of the time of a report."""
 
-    def break_pages(self, columns: int, unbroken_ranges: Sequence[tuple[int, int]]) -> None:
-        """Set page breaks before the ranges of rows that the end of a page would cut. `unbroken_ranges` are pairs
-        of first row and end, in order; `columns` is the number of printed columns."""
-        width, height = PAGE_SIZES_PX[self.paper_size]
-        height *= max(1.0, sum(map(self._size_col, range(columns))) / width)
-        breaks: list[int] = []
-        counted, used = 0, 0.0  # rows and their height on the page
-        for first, end in unbroken_ranges:
-            for size in map(self._size_row, range(counted, first)):
-                used = used + size if used + size <= height else size
-            counted, needed = max(counted, first), sum(map(self._size_row, range(first, end)))
-            if used and used + needed > height >= needed:
-                breaks.append(first)
-                used = 0.0
-        self.set_h_pagebreaks(breaks)
+    def print_pages(self, rows: int, columns: int, unbroken_ranges: Sequence[tuple[int, int]], max_pages: int) -> int:
+        """Print the first rows and columns on at most so many pages, and return the number of these rows. A page ends
+        before a range of rows that it would cut. If the last page were less than half full, all pages are made
+        smaller by blank columns at the right, because programs ignore page breaks if a height is set.
+        `unbroken_ranges` are pairs of first row and end, in order."""
+        page_width, page_height = PAGE_SIZES_PX[self.paper_size]
+        height = page_height * max(1.0, sum(map(self._size_col, range(columns))) / page_width)
+        sizes = [self._size_row(row) for row in range(rows)]
+        end = rows
+        if sum(sizes) > max_pages * height * MAX_SHRINKAGE:
+            end = find_page_end(sizes, max_pages * height, unbroken_ranges)
+        sizes = sizes[:end]
+        pages = min(max_pages, math.ceil(sum(sizes) / height))
+        starts, filled = break_pages(sizes, height, unbroken_ranges)
+        while len(starts) > pages or (filled < height / 2 and len(starts) > 1):
+            height *= 1.02
+            starts, filled = break_pages(sizes, height, unbroken_ranges)
+        while sum(map(self._size_col, range(columns))) < page_width * height / page_height:
+            columns += 1
+        self.print_area(0, 0, end - 1, columns - 1)
+        self.fit_to_pages(1, 0)
+        self.set_h_pagebreaks(starts[1:])
+        return end
 
     def _write_string(self, row: int, col: int, string: str, cell_format: Format | None = None) -> int:
         return super()._write_string(row, col, escape_markup(string), cell_format)
@@ -72,6 +85,34 @@ class Sheet(Worksheet):
         if expand_future_functions:
             return super()._prepare_formula(formula, expand_future_functions)
         return formula.removeprefix("=")
+
+
+def break_pages(
+    sizes: Sequence[float], height: float, unbroken_ranges: Sequence[tuple[int, int]]
+) -> tuple[list[int], float]:
+    """Return the first row of each page, and how much of the last page is filled. A range that is longer than a page is
+    cut."""
+    end_of = {first: end for first, end in unbroken_ranges if sum(sizes[first:end]) <= height}
+    starts, used = [0], 0.0
+    row = 0
+    while row < len(sizes):
+        end = min(end_of.get(row, row + 1), len(sizes))
+        size = sum(sizes[row:end])
+        if used and used + size > height:
+            starts.append(row)
+            used = 0.0
+        used += size
+        row = end
+    return starts, used
+
+
+def find_page_end(sizes: Sequence[float], height: float, unbroken_ranges: Sequence[tuple[int, int]]) -> int:
+    """Return the number of rows that have this height together, without a part of an unbroken range."""
+    total, end = 0.0, 0
+    while end < len(sizes) and total + sizes[end] <= height:
+        total += sizes[end]
+        end += 1
+    return next((first for first, range_end in unbroken_ranges if 0 < first < end < range_end), end)
 
 
 def escape_markup(text: str) -> str:
@@ -91,12 +132,13 @@ def make_colour_scale(scale: Scale) -> dict[str, str | float]:
     return options
 
 
-def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True, filters: bool = True) -> list[int]:
+def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True) -> list[int]:
     """Return widths in characters: enough for every value, and for a header of few lines with its filter button.
 
     If tables share a sheet, text of a last column may continue over the empty cells to its right.
     """
     widths: list[int] = []
+    longest = MAX_COLUMN_WIDTH if only_tables else MAX_SHARED_WIDTH
     for table in tables:
         widths += [0] * (len(table.columns) - len(widths))
         for index, column in enumerate(table.columns):
@@ -107,21 +149,16 @@ def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True, fi
             if not only_tables and column.kind == "text" and index + 1 == len(table.columns) and not table.backgrounds:
                 text_width = 0
             letters = max(len(column.header) / MAX_HEADER_LINES, *map(len, column.header.split(" ")))
-            header_width = letters * BOLD_WIDTH + choose_button_width(filters)
-            widths[index] = max(widths[index], min(MAX_COLUMN_WIDTH, int(max(text_width, header_width, 7)) + 1))
+            header_width = letters * BOLD_WIDTH + BUTTON_WIDTH
+            widths[index] = max(widths[index], min(longest, int(max(text_width, header_width, 7)) + 1))
     return widths
 
 
-def choose_button_width(filters: bool) -> int:
-    """Return the width in characters that a header's filter button, or its margin, takes."""
-    return 4 if filters else 1
-
-
-def compute_header_height(headers: Sequence[str], widths: Sequence[float], filters: bool) -> float:
+def compute_header_height(headers: Sequence[str], widths: Sequence[float]) -> float:
     """Return the height in points of a row of wrapped headers. Programs do not adapt the rows of a finished workbook
     to their texts."""
     lines = (
-        textwrap.wrap(header, max(1, int((width - choose_button_width(filters)) / BOLD_WIDTH)), break_long_words=False)
+        textwrap.wrap(header, max(1, int((width - BUTTON_WIDTH) / BOLD_WIDTH)), break_long_words=False)
         for header, width in zip(headers, widths, strict=False)
     )
     return LINE_HEIGHT_PT * max(map(len, lines), default=1)

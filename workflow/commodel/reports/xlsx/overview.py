@@ -5,8 +5,16 @@ from itertools import accumulate
 
 from commodel.reports.elements import FirstScreen, Grid, Report, SourceRows, Tile
 from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
-from commodel.reports.xlsx.charts import ROW_HEIGHT_PX, ChartData
-from commodel.reports.xlsx.layout import HEADER_COLOUR, HIGHLIGHT_COLOUR, LINK_COLOUR, NOTE_COLOUR, Places, link_cell
+from commodel.reports.xlsx.charts import ChartData
+from commodel.reports.xlsx.layout import (
+    HEADER_COLOUR,
+    HIGHLIGHT_COLOUR,
+    LINK_COLOUR,
+    NOTE_COLOUR,
+    ROW_HEIGHT_PX,
+    Places,
+    link_cell,
+)
 
 OVERVIEW_SHEET = "Overview"
 TILE_BACKGROUND = "#F3F6F8"
@@ -15,29 +23,18 @@ MAX_MAP_ROWS = 26
 LINE_HEIGHT_PT = 14.0
 HEADLINE_SIZE_PT, HEADLINE_LETTER_WIDTH = 16, 1.4  # of a tile; characters of the sheet that one of its letters takes
 SHEET_CONTENTS = {
-    "Summary": "the main findings in sentences",
-    "Findings": "all findings in sentences",
-    "Standings": "errors and choices of all models, and the best model by class",
-    "What to use": "the fastest alternative by operation and size, and its gain over the MPI default",
+    "Summary": "all findings in sentences",
+    "What to use": "fastest alternatives, gains, choices of each model, trees and their critical paths",
     "Comparison": "all predictions with measurement and error, and links to the samples",
-    "Trees": "the fastest trees and their critical paths",
     "Kernels": "partitions, speeds of processes, and single iterations",
-    "Errors": "mean μ of each model by operation, algorithm, message size and fan-in",
-    "Selection": "the fastest alternative of each workload, and the regret of each model",
-    "Choices by model": "alternatives chosen by each model that are not the fastest",
-    "Not measured": "points and probe cases without a measurement, with reasons",
-    "Models": "equation and neglected effects of each model",
-    "Parameters": "fitted latency, bandwidth and all other parameters, with intervals",
-    "Latency": "distribution of half the round trip",
-    "Distances": "latency and bandwidth between nodes",
-    "Network": "pictures of the network",
+    "Errors": "mean μ by operation, alternative, size and fan-in; the best model by class; regret",
+    "Models": "equations; all parameters with intervals",
+    "Network": "latency and bandwidth between nodes, distribution of half the round trip",
     "Fits": "fitted curves, residuals and samples",
     "Raw summary": "all measured cases: passes, samples, statistics",
     "Samples": "all samples",
-    "Provenance": "MPI, compiler, container, machines, commit, digests of files",
-    "Inputs": "texts of the experiment and its platforms",
+    "Provenance": "MPI, compiler, machines, commit, digests of files, texts of the inputs",
     "Glossary": "terms with symbols and sources",
-    "Container overhead": "points with and without the container",
 }
 
 
@@ -198,7 +195,7 @@ class Overview:
                 self._write_across(top + cell.row, column, column, cell.text, cell_format, target, cell.tooltip)
         self.sheet.ignore_errors({"number_stored_as_text": f"A{top + 1}:XFD{top + len(shown)}"})
         if hidden := len(grid.rows) - len(shown):
-            text = f"and {hidden} rows more on the sheet Selection"
+            text = f"and {hidden} rows more on the sheet What to use"
             self._write_across(top + len(shown), first, last, text, make_format(italic=True, font_color=NOTE_COLOUR))
         return top + len(shown) + bool(hidden)
 

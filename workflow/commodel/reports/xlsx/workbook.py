@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -19,6 +19,7 @@ from commodel.reports.elements import (
     COLOURS,
     TEXT_KINDS,
     Answer,
+    Block,
     Chart,
     Matrix,
     Report,
@@ -54,10 +55,10 @@ from commodel.reports.xlsx.overview import OVERVIEW_SHEET, Overview
 
 MAX_CELL_LENGTH = 32_000  # XlsxWriter drops a longer text silently
 MAX_A4_COLUMNS = 20  # tables with more columns are printed on A3, with long texts cut off
-MAX_PRINTED_COLUMNS = 22  # columns printed on A3
-MAX_PRINTED_ROWS = 200  # rows printed of a sheet, unless it is in LEADING_SECTIONS
-LEADING_SECTIONS = ("Summary", "Standings", "What to use")
+MAX_PRINTED_COLUMNS = 18  # columns printed on A3
+MAX_PRINTED_PAGES = 2  # of a sheet
 HEADING_ROWS = 5  # of a block, which a page does not part: heading, note, header, and the first rows
+MAX_WRAPPED_LENGTH = 300  # characters of a cell; a longer text is cut off on paper
 SENTENCE_WIDTH = 150  # characters in a line of a sentence, which spans columns
 RAW_SECTION = "Raw summary"
 TEXT_COLOURS = {"simulated": HIGHLIGHT_COLOUR, "no": "#8A8A8A", "n/a": "#8A8A8A"}
@@ -70,14 +71,56 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     with write_atomically(path) as stream, make_temporary_folder(path) as scratch:
         book = Workbook(report, stream, scratch)
         book.add_overviews()
-        for section in report.sections:
+        for section in merge_sections(report):
             book.add_section(section)
-            if section.name == "Summary":
-                book.add_calculator()
-            if section.name == RAW_SECTION and report.samples:
-                book.add_section(report.samples)
+        book.add_calculator()
         book.close()
     return [path, *(layout.write_parquet(name, table, path.parent) for name, table in book.long_tables.items())]
+
+
+# Sheets, and the sections on each in their order. Other sections, such as figures of a paper, have sheets of their own
+# after What to use.
+SHEETS: dict[str, tuple[str, ...]] = {
+    "Summary": ("Summary", "Findings"),
+    "What to use": ("What to use", "Selection", "Choices by model", "Trees"),
+    "Comparison": ("Comparison",),
+    "Errors": ("Errors", "Standings", "Container overhead"),
+    "Models": ("Models", "Parameters", "Allocations"),
+    "Fits": ("Fits",),
+    "Network": ("Network", "Distances", "Latency", "Overlay processes"),
+    RAW_SECTION: (RAW_SECTION,),
+    "Samples": ("Samples",),
+    "Provenance": ("Provenance", "Not measured", "Inputs"),
+    "Glossary": ("Glossary",),
+}
+PRINTED_PAGES = {
+    "Summary": 1,
+    calculator.CALCULATOR_SHEET: 1,
+    "Network": 1,
+    RAW_SECTION: 1,
+    "Samples": 1,
+    "Provenance": 1,
+    "Glossary": 3,
+}
+LAST_LEADING_SHEET = "What to use"
+
+
+def merge_sections(report: Report) -> list[Section]:
+    """Return a section for each sheet. A section with another name than its sheet begins with its name and note."""
+    sections = {section.name: section for section in (*report.sections, *filter(None, [report.samples]))}
+    merged = []
+    for sheet, names in SHEETS.items():
+        present = [sections.pop(name) for name in names if name in sections]
+        if present:
+            blocks: list[Block] = []
+            for section in present:
+                if section.name != sheet:
+                    blocks.append(Answer(section.name, (section.note,) if section.note else ()))
+                blocks += section.blocks
+            note = present[0].note if present[0].name == sheet else ""
+            merged.append(Section(sheet, note, tuple(blocks)))
+    position = next((at for at, section in enumerate(merged, 1) if section.name == LAST_LEADING_SHEET), 0)
+    return [*merged[:position], *sections.values(), *merged[position:]]
 
 
 PLAIN_NAME = re.compile(r"(?!.*_x)[\w.-]+", re.ASCII)  # platform names that a sheet name may contain
@@ -105,6 +148,7 @@ class Workbook:
         self.names: set[str] = set()
         self.places = Places()
         self.first_sheets: list[Overview] = []
+        self.max_text_width = MAX_COLUMN_WIDTH  # characters of a line of wrapped text on the sheet
         self.unbroken_ranges: list[tuple[int, int]] = []  # first row and end of what a page of the sheet does not part
         self.long_tables: dict[str, Table] = {}  # too long for a sheet, by name of their file
         order = {screen.platform: rank for rank, screen in enumerate(report.screens)}
@@ -134,6 +178,7 @@ class Workbook:
         sheet_name = f"{name} {platform}" if names_platform else name
         sheet = self.book.add_worksheet(layout.make_sheet_name(sheet_name, self.names))
         sheet.hide_gridlines(2)
+        sheet.set_default_row(layout.ROW_HEIGHT_PT)
         sheet.set_landscape()
         sheet.set_paper(9)
         sheet.fit_to_pages(1, 0)
@@ -161,16 +206,16 @@ class Workbook:
     def format_footer(self, printed: str = "") -> str:
         return f"&L{self.report.experiment.replace('&', '&&')[:100]}&C&A{printed}&R&P of &N"
 
-    def print_first(self, sheet, rows: int, columns: int, head_rows: int = 0) -> None:
-        """Limit printing to the first rows and columns, and state in the footer how many are printed. `head_rows` are
-        the rows of the sheet above those of its table, which the footer counts. A reader can remove the print area."""
-        end = min(MAX_PRINTED_ROWS + head_rows, rows)
-        end = next((first for first, range_end in self.unbroken_ranges if first < end < range_end), end)
-        sheet.print_area(0, 0, end - 1, min(columns, MAX_PRINTED_COLUMNS) - 1)
-        total = rows - head_rows
-        parts = [f"{end - head_rows:,} of {total:,} rows"] if end < rows else []
-        parts += [f"{MAX_PRINTED_COLUMNS} of {columns} columns"] if columns > MAX_PRINTED_COLUMNS else []
-        sheet.set_footer(self.format_footer(f": {' and '.join(parts)}"))
+    def print_sheet(self, sheet, name: str, rows: int, columns: int, head_rows: int = 0) -> None:
+        """Limit printing to the first pages, and state in the footer how many rows and columns are printed. `head_rows`
+        are the rows of the sheet above those of its table, which the footer counts. A reader can remove the print
+        area."""
+        shown_columns = min(columns, MAX_PRINTED_COLUMNS)
+        end = sheet.print_pages(rows, shown_columns, self.unbroken_ranges, PRINTED_PAGES.get(name, MAX_PRINTED_PAGES))
+        parts = [f"{end - head_rows:,} of {rows - head_rows:,} rows"] if end < rows else []
+        parts += [f"{shown_columns} of {columns} columns"] if shown_columns < columns else []
+        if parts:
+            sheet.set_footer(self.format_footer(f": {' and '.join(parts)}"))
 
     def add_overviews(self) -> None:
         """Add the overview sheet of each platform before all other sheets. It is filled after them, because it links to
@@ -185,7 +230,9 @@ class Workbook:
             note = "Change a yellow cell and all predictions follow. Intervals are in Comparison."
             sheet, row = self.add_sheet(calculator.CALCULATOR_SHEET, note)
             writer = calculator.Calculator(self, sheet, row, self.calculable)
-            writer.write(self.refused)
+            end, columns = writer.write(self.refused)
+            self.unbroken_ranges = []
+            self.print_sheet(sheet, calculator.CALCULATOR_SHEET, end, columns)
             self.calculator_link = link_cell(sheet.get_name())
             cells = writer.latencies.items()
             self.latency_links = {platform: link_cell(sheet.get_name(), *cell) for platform, cell in cells}
@@ -198,13 +245,11 @@ class Workbook:
             text = self.add_long_table(section.name, tables[0]) or text
         sheet, row = self.add_sheet(section.name, text)
         self.places.sheets.setdefault(section.name, sheet.get_name())
-        filters = section.name not in (*LEADING_SECTIONS, "Errors")
         matrices = [block for block in section.blocks if isinstance(block, Matrix)]
-        widths = (
-            charts.choose_matrix_widths(matrices)
-            if matrices
-            else layout.choose_column_widths(tables, single_block, filters)
-        )
+        table_widths = layout.choose_column_widths(tables, single_block)
+        matrix_widths = charts.choose_matrix_widths(matrices) if matrices else []
+        widths = [max(pair) for pair in zip_longest(table_widths, matrix_widths, fillvalue=0)]
+        self.max_text_width = layout.MAX_COLUMN_WIDTH if single_block else layout.MAX_SHARED_WIDTH
         self.unbroken_ranges = []
         folded = tables[0].folded if single_block else 0
         for column, width in enumerate(widths):
@@ -219,16 +264,13 @@ class Workbook:
             sheet.freeze_panes(row + 1, tables[0].fixed)
             sheet.repeat_rows(row)
             end = self.write_table(sheet, row, tables[0], widths)
+            self.print_sheet(sheet, section.name, end, columns, row + 1)
         else:
-            end = self.add_blocks(sheet, row, section, widths, filters)
+            sheet.repeat_rows(0)
+            end = self.add_blocks(sheet, row, section, widths)
             characters = charts.CHART_ROW_WIDTH if section.charts else SENTENCE_WIDTH
             columns = max(len(widths), layout.count_columns(widths, characters)[0])
-            sheet.break_pages(columns, self.unbroken_ranges)
-        head_rows = row + 1 if single_block else 0
-        if (end - head_rows > MAX_PRINTED_ROWS and section.name not in LEADING_SECTIONS) or (
-            single_block and columns > MAX_PRINTED_COLUMNS
-        ):
-            self.print_first(sheet, end, columns, head_rows)
+            self.print_sheet(sheet, section.name, end, columns)
 
     def add_long_table(self, name: str, table: Table) -> str:
         """Add the table to those that get a file if it is too long for a sheet. Return the note that says so."""
@@ -237,16 +279,15 @@ class Workbook:
         self.long_tables[name] = table
         return layout.make_long_table_note(name, len(table.rows))
 
-    def add_blocks(self, sheet, row: int, section: Section, widths: Sequence[float], filters: bool) -> int:
+    def add_blocks(self, sheet, row: int, section: Section, widths: Sequence[float]) -> int:
         """Write the blocks of a section and return the next free row. `unbroken_ranges` gets the rows that a page
         keeps together: lines of charts, and headings with what follows."""
         heading = -1
         for are_charts, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Chart)):
             if are_charts:
-                first, row = (
-                    row,
-                    self.chart_data.insert(sheet, row, [block for block in blocks if isinstance(block, Chart)]),
-                )
+                first = row
+                drawn = [block for block in blocks if isinstance(block, Chart)]
+                row = self.chart_data.insert(sheet, row, drawn, in_line=charts.count_charts_in_line(widths))
                 ends = range(first + charts.count_rows(), row, charts.count_rows())
                 self.unbroken_ranges += [(end - charts.count_rows(), end) for end in ends]
                 if heading >= 0 and first - heading <= HEADING_ROWS:
@@ -265,7 +306,7 @@ class Workbook:
                     case Table():
                         notes = block.note, self.add_long_table(block.title, block)
                         row = self.write_heading(sheet, row, block.title, " ".join(filter(None, notes)))
-                        row = self.write_table(sheet, row, block, widths, filters) + 2
+                        row = self.write_table(sheet, row, block, widths) + 2
                     case Matrix():
                         row = charts.write_matrix(self, sheet, row, block)
                     case Tiling():
@@ -317,10 +358,10 @@ class Workbook:
             row += 1
         return row + 1
 
-    def write_table(self, sheet, row: int, table: Table, widths: Sequence[float], filters: bool = True) -> int:
+    def write_table(self, sheet, row: int, table: Table, widths: Sequence[float]) -> int:
         """Write the header and the first rows as an Excel table. Return the next free row."""
         headers = [column.header for column in table.columns]
-        sheet.set_row(row, layout.compute_header_height(headers, widths, filters))
+        sheet.set_row(row, layout.compute_header_height(headers, widths))
         head = {
             "bold": True,
             "text_wrap": True,
@@ -343,7 +384,7 @@ class Workbook:
             for title, column in zip(titles, table.columns, strict=True)
         ]
         name = layout.make_unique(layout.make_table_name(table), 250, self.names)
-        options = {"name": name, "style": "Table Style Light 1", "autofilter": filters, "columns": columns}
+        options = {"name": name, "style": "Table Style Light 1", "columns": columns}
         sheet.add_table(row, 0, last, len(titles) - 1, options)
         for at, values in enumerate(table.rows[: len(rows)]):
             lines = max(self.write_cell(sheet, row + 1 + at, table, at, *entry) for entry in enumerate(values))
@@ -386,13 +427,13 @@ class Workbook:
             COLOURS["bad"] if is_infinite and column.scale is not None else background
         )  # colour scales skip texts
         may_overflow = len(table.columns) > MAX_A4_COLUMNS or column_index + 1 == len(table.columns)
-        wraps = len(text) > MAX_COLUMN_WIDTH and not may_overflow
+        wraps = self.max_text_width < len(text) <= MAX_WRAPPED_LENGTH and not may_overflow
         cell_format = self.make_cell_format("", is_marked, is_text, font_colour, wraps, background)
         if text:
             sheet.write_string(row, column_index, text, cell_format)
         else:
             sheet.write_blank(row, column_index, None, cell_format)
-        return len(textwrap.wrap(text, MAX_COLUMN_WIDTH)) if wraps else 1
+        return len(textwrap.wrap(text, self.max_text_width)) if wraps else 1
 
     def find_link(self, key: str, kind: str, value: Any) -> str:
         """Return the link of a cell: from a raw file to its samples, from a point to its raw summary."""
