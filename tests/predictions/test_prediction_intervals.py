@@ -234,3 +234,18 @@ def test_intervals_widen_with_each_doubling_beyond_the_measured_sizes():
 )
 def test_an_interval_wider_than_a_factor_of_100_has_no_information(low, high, informative):
     assert is_informative(low, high) is informative
+
+
+@pytest.mark.parametrize(
+    ("basis", "text"),
+    [
+        (IntervalBasis("bcast", 1, 1, 1.0), "at least: 1 allocation, 1 workload of bcast, 1 doubling beyond"),
+        (IntervalBasis("bcast", 53, 6, 2.04), "6 allocations, 53 workloads of bcast, 2 doublings beyond"),
+        (IntervalBasis("all", 1200, 0, 0.5), "1200 workloads of all, 0.5 doublings beyond"),
+    ],
+)
+def test_a_basis_is_english_and_is_read_back(basis, text):
+    assert basis.text == text
+    read = IntervalBasis.parse(text)
+    assert (read.pooled, read.workloads, read.allocations) == (basis.pooled, basis.workloads, basis.allocations)
+    assert read.doublings == pytest.approx(basis.doublings, abs=0.05)

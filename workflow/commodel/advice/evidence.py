@@ -25,7 +25,7 @@ from commodel.patterns.operations import find_base_name
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources
 from commodel.patterns.schedule import Schedule, encode_integers
-from commodel.predictions.interval_basis import IntervalBasis
+from commodel.predictions.interval_basis import IntervalBasis, format_doublings
 from commodel.predictions.places import ONE_NODE, SEVERAL_NODES, name_placement
 from commodel.records import Point, Statistic
 from commodel.stats import NORMAL_QUANTILE
@@ -169,9 +169,8 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
     if doublings > MIN_REPORTED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
         measured_range = f"{_format_range(*ranks)} ranks and {_format_range(*map(format_bytes, sizes))}"
-        notes.append(
-            f"EXTRAPOLATED by {doublings:.1f} doublings: measured were {measured_range}; intervals are wider for that"
-        )
+        extent = format_doublings(doublings)
+        notes.append(f"EXTRAPOLATED by {extent}: measured were {measured_range}; intervals are wider for that")
     if changed := describe_manual_values(evidence):
         weights_note = "" if deciding.empty else "; weights come from the errors of the fitted sets"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{weights_note}")

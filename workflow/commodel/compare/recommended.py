@@ -25,7 +25,7 @@ from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
 from commodel.parameters import ParameterSet
-from commodel.predictions.interval_basis import IntervalBasis
+from commodel.predictions.interval_basis import IntervalBasis, format_doublings
 from commodel.predictions.places import Places, name_placement, number_labels
 from commodel.predictions.residual_model import MAX_FITTED_POINTS, ResidualModel
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
@@ -324,5 +324,5 @@ def assess_recommended(basis: IntervalBasis, heaviest: str) -> Validity:
     """Return the validity of a recommended prediction: extrapolated beyond the measured sizes or ranks; valid where its
     errors were measured; else that of the model with the largest weight."""
     if basis.is_extrapolated:
-        return Validity(ValidityKind.EXTRAPOLATED, f"{basis.doublings:.1f} doublings beyond the measured points")
+        return Validity(ValidityKind.EXTRAPOLATED, f"{format_doublings(basis.doublings)} beyond the measured points")
     return VALID if basis.of_residuals else Validity.parse(heaviest)

@@ -29,9 +29,19 @@ def is_informative(low: float, high: float) -> bool:
     return not high > MAX_INFORMATIVE_WIDTH * low
 
 
+def format_doublings(doublings: float) -> str:
+    """Return an extent of extrapolation: `1 doubling`, `2.5 doublings`."""
+    number = f"{doublings:.1f}".removesuffix(".0")
+    return f"{number} doubling{'' if number == '1' else 's'}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 BASIS_PATTERN = re.compile(
-    r"(?:(?:at least: )?([0-9]+) allocations?, )?([0-9]+) workloads of (.*?)"
-    r"(?:, ([0-9.]+) doublings beyond)?"
+    r"(?:(?:at least: )?([0-9]+) allocations?, )?([0-9]+) workloads? of (.*?)"
+    r"(?:, ([0-9.]+) doublings? beyond)?"
 )
 
 
@@ -65,22 +75,20 @@ class IntervalBasis:
         """The text in tables."""
         if not self.of_residuals:
             return f"{UNMEASURED_PREFIX}{self.unmeasured}" if self.unmeasured else PARAMETERS_ONLY_TEXT
-        allocations = (
-            f"{self.allocations} allocation{'' if self.allocations == 1 else 's'}, " if self.allocations else ""
-        )
+        allocations = f"{_count(self.allocations, 'allocation')}, " if self.allocations else ""
         least = "at least: " if self.is_lower_bound else ""
-        text = f"{least}{allocations}{self.workloads} workloads of {self.pooled}"
-        return f"{text}, {self.doublings:.1f} doublings beyond" if self.is_extrapolated else text
+        text = f"{least}{allocations}{_count(self.workloads, 'workload')} of {self.pooled}"
+        return f"{text}, {format_doublings(self.doublings)} beyond" if self.is_extrapolated else text
 
     @property
     def sentence(self) -> str:
         """The description of the interval, as the end of a sentence."""
         if self.of_residuals:
             pooled = "all operations" if self.pooled == ALL_OPERATIONS else self.pooled
-            plural = "" if self.allocations == 1 else "s"
-            text = f"95 % prediction interval from residuals at {self.workloads} workloads of {pooled}"
-            text += f" in {self.allocations} allocation{plural}" if self.allocations else ""
-            text += f", extrapolated by {self.doublings:.1f} doublings" if self.is_extrapolated else ""
+            workloads = _count(self.workloads, "workload")
+            text = f"95 % prediction interval from residuals at {workloads} of {pooled}"
+            text += f" in {_count(self.allocations, 'allocation')}" if self.allocations else ""
+            text += f", extrapolated by {format_doublings(self.doublings)}" if self.is_extrapolated else ""
             return text + (
                 "; with fewer than five allocations the interval may be too narrow" if self.is_lower_bound else ""
             )
