@@ -241,7 +241,7 @@ def test_dots_are_measured_lines_are_predicted_and_the_mpi_default_is_wide(libra
                 assert style == "wide"
             elif name.endswith(", predicted"):
                 assert style == "dashed"
-                assert styles[name.replace("seconds", "measured")] == "dots"
+                assert styles[name.replace("predicted", "measured")] == "dots"
         layers = {layer["name"]: layer for layer in specify_lines(chart)["layer"]}
         symbols = layers["dots"]["encoding"]["shape"]["scale"]
         for name, symbol in zip(symbols["domain"], symbols["range"], strict=True):
