@@ -33,7 +33,7 @@ CALLS: dict[str, tuple[dict, ...]] = {
         {**BCAST, "parameters": "loggp.yaml", "values": {"L": "3us"}, "statistic": "rank mean"},
         {**BCAST, "experiment": "sample", "platform": PLATFORM},
     ),
-    "diff": ({"old": "RUN", "new": "results/november"},),
+    "diff": ({"old": "RUN", "new": "results/november"}, {"old": "RUN", "new": "results/november", "newer": "RUN"}),
     "import_": (
         {"format": "osu", "files": "osu_bcast.txt", "ranks": 16, "algorithm": "binomial", "layout": "block:2"},
         {"format": "csv", "files": ["other.csv"], "operation": "bcast", "columns": ["seconds=time:us"]}
@@ -155,7 +155,10 @@ def call_function(name: str, arguments: dict) -> object:
     values = {key: commodel.load("results/sample") if value == "RUN" else value for key, value in arguments.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return getattr(commodel, name)(**values)
+        # Further results have no names.
+        further = [values.pop("newer")] if "newer" in values else []
+        first = [values.pop(key) for key in ("old", "new")] if further else []
+        return getattr(commodel, name)(*first, *further, **values)
 
 
 def check_shown(thing: object) -> None:

@@ -95,7 +95,11 @@ INVOCATIONS = {
         "--in results/sample --anonymous --samples --out anonymous",
         "--in results/sample --pictures pictures --every-chart",
     ),
-    "diff": ("results/october results/november --out changes.xlsx --verbose",),
+    "diff": (
+        "results/october results/november --out changes.xlsx --verbose",
+        "results/october results/november results/october",
+        "loggp.yaml loggp.yaml",
+    ),
     "show algorithms": ("",),
     "show layout": (f"{PROCESSES.partition(' ')[2].partition(' ')[0]}", "block:2 --ranks 4"),
     "show network": ("mine --platform mycluster",),
@@ -179,7 +183,7 @@ SLOW = re.compile(r"run |tune |measure speeds |partition --by dynamic --measure 
 WITHOUT_FORMAT = re.compile(
     r"predict (matrix|plan) |predict .*-o |advise .*-o |partition .*-o |plan .*--(from|learn|write)|"
     r"fit (probes|sheet) |fit table .*-o |show network .*--levels|"
-    r"export extrap|status .*--watch|diff .*--out|history .*--out"
+    r"export extrap|status .*--watch|diff .*--out"
 )
 # In slow examples.
 SMALLER_VALUES = {

@@ -1,4 +1,4 @@
-"""commodel diff and commodel history on a folder of results and an edited copy of it."""
+"""commodel diff on a folder of results and an edited copy of it."""
 
 import json
 import re
@@ -83,7 +83,7 @@ def test_diff_of_two_workbooks_equals_diff_of_the_results_folders(folder, slower
             numbers = [(row[name], other[key][name]) for name in ("old", "new", "ratio", "low", "high")]
             assert all(one == two or two == pytest.approx(one, rel=1e-9) for one, two in numbers)
     assert "simulated, not measured on hardware: fattree" in called("diff", *books).stdout
-    assert "1. " in called("history", *books).stdout
+    assert "1. " in called("diff", *books, books[0]).stdout
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_workbook_that_is_no_report_is_refused_in_one_line(tmp_path, edit, sai
 
 
 def test_a_history_is_a_table_and_charts(folder, slower, tmp_path):
-    result = called("history", folder, slower, folder, "--out", tmp_path / "h.xlsx")
+    result = called("diff", folder, slower, folder, "--out", tmp_path / "h.xlsx")
     assert result.exit_code == 0, result.output
     sheet = openpyxl.load_workbook(tmp_path / "h.xlsx")["Summary"]
     rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
@@ -123,7 +123,7 @@ def test_a_history_is_a_table_and_charts(folder, slower, tmp_path):
 
 
 def test_a_history_has_a_table_for_the_terminal_and_all_for_programs(folder, slower):
-    result = called("history", folder, slower, folder)
+    result = called("diff", folder, slower, folder)
     assert result.exit_code == 0, result.output
     answer, table, _ = result.stdout.split("\n\n")
     head, first = table.splitlines()[:2]
@@ -132,19 +132,20 @@ def test_a_history_has_a_table_for_the_terminal_and_all_for_programs(folder, slo
     assert first.split()[0] == "point"
     assert first.split()[2:] == ["reduce", "1.000", "1.300", "1.000"]
     assert "simulated, not measured on hardware: fattree" in result.stdout
-    rows = json.loads(called("history", folder, slower, "--format", "json").stdout)
+    rows = json.loads(called("diff", folder, slower, folder, "--format", "json").stdout)
     assert {row["what"] for row in rows if row["2"] > 1.01} == {"reduce"}
     assert len(rows) > 10
-    assert called("history", folder, folder).stdout.startswith("None of ")
+    assert called("diff", folder, folder, folder).stdout.startswith("None of ")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["diff", "nowhere.txt", "nowhere.txt"], "wanted a folder of results, a report (.xlsx), a comparison"),
-        (["history", "alone", "--out", "h.xlsx"], "found one result, alone; wanted two or more to compare"),
-        (["history"], "found no results; wanted two or more"),
-        (["history", "one", "two", "--out", "h.pdf"], "wanted a name that ends with .xlsx"),
+        (["diff", "alone", "--out", "h.xlsx"], "found one result, alone; wanted two or more to compare"),
+        (["diff"], "found no results; wanted two or more"),
+        (["diff", "one", "two", "three", "--out", "h.pdf"], "wanted a name that ends with .xlsx"),
+        (["diff", "one", "two", "three", "--fail-above", "10%"], "--fail-above: found 3 results, wanted two"),
     ],
 )
 def test_mistakes_are_one_line(arguments, message):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.advice import Advice, Decisions
     from commodel.api.campaigns import ReportFiles, Run, load, report, run
     from commodel.api.catalogues import Shown, show
-    from commodel.api.differences import Difference, diff
+    from commodel.api.differences import Difference, History, diff
     from commodel.api.exports import Exported, export
     from commodel.api.fits import Fit, fit
     from commodel.api.imports import Imported, import_
@@ -42,6 +42,7 @@ _MODULES = {
     "Fit": "api.fits",
     "fit": "api.fits",
     "Difference": "api.differences",
+    "History": "api.differences",
     "diff": "api.differences",
     "Exported": "api.exports",
     "export": "api.exports",
@@ -66,6 +67,7 @@ __all__ = [
     "Difference",
     "Exported",
     "Fit",
+    "History",
     "Imported",
     "ParameterSet",
     "Partition",

@@ -1,19 +1,21 @@
-"""Two results compared, from Python: `diff` returns the changes of their times and parameters."""
+"""Results compared, from Python: `diff` returns the changes of their times and parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from commodel.api.result import Answer
 from commodel.compare.snapshots import (
     CHANGED,
     SAME,
     Change,
+    Line,
     Snapshot,
     compare_provenance,
+    compare_with_first,
     describe_changes,
     find_renamed_platform,
     list_changes,
@@ -26,6 +28,7 @@ from commodel.units import format_seconds
 if TYPE_CHECKING:
     from commodel.api.campaigns import Run
 
+MIN_SHOWN_CHANGE = 0.01  # changes by less are not in the table of several results
 MAX_TEXT = 60  # characters of a provenance entry, if not all is shown
 
 
@@ -72,12 +75,64 @@ class Difference(Answer):
         return [change for change in self.changes if change.exceeds(share)]
 
 
-def diff(old: str | Path | Run, new: str | Path | Run) -> Difference:
-    """Compare two results: runs, folders of results, reports (.xlsx), comparisons (.csv) or parameter sets (.yaml).
+@dataclass(frozen=True, eq=False, repr=False)
+class History(Answer):
+    """Several results, compared with the first: a row for each operation and parameter, with its ratio to the first."""
+
+    snapshots: Sequence[Snapshot]
+    lines: Sequence[Line]
+
+    @classmethod
+    def of(cls, snapshots: Sequence[Snapshot], files: Sequence[Path]) -> History:
+        lines = compare_with_first(list(snapshots))
+        first = snapshots[0].name
+        changed = sum(line.change > MIN_SHOWN_CHANGE for line in lines)
+        sentence = f"{changed or 'None'} of {len(lines)} numbers changed by more than 1 % from {first}."
+        compared = ", ".join(f"{number} {snapshot.name}" for number, snapshot in enumerate(snapshots, 1))
+        notes = [f"Columns: {compared}; ratios to {first}."]
+        if names := sorted({name for snapshot in snapshots for name in snapshot.simulated}):
+            notes.append(f"simulated, not measured on hardware: {', '.join(names)}.")
+        rows = [_make_history_row(line, exact=True) for line in lines]
+        return cls(rows, sentence, notes, [{"source": str(file)} for file in files], snapshots, lines)
+
+    def text(self, verbose: bool = True) -> str:
+        """Return the sentence, the numbers that changed by more than 1 %, and the notes."""
+        changed = (line for line in self.lines if line.change > MIN_SHOWN_CHANGE)
+        shown = [_make_history_row(line) for line in sorted(changed, key=lambda line: -line.change)]
+        return format_answer(self.sentence, format_table(shown), self.notes, verbose)
+
+    def to_excel(self, file: str | Path) -> None:
+        """Write a workbook with charts."""
+        from commodel.reports.workbooks import write_history  # slow to load
+
+        write_history(self.snapshots, self.lines, Path(file))
+
+
+def _make_history_row(line: Line, exact: bool = False) -> dict[str, Any]:
+    ratios = [None if ratio != ratio else ratio if exact else f"{ratio:.3f}" for ratio in line.ratios]
+    names = {"kind": line.kind, "platform": line.platform, "what": line.name if exact else line.label}
+    return names | {str(number): ratio for number, ratio in enumerate(ratios, 1)}
+
+
+@overload
+def diff(old: str | Path | Run, new: str | Path | Run) -> Difference: ...
+
+
+@overload
+def diff(old: str | Path | Run, new: str | Path | Run, *newer: str | Path | Run) -> Difference | History: ...
+
+
+def diff(old: str | Path | Run, new: str | Path | Run, *newer: str | Path | Run) -> Difference | History:
+    """Compare results: runs, folders of results, reports (.xlsx), comparisons (.csv) or parameter sets (.yaml).
+
+    Of two results, every change of a time or a parameter is returned with its interval. Of more, each is compared with
+    the first.
 
     >>> diff("results/october", "results/november").frame  # doctest: +SKIP
     """
-    return Difference.of(read_snapshot(_find_path(old)), read_snapshot(_find_path(new)))
+    files = [_find_path(result) for result in (old, new, *newer)]
+    snapshots = [read_snapshot(file) for file in files]
+    return History.of(snapshots, files) if newer else Difference.of(*snapshots)
 
 
 def read_snapshot(path: Path) -> Snapshot:

@@ -32,8 +32,7 @@ GROUPS = {  # in the order of use: the module of each verb, and its sentence
     },
     "Look: reports and catalogues": {
         "report": ("report", "Write the workbook, the page or pictures of an experiment."),
-        "diff": ("diff", "Compare two results, comparisons or parameter sets."),
-        "history": ("diff", "Compare several results with the first of them."),
+        "diff": ("diff", "Compare results, comparisons or parameter sets."),
         "show": ("show", "List algorithms, models and more, or draw one of them."),
     },
     "Files: exchange with other tools": {
