@@ -32,7 +32,7 @@ class Shown(Result):
     """A catalogue, or one of its entries: a row for each part, and a text."""
 
     sentence: str
-    make_rows: Callable[[], Sequence[Mapping[str, Any]]]  # a pattern may have millions of messages
+    _make_rows: Callable[[], Sequence[Mapping[str, Any]]]  # a pattern may have millions of messages
     content: str
     data: Any = None  # of JSON, if that is more than the rows
     notes: Sequence[str] = ()
@@ -45,7 +45,7 @@ class Shown(Result):
     @cached_property
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """The entries of a catalogue, or the parts of an entry, such as the nodes of a tree."""
-        return self.make_rows()
+        return self._make_rows()
 
     def text(self, verbose: bool = True) -> str:
         """Return the table or the drawing."""
