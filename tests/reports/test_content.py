@@ -253,3 +253,13 @@ def test_numbers_read_back(value, kind):
 )
 def test_how_values_read(kind, value, text):
     assert format_value(kind, value) == text
+
+
+def test_the_main_chart_has_the_interval_of_each_recommended_prediction(report):
+    for screen in report.screens:
+        of_models = {series.name: series for series in screen.scatter.series}
+        recommended = of_models.pop("recommended")
+        assert len(recommended.low) == len(recommended.y) > 0
+        intervals = zip(recommended.low, recommended.y, recommended.high, strict=True)
+        assert all(low <= seconds <= high for low, seconds, high in intervals)
+        assert not any(series.low for series in of_models.values())

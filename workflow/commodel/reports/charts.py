@@ -92,6 +92,7 @@ def chart_predictions(frame: pd.DataFrame, recommended: pd.DataFrame | None = No
                 "dots",
                 len(drawn) if family == RECOMMENDED else drawn.index(family),
                 tuple(predicted["label"]),
+                *list_interval_ends(predicted, family),
             )
             for family in [RECOMMENDED, *drawn]
             if len(predicted := part[part["model"] == family])
@@ -107,6 +108,14 @@ def chart_predictions(frame: pd.DataFrame, recommended: pd.DataFrame | None = No
             band=MAX_BAND_ERROR,
         )
     return charts
+
+
+def list_interval_ends(predicted: pd.DataFrame, model: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the ends of the prediction intervals that the chart draws: those of the recommended prediction, unless one
+    of them is unknown or has no place on a log axis."""
+    if model != RECOMMENDED or not (predicted["low"] > 0).all() or not np.isfinite(predicted["high"]).all():
+        return (), ()
+    return to_microseconds(predicted["low"]), to_microseconds(predicted["high"])
 
 
 def describe_accuracy(part: pd.DataFrame, model: str) -> str:

@@ -60,10 +60,11 @@ function drawScatter(screen, rows) {
     low: number(value(row, "low")), high: number(value(row, "high")), point: value(row, "point"),
     t: `${value(row, "operation")} ${value(row, "alternative")}, ${extentText(row)}, ${value(row, "layout")}, ${bytesText(number(value(row, "bytes")))}`}));
   const names = [identity, ...shownModels];
-  const interval = dots.length <= MAX_INTERVALS ? dots.filter(dot => dot.low > 0 && dot.high > 0) : [];
+  const hasAllIntervals = dots.length <= MAX_INTERVALS;
+  const interval = dots.filter(dot => (hasAllIntervals || dot.s === "recommended") && dot.low > 0 && dot.high > 0);
   fillLayers(specification, {line: findLayer(specification, "line").data.values, dots, interval}, names, [GREY, ...chooseColours(shownModels, scale)], {[identity]: "stroke"});
   setCaption(screen, "scatter", `Predicted over measured${describeFilters()}: ${points.length.toLocaleString("en")} predictions`,
-    `${interval.length ? "With 95 % intervals. " : ""}${step > 1 ? `One of every ${step} points drawn.` : "All points drawn."}`);
+    `${interval.length ? `With 95 % intervals${hasAllIntervals ? "" : " of the recommended prediction"}. ` : ""}${step > 1 ? `One of every ${step} points drawn.` : "All points drawn."}`);
   draw(`${screen.id}-scatter`, specification);
 }
 function drawTimes(screen, platformRows) {
