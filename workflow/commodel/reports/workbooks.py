@@ -60,7 +60,7 @@ KERNEL_TIME_COLUMNS = ("seconds", "low", "high")
 TIME_COLUMNS = (*KERNEL_TIME_COLUMNS, "measured", "parameter_low", "parameter_high")
 
 
-HEADS = {"seconds": "time", "model": "model"}
+HEADS = {"seconds": "time"}
 
 
 def write_result(
