@@ -17,7 +17,7 @@ from commodel.cli import main
 from commodel.errors import UserError
 from commodel.reports import received_workbooks as received_module
 from commodel.reports import write_xlsx
-from commodel.reports.elements import Report
+from commodel.reports.elements import Report, Section
 from commodel.reports.received_workbooks import SETS_SHEET, open_received, read_platform_sets, read_sheet_rows
 from commodel.reports.sections.evidence import make_parameter_section
 from tests.cli.running import read_rows, refused
@@ -138,7 +138,7 @@ def sets(platform="net", models=FAMILIES):
 
 def written(path, several):
     section = make_parameter_section(several, {})
-    write_xlsx(Report("e", "e", "", (section,), sets=several), path)
+    write_xlsx(Report("e", "e", "", (section, Section("Comparison", "", ())), sets=several), path)
     return path
 
 

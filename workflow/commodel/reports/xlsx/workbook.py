@@ -78,8 +78,8 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     return [path, *(layout.write_parquet(name, table, path.parent) for name, table in book.long_tables.items())]
 
 
-# Sheets, and the sections on each in their order. Other sections, such as figures of a paper, have sheets of their own
-# after What to use.
+# Sheets of a campaign, and the sections on each in their order. Other sections, such as figures of a paper, have sheets
+# of their own before these.
 SHEETS: dict[str, tuple[str, ...]] = {
     "Summary": ("Summary", "Findings"),
     "What to use": ("What to use", "Selection", "Choices by model", "Trees"),
@@ -102,11 +102,12 @@ PRINTED_PAGES = {
     "Provenance": 1,
     "Glossary": 3,
 }
-LAST_LEADING_SHEET = "What to use"
 
 
 def merge_sections(report: Report) -> list[Section]:
     """Return a section for each sheet. A section with another name than its sheet begins with its name and note."""
+    if all(section.name != "Comparison" for section in report.sections):  # the answer of another verb
+        return list(report.sections)
     sections = {section.name: section for section in (*report.sections, *filter(None, [report.samples]))}
     merged = []
     for sheet, names in SHEETS.items():
@@ -119,8 +120,7 @@ def merge_sections(report: Report) -> list[Section]:
                 blocks += section.blocks
             note = present[0].note if present[0].name == sheet else ""
             merged.append(Section(sheet, note, tuple(blocks)))
-    position = next((at for at, section in enumerate(merged, 1) if section.name == LAST_LEADING_SHEET), 0)
-    return [*merged[:position], *sections.values(), *merged[position:]]
+    return [*sections.values(), *merged]
 
 
 PLAIN_NAME = re.compile(r"(?!.*_x)[\w.-]+", re.ASCII)  # platform names that a sheet name may contain
