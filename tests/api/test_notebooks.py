@@ -44,7 +44,7 @@ def test_the_notebook_of_a_table_runs_without_errors(tmp_path):
     assert any("vega" in output.get("data", {}).get("text/html", "") for cell in outputs.values() for output in cell)
 
 
-def test_the_notebook_of_a_campaign_says_what_the_commands_of_readme_say(project: Project, tmp_path):  # noqa: F811
+def test_the_notebook_of_a_campaign_answers_as_the_commands_of_readme(project: Project, tmp_path):  # noqa: F811
     copy = project.folder / "examples" / "campaign.ipynb"
     shutil.copy(ROOT / "examples" / "campaign.ipynb", copy)
     outputs = run_notebook(copy, copy.parent, tmp_path)

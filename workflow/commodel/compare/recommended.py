@@ -324,5 +324,7 @@ def assess_recommended(basis: IntervalBasis, heaviest: str) -> Validity:
     """Return the validity of a recommended prediction: extrapolated beyond the measured sizes or ranks; valid where its
     errors were measured; else that of the model with the largest weight."""
     if basis.is_extrapolated:
-        return Validity(ValidityKind.EXTRAPOLATED, f"{format_doublings(basis.doublings)} beyond the measured points")
+        return Validity(
+            ValidityKind.EXTRAPOLATED, f"{format_doublings(basis.doublings)} beyond the other measured points"
+        )
     return VALID if basis.of_residuals else Validity.parse(heaviest)

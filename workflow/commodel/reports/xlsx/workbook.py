@@ -227,7 +227,10 @@ class Workbook:
     def add_calculator(self) -> None:
         """Add the calculator, if formulas can use a parameter set."""
         if self.calculable:
-            note = "Change a yellow cell and all predictions follow. Intervals are in Comparison."
+            note = (
+                "Change a yellow cell and all predictions follow. They are of whole messages and without intervals; "
+                "commodel predict has segments, as in chain:4KiB, intervals, and the recommended prediction."
+            )
             sheet, row = self.add_sheet(calculator.CALCULATOR_SHEET, note)
             writer = calculator.Calculator(self, sheet, row, self.calculable)
             end, columns = writer.write(self.refused)
