@@ -14,7 +14,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation import link_sharing, native_library, repeated_rounds, time_order
 from commodel.models.evaluation.repeated_rounds import find_representatives
 from commodel.models.evaluation.shared_links import BusyPeriods, SharedLinks
-from commodel.models.evaluation.time_order import Program, Traffic, replay_in_time, replay_parts
+from commodel.models.evaluation.time_order import MAX_QUEUE, Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family, shares
 from commodel.models.fitting.link_capacities import fit_header
@@ -36,7 +36,7 @@ TIMES = st.integers(0, 9)
 NO_WORK = np.zeros(0)
 
 
-def simulate(pattern, rendezvous, waits, uses, costs, opposite, one_at_a_time=False):
+def simulate(pattern, rendezvous, waits, uses, costs, opposite, bundled=False, one_at_a_time=False):
     links_passed, offsets = defaultdict(dict), defaultdict(dict)
     offset_of_use = np.zeros(len(costs.uses)) if costs.offsets is None else costs.offsets
     columns = *uses, costs.uses, offset_of_use
@@ -47,7 +47,7 @@ def simulate(pattern, rendezvous, waits, uses, costs, opposite, one_at_a_time=Fa
     columns = (np.broadcast_to(column, pattern.src.shape) for column in (costs.send, costs.receive))
     columns = *columns, costs.wire, costs.unshared, costs.work
     weights = np.ones(len(pattern.src)) if costs.weights is None else costs.weights
-    kinds = opposites, costs.opposite_share, one_at_a_time, weights
+    kinds = opposites, costs.opposite_share, bundled, one_at_a_time, weights
     return reference_link_sharing.finish_times(pattern, rendezvous, waits, links_passed, offsets, *kinds, *columns)
 
 
@@ -151,6 +151,48 @@ def test_an_outdated_or_missing_replay_library_is_an_error_with_the_build_comman
     monkeypatch.setattr(native_library, name, value)
     with pytest.raises(UserError, match="not compiled here; call commodel build replay"):
         native_library.load_library.__wrapped__()
+
+
+def chains(seed):
+    """Return two chains of ranks in opposite directions that forward segments, some of half the length, over the
+    outgoing and incoming ports of each rank; with their costs and the pairs of opposite links."""
+    rng = np.random.default_rng(seed)
+    ranks, parts = int(rng.integers(3, 6)), int(rng.integers(MAX_QUEUE + 1, 2 * MAX_QUEUE))
+    segment, hop = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
+    back = rng.random(len(segment)) < rng.choice([0.0, 0.5])
+    src, dst = np.where(back, ranks - 1 - hop, hop), np.where(back, ranks - 2 - hop, hop + 1)
+    bytes = np.where(rng.random(parts) < 0.3, 4, 8)[segment]
+    pattern = make_rank_local_schedule(ranks, src, dst, bytes, *[hop + segment] * 4)
+    message, link = np.repeat(np.arange(len(segment)), 2), np.stack([pattern.src, ranks + pattern.dst], axis=1).ravel()
+    opposite = (np.arange(2 * ranks) + ranks) % (2 * ranks)
+    c, o = rng.integers(1, 5, 2 * ranks).astype(float), float(rng.integers(0, 4))
+    costs = c[link] * pattern.bytes[message]
+    rendezvous = rng.random(len(segment)) < rng.choice([0.0, 0.1])
+    weights = rng.choice([1.0, 0.4], (ranks, ranks))[pattern.src, pattern.dst] if seed % 2 else None
+    traffic = Traffic(o, o, np.full(len(segment), 3.0), 2.0 * pattern.bytes, costs, NO_WORK, 0.05, weights)
+    return pattern, rendezvous, rendezvous, (message, link), traffic, opposite
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_slowest_link_of_a_bundle_limits_the_messages_of_the_bundle(seed):
+    pattern, rendezvous, _, uses, costs, opposite = traffic = chains(seed)
+    bundles = Bundles.of_queues(pattern, rendezvous, *uses, opposite)
+    ends = replay_in_time(Program.of(pattern, rendezvous, uses, opposite=opposite, bundles=bundles), costs)
+    np.testing.assert_allclose(ends, simulate(*traffic, bundled=bundles is not None), rtol=1e-9)
+
+
+def test_only_long_queues_are_replayed_in_bundles():
+    """Only a chain with more than MAX_QUEUE segments has queues that form bundles."""
+    for operation, choice, size, queues in (
+        ("bcast", f"chain:{1 << 10}B", (MAX_QUEUE + 1) << 10, True),
+        ("bcast", f"chain:{1 << 10}B", MAX_QUEUE << 10, False),
+        ("allgather", "ring", 1024, False),
+        ("alltoall", "linear", 1024, False),
+    ):
+        pattern = build.build_schedule(point(operation, choice, ranks=24, bytes=size))
+        every = np.arange(len(pattern.src))
+        bundles = Bundles.of_queues(pattern, every < 0, every, pattern.src, np.full(24, -1))
+        assert (bundles is not None) == queues, choice
 
 
 def make_flows(flows, size, first=0, second=4):

@@ -15,6 +15,7 @@ def finish_times(
     offsets,
     opposite,
     opposite_share,
+    bundled,
     one_at_a_time,
     weights,
     send,
@@ -25,10 +26,12 @@ def finish_times(
 ):
     """Return when each rank is done; None for a deadlock.
 
-    `links_passed`: the links of each message, and the seconds for which it needs each. `offsets`: the time from its
-    begin until it reaches each. `waits`: which messages their senders wait for. `opposite`: the opposite link of some
-    links, of which each message takes `opposite_share` of its share. `one_at_a_time`: of the messages of a pair of
-    ranks, each begins when the one before it is delivered. `weights`: the share of each message relative to others.
+    `links_passed`: the links of each message, and the seconds for which it needs each. `offsets`: the time
+    from its begin until it reaches each. `waits`: which messages their
+    senders wait for. `opposite`: the opposite link of some links, of which each message takes `opposite_share` of its
+    share. `bundled`: no link serves a message sooner than its other links do. `one_at_a_time`: of the messages of a
+    pair of ranks, each begins when the one before it is delivered. `weights`: the share of each message relative to
+    others.
     """
     messages = range(len(pattern.src))
     sent, receive_posted, begun, delivered, done = {}, {}, {}, {}, [0.0] * pattern.ranks
@@ -94,7 +97,15 @@ def finish_times(
             users[link] += weights[message]
         weights_by_link = {link: sorted((own, users.get(opposite.get(link), 0.0))) for link, own in users.items()}
         load = {link: larger + opposite_share * smaller for link, (smaller, larger) in weights_by_link.items()}
-        rate = {(message, link): weights[message] / load[link] for message, link in reached}
+        slowest = {
+            message: max(links_passed[message][link] * load.get(link, 0.0) for link in remaining[message])
+            for message in in_flight
+        }
+        rate = {
+            (message, link): weights[message]
+            * (links_passed[message][link] / slowest[message] if bundled else 1 / load[link])
+            for message, link in reached
+        }
         seconds_left = [remaining[message][link] / rate[message, link] for message, link in rate]
         later = [time for place, time in reach_times.items() if place not in reached]
         next_time = min([*start.values(), *later, now + min(seconds_left, default=inf)], default=inf)

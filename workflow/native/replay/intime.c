@@ -7,7 +7,7 @@
 
 #include "steps.h"
 
-const int commodel_replay_form = 11; /* version of the structures of parts.h, playevents.c and replay.c, which Python checks */
+const int commodel_replay_form = 10; /* version of the structures of parts.h, playevents.c and replay.c, which Python checks */
 
 static int arrive(Play *play, int64_t number, double time)
 {
@@ -142,15 +142,19 @@ static int play_all(Play *play)
     play->posted = calloc(ranks, 1);
     network->opposite_share = play->parts->costs->opposite_share;
     network->links = calloc(links, sizeof *network->links);
+    network->users = program->bundled_links ? calloc((size_t)program->bundled_links, sizeof *network->users) : NULL;
     int failed = -1;
-    if (play->part && play->queue && play->posted && network->links && prepare_part(play, play->parts) == 0) {
+    if (play->part && play->queue && play->posted && network->links && (network->users || !program->bundled_links) &&
+        prepare_part(play, play->parts) == 0) {
         play->step = play->part + ranks, play->missing = play->step + ranks, play->queue_end = play->queue + ranks;
         if (waiting) {
             play->next = play->missing + ranks, play->head = play->next + waiting, play->tail = play->head + waiting;
             memset(play->next, -1, 2 * waiting * sizeof *play->next);
         }
+        network->links_passed = program->bundles, network->contenders = program->contenders;
+        network->opposite = program->opposite, network->seconds = play->parts->costs->bundles;
         for (int64_t link = 0; link < program->links; link++)
-            network->links[link].opposite = program->opposite[link];
+            network->links[link].opposite = program->bundled_links ? -1 : program->opposite[link];
         memcpy(play->step, program->steps, (size_t)play->ranks * sizeof *play->step);
         memset(play->done, 0, (size_t)play->ranks * sizeof *play->done);
         failed = run(play);
@@ -160,7 +164,7 @@ static int play_all(Play *play)
     for (int64_t number = 0; number < play->count; number++)
         release_part(&play->parts[number]);
     free(play->part), free(play->queue), free(play->posted), free(play->leaving), free(play->arrivals);
-    free(network->links), free(network->due.events), free(play->beginnings.events);
+    free(network->links), free(network->users), free(network->due.events), free(play->beginnings.events);
     return failed;
 }
 

@@ -18,10 +18,13 @@ typedef struct {
     const uint8_t *rendezvous;
     Runs links_passed; /* links of each message */
     const int64_t *opposite; /* of each link the one of the opposite direction, or -1 */
+    int64_t bundled_links;   /* number of links that bundles pass; 0: no bundles */
+    Runs bundles, contenders; /* of each bundle its links, and the bundles with common links */
 } Program;
 
 typedef struct {
     const double *send, *receive, *wire, *unshared, *seconds, *work; /* seconds: of each link of each message */
+    const double *bundles; /* seconds of each link of each bundle */
     const double *weights; /* of each message: its part of a shared link relative to others; NULL: equal */
     const double *offsets; /* of each link of each message: time from its begin until it reaches the link; NULL: 0 */
     double opposite_share;

@@ -32,7 +32,7 @@ from commodel.models.evaluation.shared_links import (
     find_offsets,
     find_weights,
 )
-from commodel.models.evaluation.time_order import Program, Traffic, replay_in_time, replay_parts
+from commodel.models.evaluation.time_order import Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Classes, Values
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import KINDS, MEMORY, Schedule
@@ -233,6 +233,7 @@ class _TimeOrderReplay:
             schedule, self.classes, representatives.rotation if representatives else None, part
         )
         self.pair = representatives.pair if representatives else None
+        self.is_whole = not (representatives or part)
         self.programs: dict[bytes, Program] = {}
 
     def predict(self, schedule: Schedule) -> Array:
@@ -270,8 +271,11 @@ class _TimeOrderReplay:
                 one_at_a_time = values.settings.get("order") == ONE_AT_A_TIME
                 uses = self.passed_links.message, self.passed_links.link
                 opposite = self.passed_links.opposite
+                # Only the messages of a whole schedule are bundled, and only if a pair may send several at a time.
+                queues = self.is_whole and not one_at_a_time
+                bundles = Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
                 self.programs[key] = Program.of(
-                    schedule, rendezvous, uses, one_at_a_time, sender_waits, opposite, self.pair
+                    schedule, rendezvous, uses, one_at_a_time, sender_waits, opposite, self.pair, bundles
                 )
             yield (
                 self.programs[key],

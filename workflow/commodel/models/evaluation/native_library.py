@@ -13,7 +13,7 @@ from commodel.models import Array
 from commodel.sources import ROOT
 
 LIBRARY_FILE = ROOT / "build" / "replay" / "libreplay.so"  # in the installation, not in the user's project
-STRUCTURE_VERSION = 11  # version of the structures; increase it together with that of intime.c
+STRUCTURE_VERSION = 10  # version of the structures; increase it together with that of intime.c
 DEADLOCK = 1  # return code: ranks wait for each other
 
 

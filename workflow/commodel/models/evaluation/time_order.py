@@ -14,6 +14,11 @@ then has the link to itself and leaves at 7 s.
     >>> program = Program.of(Schedule.of(3, 0, [0, 0], [1, 2], 8), np.zeros(2, dtype=bool), (np.arange(2), np.zeros(2)))
     >>> replay_in_time(program, Traffic(1.0, 0.0, np.zeros(2), np.full(2, 3.0), np.full(2, 3.0), np.zeros(0)))
     array([2., 6., 7.])
+
+In a pipeline, such as a chain of ranks that pass on segments, a hundred messages of one rank to another may queue on
+one link. Messages of equal size and links form a bundle. All of a bundle progress at the rate of its slowest link, and
+other links do not serve them sooner meanwhile. The simulation of bundles takes as long as that of links. It would take
+longer for single messages with links of their own, for which the result is nearly the same.
 """
 
 import ctypes
@@ -88,9 +93,10 @@ class Program:
     receive_waits: GroupedRows  # messages for which their receivers wait
     send_waits: GroupedRows  # messages for which their senders wait
     rendezvous: np.ndarray  # whether each message waits for its receiver
-    links_passed: GroupedRows  # the links of each message
+    links_passed: GroupedRows  # the links of each message, or its bundle
     use_order: np.ndarray | slice  # index of each of these in `uses`
     opposite: np.ndarray  # of each link the one of the opposite direction, or −1
+    bundles: "Bundles | None"  # bundles of messages, simulated in place of links
     one_at_a_time: bool  # whether messages of a pair of ranks are sent one after the other, and some pair has several
     pair: np.ndarray  # if one at a time: the number of each message's pair of ranks
 
@@ -104,13 +110,15 @@ class Program:
         waits: np.ndarray | None = None,
         opposite: np.ndarray | None = None,
         pair: np.ndarray | None = None,
+        bundles: "Bundles | None" = None,
     ) -> "Program":
         """Return the program of a schedule.
 
         `rendezvous`: which messages wait for their receivers. `waits`: for which of these the senders wait until
         delivery (None: for all). `uses`: messages, and the number of a link that each passes. `opposite`: of each link
         the one of the opposite direction, if the two slow each other down (None: none do). `pair`: of every message a
-        number for its ranks, if the ranks of the schedule represent others.
+        number for its ranks, if the ranks of the schedule represent others. `bundles`: messages that are simulated
+        together.
         """
         span, work = schedule.last_step + 1, schedule.work
         all_rows = np.arange(len(schedule.src))
@@ -125,7 +133,7 @@ class Program:
         )
         message, link = uses[0], np.asarray(uses[1], dtype=np.int64)
         use_order = find_sort_order(message)
-        links_passed = GroupedRows.of(link, message, len(all_rows))
+        links_passed = GroupedRows.of(link, message, len(all_rows)) if bundles is None else bundles.links_passed
         bounds = np.searchsorted(steps, np.arange(schedule.ranks + 1) * span)
         opposite = np.full(int(link.max(initial=-1)) + 1, -1) if opposite is None else opposite
         pair_numbers = all_rows[:0]
@@ -145,6 +153,7 @@ class Program:
             links_passed,
             use_order,
             opposite,
+            bundles,
             one_at_a_time,
             pair_numbers,
         )
@@ -152,6 +161,11 @@ class Program:
     @cached_property
     def native(self) -> "_NativeProgramOfArrays":
         return _NativeProgramOfArrays(self)
+
+    @property
+    def links(self) -> int:
+        """The number of links, or of bundles."""
+        return len(self.opposite) if self.bundles is None else len(self.bundles.links.first) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +183,88 @@ class Traffic:
     offsets: Array | None = None  # from a message's begin until it reaches each of its links; None: 0
 
 
+MAX_QUEUE = 8  # concurrent messages of one rank to another; longer queues are simulated in bundles
+MAX_CONTENDERS = 16  # pairs of bundles on a common link, per message; with more pairs, links are simulated
+
+
+@dataclass(frozen=True, eq=False)
+class Bundles:
+    """Messages of equal size that pass the same links."""
+
+    bundle: np.ndarray  # of each message; −1: the message passes no link
+    links: GroupedRows  # of each bundle
+    use_order: np.ndarray  # index of each of these in `uses`
+    contenders: GroupedRows  # of each bundle: other bundles on one of its links, or on an opposite link
+    opposite: np.ndarray  # of each link, or −1
+
+    @property
+    def links_passed(self) -> GroupedRows:
+        """The bundle of each message."""
+        with_links = np.flatnonzero(self.bundle >= 0)
+        return GroupedRows.of(self.bundle[with_links], with_links, len(self.bundle))
+
+    @classmethod
+    def of_queues(
+        cls, schedule: Schedule, rendezvous: np.ndarray, message: np.ndarray, link: np.ndarray, opposite: np.ndarray
+    ) -> "Bundles | None":
+        """Return the bundles of a schedule; None if no queue of messages is long, or if too many bundles share links.
+
+        `message` is sorted.
+        """
+        if not len(message) or find_longest_queue(schedule, rendezvous) <= MAX_QUEUE:
+            return None
+        all_rows = np.arange(len(schedule.src))
+        first = np.searchsorted(message, np.arange(len(all_rows) + 1))
+        sizes, passes_link = np.unique(schedule.bytes), first[1:] > first[:-1]
+        size = np.searchsorted(sizes, schedule.bytes)
+        key = 2 * (_number_rank_pairs(schedule) * len(sizes) + size) + passes_link
+        keys, (kind,) = number_distinct([key], 2 * schedule.ranks**2 * len(sizes))
+        first_message = np.empty(len(keys), dtype=int)  # of each kind
+        first_message[kind[::-1]] = all_rows[::-1]
+        has_links = keys % 2 > 0
+        bundle_of_kind, chosen = np.where(has_links, np.cumsum(has_links) - 1, -1), first_message[has_links]
+        use_order = np.concatenate([np.arange(first[message], first[message + 1]) for message in chosen])
+        counts = first[chosen + 1] - first[chosen]
+        bundle = np.repeat(np.arange(len(chosen)), counts)
+        contenders = _find_contenders(bundle, link[use_order], opposite, MAX_CONTENDERS * len(all_rows))
+        if contenders is None:
+            return None
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        return cls(bundle_of_kind[kind], GroupedRows(link[use_order], bounds), use_order, contenders, opposite)
+
+
+def find_longest_queue(schedule: Schedule, rendezvous: np.ndarray) -> int:
+    """Return the largest number of eager messages that a rank sends to one other before it waits for its first
+    receive."""
+    first = np.full(schedule.ranks, schedule.last_step + 1)
+    np.minimum.at(first, schedule.dst, schedule.dst_wait)
+    early = (schedule.step <= first[schedule.src]) & ~rendezvous & (schedule.bytes > 0)
+    _, (pair,) = number_distinct([_number_rank_pairs(schedule)[early]], schedule.ranks**2)
+    return int(np.bincount(pair).max(initial=0))
+
+
 def _number_rank_pairs(schedule: Schedule) -> np.ndarray:
     """Return a number for the ranks of every message."""
     return schedule.src * schedule.ranks + schedule.dst
+
+
+def _find_contenders(bundle: np.ndarray, link: np.ndarray, opposite: np.ndarray, limit: int) -> GroupedRows | None:
+    """Return the bundles on a link of each bundle or on its opposite, or None if there are more than `limit` pairs."""
+    bundles_on = GroupedRows.of(bundle, link, len(opposite))
+    opposite_link = opposite[link]
+    pairs = [(bundle, link), (bundle[opposite_link >= 0], opposite_link[opposite_link >= 0])]
+    bundles_of_rows, link_of_rows = (np.concatenate([pair[number] for pair in pairs]) for number in (0, 1))
+    counts = (bundles_on.first[1:] - bundles_on.first[:-1])[link_of_rows]
+    if counts.sum() > limit:
+        return None
+    starts = np.repeat(bundles_on.first[link_of_rows] - np.cumsum(counts) + counts, counts)
+    contenders = bundles_on.rows[starts + np.arange(counts.sum())]
+    bundle_count = int(bundle.max()) + 1
+    bundles_of_rows, contenders = np.divmod(
+        np.unique(np.repeat(bundles_of_rows, counts) * bundle_count + contenders), bundle_count
+    )
+    different = bundles_of_rows != contenders
+    return GroupedRows.of(contenders[different], bundles_of_rows[different], bundle_count)
 
 
 class _NativeProgram(Structure):
@@ -182,12 +275,14 @@ class _NativeProgram(Structure):
         *make_pointer_fields("src", "dst", "pair", "rendezvous"),
         ("links_passed", NativeRuns),
         *make_pointer_fields("opposite"),
+        *make_int64_fields("bundled_links"),
+        *((name, NativeRuns) for name in ("bundles", "contenders")),
     ]
 
 
 class _NativeCosts(Structure):
     _fields_ = [
-        *make_pointer_fields("send", "receive", "wire", "unshared", "seconds", "work", "weights", "offsets"),
+        *make_pointer_fields("send", "receive", "wire", "unshared", "seconds", "work", "bundles", "weights", "offsets"),
         ("opposite_share", c_double),
     ]
 
@@ -312,16 +407,22 @@ class _Columns:
     """A program and its costs as the C structures of native/replay/parts.h, and the arrays to which these point."""
 
     def __init__(self, program: Program, costs: Traffic) -> None:
-        self._arrays, schedule = NativeArrays(), program.schedule
+        self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
         at = self._arrays.at
         seconds: dict[str, np.ndarray] = {"wire": costs.wire, "unshared": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
         seconds |= {"receive": np.broadcast_to(costs.receive, schedule.src.shape)}
         seconds["work"] = np.bincount(program.work_steps, costs.work, minlength=len(program.send_posts.first) - 1)
-        seconds["seconds"] = costs.uses[program.use_order]
+        if bundles is None:
+            seconds["seconds"] = costs.uses[program.use_order]
+        else:
+            seconds["seconds"], seconds["bundles"] = (
+                np.ones(len(program.links_passed.rows)),
+                costs.uses[bundles.use_order],
+            )
         if costs.weights is not None:
             seconds["weights"] = costs.weights
-        if costs.offsets is not None:
+        if costs.offsets is not None and bundles is None:
             seconds["offsets"] = costs.offsets[program.use_order]
         self._native_program = program.native
         self.program = self._native_program.structure
@@ -334,16 +435,18 @@ class _NativeProgramOfArrays:
     """A program as a C structure, and the arrays to which it points. It is the same for all costs."""
 
     def __init__(self, program: Program) -> None:
-        self._arrays, schedule = NativeArrays(), program.schedule
+        self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
         at = self._arrays.at
         runs = {
             name: getattr(program, name)
             for name in ("send_posts", "receive_posts", "receive_waits", "send_waits", "links_passed")
         }
+        if bundles is not None:
+            runs |= {"bundles": bundles.links, "contenders": bundles.contenders}
         self.structure = _NativeProgram(
             ranks=schedule.ranks,
             messages=len(schedule.src),
-            links=len(program.opposite),
+            links=program.links,
             one_at_a_time=program.one_at_a_time,
             steps=at(program.steps),
             src=at(schedule.src),
@@ -351,5 +454,6 @@ class _NativeProgramOfArrays:
             pair=at(program.pair) if program.one_at_a_time else None,
             rendezvous=at(program.rendezvous, np.uint8),
             opposite=at(program.opposite),
+            bundled_links=0 if bundles is None else len(bundles.opposite),
             **{name: self._arrays.runs(grouped.rows, grouped.first) for name, grouped in runs.items()},
         )

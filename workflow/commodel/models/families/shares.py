@@ -15,6 +15,7 @@ steps.
 
 Details, each fitted from a probe:
 
+- Of more than 8 segments in a row, each progresses as fast as the slowest of its links at any moment.
 - `order`: a rank's messages to another share their links, or go one after the other.
 - `sharing`: with `latency`, shares of a link are in inverse proportion to the latency between the two nodes.
 - `c_pair.node`: all messages between the same two nodes share a link, at any distance.
