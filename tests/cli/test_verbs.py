@@ -312,7 +312,7 @@ def test_times_of_a_table_have_one_unit_and_columns_with_one_value_stand_above()
         "  100        123",
     ]
     equal_rows = [{"model": "loggp", "bytes": 8}] * 2
-    assert format_table(equal_rows, fold=True).splitlines() == ["model  bytes", "loggp       8", "loggp       8"]
+    assert format_table(equal_rows, fold=True).splitlines() == ["model  bytes", "loggp      8", "loggp      8"]
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_a_value_given_by_hand_replaces_a_missing_parameter():
         (["hockney:L=1us"], "--set L: model hockney has no parameter or setting 'L'"),
         (
             ["L=1us"],
-            "--set L: model hockney has no parameter or setting 'L'; wanted one of: alpha, beta, gamma; --set FAM",
+            "--set L: model hockney has no parameter or setting 'L'; wanted one of: alpha, beta, gamma; --set MOD",
         ),
         ([":L=1us"], "found no set of model ''"),
         (["loggp:L\n\x1b[2J=1us"], "has no parameter or setting"),

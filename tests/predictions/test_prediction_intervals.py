@@ -207,8 +207,8 @@ def test_another_operation_is_named_as_measured_and_distances_are_those_of_the_o
     residuals = make_residuals(SCATTER[:40], operation=names, size=sizes, ranks=8.0)
     for place, words in (
         ({"operation": "bcast", "size": 64.0}, "20 workloads of bcast"),
-        ({"operation": "bcast", "size": 256.0}, "20 workloads of bcast, 2.0 doublings beyond"),
-        ({"operation": "bcast", "size": 64.0, "ranks": 32.0}, "20 workloads of bcast, 2.0 doublings beyond"),
+        ({"operation": "bcast", "size": 256.0}, "20 workloads of bcast, 2 doublings beyond"),
+        ({"operation": "bcast", "size": 64.0, "ranks": 32.0}, "20 workloads of bcast, 2 doublings beyond"),
         ({"operation": "gather", "size": 256.0}, "40 workloads of all"),
         ({"operation": "barrier", "size": 0.0}, "40 workloads of all"),
     ):

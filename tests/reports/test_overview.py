@@ -482,4 +482,4 @@ def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypat
     assert names == [f"Overview p{number}" for number in range(6)]
     linked = {link.location.strip("'").partition("!")[0].strip("'") for link in links(follow_clicks(book, 0)[0][1])}
     assert set(names[1:]) <= linked
-    assert any("rows more on the sheet Selection" in text for text in texts(book))
+    assert any("rows more on the sheet What to use" in text for text in texts(book))

@@ -47,7 +47,7 @@ def fitted():
 def make_validated_set():
     """Return a set that predicts twice the times of single messages, and 1.3 times those of collectives."""
     residuals = make_stored(np.linspace(-0.4, -0.1, 45), operation="bcast", size=64.0, nodes=8.0)
-    trips = {"bytes": [64], "measured": [1.0], "seconds": [2.0]}
+    trips = {"bytes": [64], "measured": [1.0], "predicted": [2.0]}
     probed = {"single_messages": {"beyond": trips}, "probed_classes": ["node", "beyond"]}
     return replace(make_given_set("loggp", LOGGP), residuals=residuals, settings=probed)
 

@@ -48,9 +48,7 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     assert fitted.simulated
 
     book = openpyxl.load_workbook(whole_run / "reports/small/small.xlsx", read_only=True)
-    assert {"Summary", "Comparison", "Errors", "Parameters", "Fits", "Raw summary", "Provenance"} <= set(
-        book.sheetnames
-    )
+    assert {"Summary", "Comparison", "Errors", "Models", "Fits", "Raw summary", "Provenance"} <= set(book.sheetnames)
     page = (whole_run / "reports/small/index.html").read_text(encoding="utf-8")
     assert "SIMULATED" in page
 

@@ -33,7 +33,7 @@ def test_predict_with_a_run_equals_the_prediction_in_the_comparison(whole_run):
     """`predict` by name returns the campaign's prediction of the same point."""
     run = commodel.load(whole_run / "results/small")
     of_models = run.comparison[run.comparison["model"].isin(run.models)]
-    row = of_models.query("predicted.notna() and waves == 1").iloc[0]
+    row = of_models.query("seconds.notna() and waves == 1").iloc[0]
     named = "topology" if row["topology"] else "algorithm"
     names = {named: row[named], "layout": row["layout"], "model": row["model"], "parameters": run}
     ranks = None if row["topology"] else int(row["ranks"])

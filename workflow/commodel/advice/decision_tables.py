@@ -143,7 +143,8 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
     for row in table.itertuples():
         workload = Workload(row.operation, row.bytes, row.leaves, row.ranks)
         for note in filter(None, row.notes.split(NOTE_SEPARATOR)):
-            kind = re.sub(r"\d+([.]\d+)?", "#", note)  # the same but for its numbers
+            without_numbers = re.sub(r"\d+([.]\d+)?", "#", note)
+            kind = without_numbers.replace("# doublings", "# doubling")
             kinds.setdefault(kind, []).append((note, workload.text))
     return [
         notes[0][0]
