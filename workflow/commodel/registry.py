@@ -13,6 +13,8 @@ from typing import Any
 from commodel.errors import UserError, suggest_name
 from commodel.sources import PACKAGE
 
+NOUNS = {"FAMILY": "model"}  # that users read, where it is not the name of the constant
+
 
 @lru_cache
 def discover(folder: str, constant: str) -> dict[str, Any]:
@@ -78,4 +80,5 @@ def lookup(folder: str, constant: str, name: str) -> Any:
         entries = discover(folder, constant)
     if name in entries:
         return entries[name]
-    raise UserError(f"unknown {constant.lower()} '{name}'; {suggest_name(name, entries)}")
+    noun = NOUNS.get(constant, constant.lower())
+    raise UserError(f"unknown {noun} '{name}'; {suggest_name(name, entries)}")

@@ -146,7 +146,7 @@ def advise(
     workload: Workload, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
 ) -> Ranking:
     """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
-    sets = evidence.by_family()
+    sets = evidence.by_model()
     ranks = workload.ranks or workload.leaves + 1
     points, names, omitted = _list_points(workload, evidence, sets, layouts, only)
     patterns, measured_times = [_build_single_schedule(point) for point in points], evidence.find_measured(points)
@@ -348,7 +348,7 @@ def _recommend_alternatives(evidence: Evidence, points: Sequence[Point], panel: 
     bases, covariance = np.full(len(points), PARAMETERS_ONLY, dtype=object), np.zeros((len(points), len(points)))
     is_left_out, recommenders = np.zeros(len(points), dtype=bool), {}
     for placement in dict.fromkeys(placements.tolist()):
-        recommender = evidence.find_recommender(list(evidence.by_family()), placement)
+        recommender = evidence.find_recommender(list(evidence.by_model()), placement)
         if recommender is None or not panel.assessments.keys() >= recommender.weights.keys():
             continue
         numbers = np.flatnonzero(placements == placement).tolist()

@@ -105,7 +105,7 @@ def rank_configurations(
     """Return the best partition of each layout by the predictions of one model, the layout with the lowest total first.
     Other models predict these best ones; NaN if they cannot or ignore sizes. Partitions are stored in `folder`.
     `progress` is called with the best one of each layout."""
-    sets = evidence.by_family()
+    sets = evidence.by_model()
     predictors = {name: make_predictor(sets[name], strict=name == model, draws=0) for name in (model, *sets)}
 
     def predict(name: str, configuration: Configuration) -> Configuration:
@@ -208,7 +208,7 @@ def _list_partitions(
 
 def choose_ranking_family(evidence: Evidence, model: str | None) -> str:
     """Return the model whose predictions rank configurations; one that ignores sizes only on request."""
-    families = list(evidence.by_family())
+    families = list(evidence.by_model())
     if model is not None and model not in families:
         raise UserError(f"no values of model '{model}'; {suggest_name(model, families)}")
     suitable = ["taulop"] if "taulop" in families else [name for name in families if find_family(name).uses_bytes]

@@ -106,7 +106,7 @@ class Evidence:
             chosen[keys[-1]] = min(chosen.get(keys[-1], (priority, number)), (priority, number))
         return [chosen[key][1] for key in keys]
 
-    def by_family(self) -> dict[str, ParameterSet]:
+    def by_model(self) -> dict[str, ParameterSet]:
         """Return the sets that have values."""
         sets = {parameters.model: parameters for parameters in self.sets if parameters.values}
         if not sets:

@@ -113,12 +113,12 @@ def recommend_times(
     """Return for each point the recommended prediction, then those of the models; None: of the one with the lowest mean
     μ, or of all if nothing was measured. Where too little was measured, the recommended prediction is the weighted mean
     of the models, as in the advice."""
-    sets = evidence.by_family()
+    sets = evidence.by_model()
     recommended: dict[int, Prediction] = {}
-    by_family = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
+    by_model = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
     for placement in dict.fromkeys(map(find_placement, points)):
         numbers = [number for number, point in enumerate(points) if find_placement(point) == placement]
-        recommended |= dict(zip(numbers, _recommend(evidence, placement, numbers, by_family), strict=True))
+        recommended |= dict(zip(numbers, _recommend(evidence, placement, numbers, by_model), strict=True))
     for number, other in enumerate(_find_equal_points(evidence, points)):
         recommended[number] = replace(recommended[other], point=points[number])
     if models is None:
@@ -127,7 +127,7 @@ def recommend_times(
     return [
         prediction
         for number in range(len(points))
-        for prediction in (recommended[number], *(by_family[name][number] for name in models))
+        for prediction in (recommended[number], *(by_model[name][number] for name in models))
     ]
 
 
@@ -149,35 +149,35 @@ def _find_equal_points(evidence: Evidence, points: Sequence[Point]) -> list[int]
 
 
 def _recommend(
-    evidence: Evidence, placement: str, numbers: Sequence[int], by_family: dict[str, list[Prediction]]
+    evidence: Evidence, placement: str, numbers: Sequence[int], by_model: dict[str, list[Prediction]]
 ) -> list[Prediction]:
     """Return the recommended predictions of the points of one placement."""
-    recommender = evidence.find_recommender(list(by_family), placement)
+    recommender = evidence.find_recommender(list(by_model), placement)
     if recommender is None:
-        return _average_equally(numbers, by_family)
-    of_placement = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
+        return _average_equally(numbers, by_model)
+    of_placement = {name: [by_model[name][number] for number in numbers] for name in recommender.weights}
     points = [row.point for row in next(iter(of_placement.values()))]
     return recommend(recommender, points, {name: ModelTimes.of(rows) for name, rows in of_placement.items()})[0]
 
 
-def _average_equally(numbers: Sequence[int], by_family: dict[str, list[Prediction]]) -> list[Prediction]:
+def _average_equally(numbers: Sequence[int], by_model: dict[str, list[Prediction]]) -> list[Prediction]:
     """Return the means of the models' predictions of the points of one placement, where too little was measured for a
     recommender. A model without a prediction of a point does not count there."""
     has_value = {
         name: [number for number in numbers if rows[number].validity.has_weight and rows[number].seconds > 0]
-        for name, rows in by_family.items()
+        for name, rows in by_model.items()
     }
-    complete = [name for name in by_family if len(has_value[name]) == len(numbers)]
-    counting = complete or [name for name in by_family if has_value[name]]
+    complete = [name for name in by_model if len(has_value[name]) == len(numbers)]
+    counting = complete or [name for name in by_model if has_value[name]]
     unprobed = [
         name
         for name in counting
-        if any(by_family[name][number].validity.kind is ValidityKind.NOT_PROBED for number in numbers)
+        if any(by_model[name][number].validity.kind is ValidityKind.NOT_PROBED for number in numbers)
     ]
     predictions = []
     for number in numbers:
-        point = next(iter(by_family.values()))[number].point
-        rows = [by_family[name][number] for name in counting if number in has_value[name]]
+        point = next(iter(by_model.values()))[number].point
+        rows = [by_model[name][number] for name in counting if number in has_value[name]]
         if not rows:
             validity = Validity(ValidityKind.NO_PREDICTION, "no model has one")
             predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))

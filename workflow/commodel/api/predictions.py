@@ -140,7 +140,7 @@ def predict_patterns(
     points = _list_wanted(pattern, "1" if size_from_models else pattern["sizes"], resources, quantity, omitted)
     if has_campaign:
         evidence, folders = _find_campaign(sources, platform, experiment, points[0].operation)
-        resources, sets = evidence.resources, list(evidence.by_family().values())
+        resources, sets = evidence.resources, list(evidence.by_model().values())
     else:
         sets = choose_sets(sources, model, settings, platform)
         evidence = find_stored_evidence(sets, resources) if is_plain else None
@@ -206,7 +206,7 @@ def predict_recommended(evidence: Evidence, points: Sequence[Point]) -> list[Pre
     from commodel.advice.evidence import find_placement  # slow to load
     from commodel.advice.recommended_times import recommend_times
 
-    sets = evidence.by_family()
+    sets = evidence.by_model()
     placements = {find_placement(point) for point in points}
     if not all(evidence.find_recommender(list(sets), placement) for placement in placements):
         return []

@@ -36,7 +36,7 @@ from commodel.results.stage_files import (
 
 @dataclass(frozen=True)
 class FitStage:
-    """Fits of models to the probes of a platform, each written to FAMILY.yaml in a folder."""
+    """Fits of models to the probes of a platform, each written to MODEL.yaml in a folder."""
 
     plan_file: SafePath
     observations_file: SafePath
@@ -73,7 +73,7 @@ class FitStage:
 
 @dataclass(frozen=True)
 class PredictionStage:
-    """Predictions of the points of a plan, a table FAMILY.csv for each model in a folder."""
+    """Predictions of the points of a plan, a table MODEL.csv for each model in a folder."""
 
     plan_file: SafePath
     files: StageFiles

@@ -140,8 +140,8 @@ def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Para
     rows = comparison[(comparison["topology"] != "") & comparison["measured"].notna() & comparison["held_out"]]
     trees: list[PredictedTree] = []
     for platform, rows_of_platform in rows.groupby("platform"):
-        by_family = {parameters.model: parameters for parameters in sets if parameters.platform == platform}
-        families = [by_family[name] for name in rank_models(rows_of_platform)["model"] if name in by_family]
+        by_model = {parameters.model: parameters for parameters in sets if parameters.platform == platform}
+        families = [by_model[name] for name in rank_models(rows_of_platform)["model"] if name in by_model]
         fastest = [
             (points[row.point], row.measured) for row in _find_fastest_rows(rows_of_platform) if row.point in points
         ]

@@ -110,17 +110,17 @@ def replace_by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[
 
     Changes are noted in the provenance; a changed value has no interval.
     """
-    texts_by_family: dict[str, list[str]] = {parameters.model: [] for parameters in sets}
+    texts_by_model: dict[str, list[str]] = {parameters.model: [] for parameters in sets}
     for text in texts:
         name, _, _ = text.partition("=")
         owner, colon, _ = name.partition(":")
         owner = owner.strip()
-        if colon and owner not in texts_by_family:
-            raise UserError(f"--set {text}: found no set of model '{owner}'; {suggest_name(owner, texts_by_family)}")
-        for family_name in [owner] if colon else texts_by_family:
-            texts_by_family[family_name].append(text.partition(":")[2] if colon else text)
+        if colon and owner not in texts_by_model:
+            raise UserError(f"--set {text}: found no set of model '{owner}'; {suggest_name(owner, texts_by_model)}")
+        for family_name in [owner] if colon else texts_by_model:
+            texts_by_model[family_name].append(text.partition(":")[2] if colon else text)
     return [
-        _replace_values(parameters, texts_by_family[parameters.model], len(texts_by_family) > 1) for parameters in sets
+        _replace_values(parameters, texts_by_model[parameters.model], len(texts_by_model) > 1) for parameters in sets
     ]
 
 

@@ -70,7 +70,7 @@ def build_report(
     samples: Section | None = None,
     overlay_sections: Sequence[Section] = (),
 ) -> Report:
-    """Return the report of a campaign. `definitions` has the meaning of a parameter by (family, parameter), `models`
+    """Return the report of a campaign. `definitions` has the meaning of a parameter by (model, parameter), `models`
     title, equation, citation and neglected effects of each model, `passes` and `containers` those of each platform;
     `paper_sections` are the figures of a paper, `partitions` come from `compare.kernels`, `tree_predictions` from
     `compare.alternatives`, `speeds` are files by name. Every other argument is the output of a stage."""

@@ -104,7 +104,7 @@ class Figure:
 class Evidence:
     """The results of an experiment."""
 
-    comparison: pd.DataFrame  # a row for each point and family, in seconds
+    comparison: pd.DataFrame  # a row for each point and model, in seconds
     summary: pd.DataFrame  # a row for each case of a probe and each point
     sets: tuple[ParameterSet, ...]  # fitted
     kinds: Mapping[str, PlatformKind]  # of each platform, in the order of the plan
@@ -130,7 +130,7 @@ class Evidence:
         return "simulated" if self.kinds[platform or self.platform] is PlatformKind.SIMULATED else "measured"
 
     def fitted(self, model: str, platform: str = "") -> ParameterSet | None:
-        """Return the fitted set; None if the family is not in the experiment, or could not be fitted."""
+        """Return the fitted set; None if the model is not in the experiment, or could not be fitted."""
         key = (model, platform or self.platform)
         return next((entry for entry in self.sets if (entry.model, entry.platform) == key and entry.values), None)
 
@@ -144,7 +144,7 @@ class Evidence:
         return rows[selected].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
 
     def predicted(self, model: str, platform: str = "", **where: Any) -> pd.DataFrame:
-        """Return such points for which a family has a prediction, with the column `predicted`."""
+        """Return such points for which a model has a prediction, with the column `seconds`."""
         points = self.points(platform, **where, model=model)
         return points[points["seconds"].notna()]
 
@@ -153,7 +153,7 @@ class Evidence:
         return next(map(float, self.points(**where)["measured"]), nan)
 
     def prediction(self, model: str, **where: Any) -> float:
-        """Return a family's prediction of the first such point; NaN without one."""
+        """Return a model's prediction of the first such point; NaN without one."""
         return next(map(float, self.predicted(model, **where)["seconds"]), nan)
 
     def find_oversubscription(self) -> tuple[int, int] | None:

@@ -83,16 +83,16 @@ def list_runs(evidence: Evidence, platform: str) -> list[Run]:
     points = [Point("", *(row[column] for column in columns)) for _, row in recognised]
     other_rules = [dict[str, float]() for _ in points]
     for name, seconds in _predict_by_other_rules(evidence, platform, points):
-        for by_family, prediction in zip(other_rules, seconds, strict=True):
-            by_family[name] = prediction
+        for by_model, prediction in zip(other_rules, seconds, strict=True):
+            by_model[name] = prediction
     kernel_runs = []
-    for (run, row), by_family in zip(recognised, other_rules, strict=True):
-        by_family |= {
+    for (run, row), by_model in zip(recognised, other_rules, strict=True):
+        by_model |= {
             FAMILIES[family]: prediction
             for family, prediction in predictions[row["point"]].items()
             if family in FAMILIES
         }
-        kernel_runs.append(Run(platform, *run, float(row["measured"]), by_family))
+        kernel_runs.append(Run(platform, *run, float(row["measured"]), by_model))
     return sorted(kernel_runs, key=lambda run: (run.kernel, run.side, len(run.layout), run.layout))
 
 
