@@ -5,7 +5,7 @@ import difflib
 import os
 import textwrap
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import PurePath
@@ -126,3 +126,10 @@ def suggest_name(found: str, wanted: Iterable[str]) -> str:
     wanted = list(wanted)
     meant = find_similar_name(found, wanted)
     return f"did you mean '{meant}'?" if meant else f"wanted one of: {', '.join(sorted(wanted))}"
+
+
+def check_option_names(options: Iterable[str], wanted: Collection[str], where: str) -> None:
+    """Raise an error for the first option of a call, such as `show schedule`, that is not among the wanted ones."""
+    for name in options:
+        if name not in wanted:
+            raise UserError(f"{where}: found '{name}'; {suggest_name(name, wanted)}")

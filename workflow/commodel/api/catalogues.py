@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from commodel.api.result import Result, write_or_return
-from commodel.errors import UserError, make_printable, suggest_name
+from commodel.errors import UserError, check_option_names, make_printable, suggest_name
 from commodel.files.text_tables import find_table_width, format_answer, format_rows, format_table
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
@@ -75,10 +75,7 @@ def show(catalogue: str, name: str | None = None, **options: Any) -> Shown:
     if catalogue not in CATALOGUES:
         raise UserError(f"found no catalogue '{catalogue}'; {suggest_name(catalogue, list(CATALOGUES))}")
     function = CATALOGUES[catalogue]
-    known_options = list(inspect.signature(function).parameters)[1:]
-    for option in options:
-        if option not in known_options:
-            raise UserError(f"show {catalogue}: found '{option}'; {suggest_name(option, known_options)}")
+    check_option_names(options, list(inspect.signature(function).parameters)[1:], f"show {catalogue}")
     return function(name, **options)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from commodel.api.predictions import Amounts, Source, build_one_schedule, join_amounts, list_names, read_sets
 from commodel.api.result import Answer
-from commodel.errors import UserError, suggest_name
+from commodel.errors import UserError, check_option_names, suggest_name
 from commodel.files.atomic import write_text
 from commodel.interchange import extrap, goal, mrnet, rules, simgrid
 from commodel.interchange.rules import Assumptions
@@ -71,10 +71,7 @@ def export(format: str, source: Any, out: str | Path | None = None, **options: A
     if format not in EXPORTERS:
         raise UserError(f"found no format '{format}'; {suggest_name(format, list(EXPORTERS))}")
     exporter = EXPORTERS[format]
-    known_options = list(inspect.signature(exporter).parameters)[2:]
-    for name in options:
-        if name not in known_options:
-            raise UserError(f"export {format}: found '{name}'; {suggest_name(name, known_options)}")
+    check_option_names(options, list(inspect.signature(exporter).parameters)[2:], f"export {format}")
     return exporter(source, Path(out) if out else None, **options)
 
 

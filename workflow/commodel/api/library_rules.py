@@ -33,7 +33,7 @@ from commodel.api.platform_evidence import find_platform_evidence
 from commodel.api.predictions import Amounts, Source, join_amounts, list_sources, read_sets
 from commodel.api.recommendations import list_workloads
 from commodel.api.tuning import ENVIRONMENT_FILE, Outcome, Tuning, make_gain_row
-from commodel.errors import UserError, suggest_name
+from commodel.errors import UserError, check_option_names
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
 from commodel.files.tables import write_table
@@ -194,9 +194,7 @@ def tune(
     """
     names = [operations] if isinstance(operations, str) else list(operations)
     amounts = str(join_amounts(ranks)), str(join_amounts(bytes))
-    field_names = {field.name for field in fields(TuningRequest)}
-    if unknown := [name for name in options if name not in field_names]:
-        raise UserError(f"tune: found '{unknown[0]}'; {suggest_name(unknown[0], sorted(field_names))}")
+    check_option_names(options, [field.name for field in fields(TuningRequest)], "tune")
     sources = list_sources(evidence)
     request = TuningRequest(platform, *amounts, names, params=sources, out=Path(out) if out else None, **options)
     return tune_library(request, progress or (lambda text: None))

@@ -50,6 +50,8 @@ def diff(results: tuple[Path, ...], limit: str | None, style: str, out: Path | N
         print_rows(compared.rows, style)
     if out is not None:
         compared.to_excel(out)
-    if share is not None and isinstance(compared, Difference) and (exceeding := compared.list_exceeding(share)):
-        click.echo(f"commodel: {len(exceeding)} changed by more than {limit} beyond their intervals", err=True)
-        raise SystemExit(1)
+    if share is not None and isinstance(compared, Difference):
+        exceeding = compared.list_exceeding(share)
+        if exceeding:
+            click.echo(f"commodel: {len(exceeding)} changed by more than {limit} beyond their intervals", err=True)
+            raise SystemExit(1)
