@@ -180,10 +180,6 @@ class Durations:
         flows = self._estimate_library_default(point)[2]
         return SECONDS_PER_SIMULATED_FLOW * flows > LARGE_SAMPLE_SECONDS
 
-    def estimate_sample(self, point: Point) -> float:
-        """Return the seconds of one sample of a point."""
-        return float(self._estimate_sample(point)[0])
-
     def _estimate_samples(self, cost: np.ndarray, ranks: int, upper_bound: bool, single_sample: bool = False) -> float:
         """Return the seconds of all samples of a case, given what one takes (see `_estimate_sample`).
 

@@ -4,8 +4,7 @@
 The combinations of a block are the product of its axes and zips, without the excluded ones, and then the included ones.
 A combination is a dict from the keys of the YAML file to values, which the planner interprets.
 
-A block may also name a .tsv or .csv file with one combination per row. Rows may also come from a workbook
-(`parse_combination`). Columns have the names of the YAML keys.
+A block may also name a .tsv or .csv file with one combination per row. Columns have the names of the YAML keys.
 """
 
 import math
@@ -36,19 +35,15 @@ PlaceInFile = tuple[str | int, ...]
 
 
 def list_combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
-    """Return each combination with its path of keys in the block. The first axis varies slowest."""
-    return ((combination, path) for combination, path, is_kept in list_with_excluded(block) if is_kept)
-
-
-def list_with_excluded(block: Block) -> Iterator[tuple[Values, PlaceInFile, bool]]:
-    """Yield each combination with its path of keys, and whether it is kept (not excluded)."""
+    """Yield each combination with its path of keys in the block. The first axis varies slowest."""
     filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _list_combinations(block):
-        yield combination, (), not (filters and _is_excluded(block, filters, DEFAULT_VALUES | combination))
+        if not (filters and _is_excluded(block, filters, DEFAULT_VALUES | combination)):
+            yield combination, ()
     for index, entry in enumerate(block.include):
         values = entry.model_dump(exclude_unset=True)
         values |= {PARAMETER_PREFIX + name: value for name, value in values.pop("parameters", {}).items()}
-        yield _add_ranks(_add_parameters(values)), ("include", index), True
+        yield _add_ranks(_add_parameters(values)), ("include", index)
 
 
 def check_size(experiment: Experiment) -> None:
@@ -149,12 +144,12 @@ def add_table(block: Block, table: str) -> Block:
         row = {name: cell for name, cell in cells.items() if cell}
         with add_line_to_errors(file, line, mistakes):
             if row:  # spreadsheets may write rows of empty cells
-                combinations[line] = parse_combination(row)
+                combinations[line] = _parse_combination(row)
     mistakes.raise_any()
     return block.with_rows(combinations)
 
 
-def parse_combination(row: Mapping[str, Any]) -> Combination:
+def _parse_combination(row: Mapping[str, Any]) -> Combination:
     """Return the combination in the non-empty cells of a row. An error names the column."""
     axes = {name: value for name, value in row.items() if not name.startswith(PARAMETER_PREFIX)}
     parameters = {name.removeprefix(PARAMETER_PREFIX): value for name, value in row.items() if name not in axes}

@@ -1,6 +1,6 @@
 """A plan as text and tables for the user: a summary (`summarize_plan`), and a workbook (`write_plan_workbook`)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -199,14 +199,12 @@ def _describe_lacking_nodes(plan: Plan) -> list[str]:
     return lines
 
 
-def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Workbook], None] | None = None) -> None:
-    """Write a workbook with points and batches as filtered sheets, after the sheets that can be edited."""
+def write_plan_workbook(plan: Plan, path: Path) -> None:
+    """Write a workbook with points and batches as filtered sheets."""
     with write_atomically(path) as stream, make_temporary_folder(path) as scratch:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "tmpdir": scratch}
         with xlsxwriter.Workbook(stream, options) as book:
             book.set_properties({"created": datetime(2000, 1, 1)})  # makes the file independent of the date
-            if edited:
-                edited(book)
             bold = book.add_format({"bold": True})
             for title, rows in (("Points", make_point_rows(plan)), ("Batches", make_batch_rows(plan))):
                 sheet = book.add_worksheet(title)
