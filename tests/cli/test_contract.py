@@ -58,7 +58,7 @@ INVOCATIONS = {
         f"wave2d {PLATFORM} --experiment sample --ranks 4 --blocks 8 -o wave.json",
     ),
     "predict matrix": (
-        "sample --params loggp.yaml --set L=2us --part 1/2 -o part.parquet",
+        "sample --params loggp.yaml --set L=2us --draws 0 -o sample.parquet",
         f"sample --params loggp.yaml {PLATFORM} -o sample.csv",
     ),
     "predict plan": ("results/sample/plan.json --params loggp.yaml --set L=2us -o predicted.csv",),
@@ -125,7 +125,6 @@ INVOCATIONS = {
         "sample --only fast-ethernet-32 --no-survey --verbose",
         "sample --write",
         "sample --learn fast-ethernet-32",
-        "--from sample-plan.xlsx -o edited.yaml",
     ),
     "build": ("replay", "overlay"),
     "measure": ("--in results/sample --batch fast-ethernet-32-upto16n --out raw --setting monday -q",),
@@ -166,7 +165,6 @@ matrix:
 ELSEWHERE = {
     "run": {"tests/workflow/test_run.py": ("--profile",)},
     "predict": {"tests/cli/test_statistic.py": ("first rank",)},
-    "predict matrix": {"tests/cli/test_matrix_predictions.py": ("--jobs", "--profile")},
     "advise": {"tests/cli/test_statistic.py": ("last rank", "first rank")},
     "advise layouts": {"tests/cli/test_kernels.py": ("--measure",)},
     "build": {"tests/lab/overlay_trees.py": ("mrnet",)},
@@ -286,23 +284,15 @@ def run_sample(project: Project) -> None:
     for name, text in FILES.items():
         (project.folder / name).write_text(text, encoding="utf-8")
     (project.folder / "trace.bin").write_bytes(BINARY)
-    for name in ("old", "new", "parts"):
-        (project.folder / name).mkdir()
     for name in ("old", "new"):
+        (project.folder / name).mkdir()
         shutil.copy(project.folder / "loggp.yaml", project.folder / name / "loggp.yaml")
-    for part in (1, 2):
-        out = project.folder / f"{part}.parquet"
-        project.verb("predict", "matrix", "sample", "--params", "loggp.yaml", "--part", f"{part}/2", "--out", out)
-        shutil.copy(out, project.folder / "parts")
     project.verb("partition", *f"{PROCESSES} --speeds speeds.yaml --blocks 8 -o partition.csv".split())
-    project.verb("plan", "sample", "--format", "xlsx", "-o", "sample-plan.xlsx")
 
 
 def run_command(line: str, style: str | None) -> str:
     """Run a command in a format, and return what it prints, or what it writes into a workbook."""
-    words = [word for word in shlex.split(line) if word != "parts/*.parquet"]
-    if "parts/*.parquet" in line:
-        words += ["parts/1.parquet", "parts/2.parquet"]
+    words = shlex.split(line)
     if style:
         words += ["--format", style]
     if style == "xlsx":

@@ -50,7 +50,6 @@ VERBS = {
     "import taulop": ["import", "taulop", "-o", "o.yaml", "--", "NAME"],
     "export rules": ["export", "rules", "--", "NAME"],
     "export mrnet": ["export", "mrnet", "flat:2", "--hosts=NAME"],
-    "join": ["export", "matrix", "--out=o.parquet", "--", "NAME"],
 }
 
 

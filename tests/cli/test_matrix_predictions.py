@@ -1,7 +1,5 @@
-"""Predictions of a matrix are identical to the byte in one process, in parts called by hand, and in Snakemake jobs."""
+"""Predictions of a whole matrix: the same in CSV and Parquet, placed on the platforms of its blocks."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import pandas as pd
@@ -43,14 +41,6 @@ def test_csv_and_parquet_hold_the_same(folder):
     assert set(table["validity"][table["model"] == "tan"]) != {"valid"}
 
 
-def test_parts_join_into_the_whole(folder):
-    run("predict matrix ./big.yaml", *SETS, "--out", "whole.csv")
-    for number in (1, 2, 3):
-        run("predict matrix ./big.yaml", *SETS, "--part", f"{number}/3", "--out", f"{number}.parquet")
-    run("export matrix 1.parquet 2.parquet 3.parquet --out joined.csv")
-    assert (folder / "joined.csv").read_bytes() == (folder / "whole.csv").read_bytes()
-
-
 TWO_PLATFORMS = """
 platform: network
 matrix:
@@ -86,37 +76,10 @@ def test_matrix_points_without_a_parameter_set_of_the_platform_are_left_out(fold
     assert "OF ANOTHER PLATFORM: no parameter set is of network or node" in printed
 
 
-@pytest.mark.parametrize("suffix", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
-def test_snakemake_jobs_write_the_same_bytes_as_one_process_with_set_values(folder, suffix):
-    arguments = [
-        "predict",
-        "matrix",
-        "./big.yaml",
-        *SETS,
-        "--set",
-        "loggp:L=1ms",
-        "--set",
-        "tan:recipe=paper",
-        "--draws",
-        7,
-        "--out",
-    ]
-    run(*arguments, f"whole.{suffix}")
-    command = [sys.executable, "-m", "commodel", *map(str, arguments), f"jobs.{suffix}", "--jobs", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (folder / f"jobs.{suffix}").read_bytes() == (folder / f"whole.{suffix}").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--out", "a.xlsx"), "wanted .parquet or .csv"),
-        (("--out", "a.csv", "--part", "4/3"), "wanted 1/3 to 3/3"),
-        (("--out", "a.parquet", "--part", "0/3"), "wanted 1/3 to 3/3"),
-        (("--out", "a.csv", "--part", "one"), "wanted I/N"),
-        (("--out", "a.csv", "--part", "1/2", "--jobs", "2"), "exclude each other"),
-        (("--out", "a.csv", "--profile", "slurm"), "--profile needs --jobs"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2(folder, arguments, words):
@@ -130,12 +93,6 @@ def test_a_matrix_error_names_file_and_line(folder):
     result = run("predict matrix ./big.yaml", *SETS, "--out", "a.csv", code=2)
     assert "big.yaml:7" in result.stderr
     assert "did you mean 'flat'" in result.stderr
-
-
-def test_export_matrix_refuses_a_file_that_is_not_parquet(folder):
-    result = run("export matrix loggp.yaml --out a.csv", code=2)
-    assert "loggp.yaml" in result.stderr
-    assert result.stderr.count("\n") == 1
 
 
 def test_values_by_hand_stand_with_the_predictions_and_not_among_results(folder):

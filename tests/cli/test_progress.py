@@ -115,8 +115,8 @@ def test_jobs_and_dumb_terminals_show_no_progress_line(screen, monkeypatch, name
     assert shown.getvalue() == ""
 
 
-MISTAKE = "commodel: --part: found 'half', wanted I/N, such as 3/16\n"
-PRICE = ("predict", "matrix", "e.yaml", "--params", "p.yaml", "--out", "o.parquet", "--part", "half")
+MISTAKE = "commodel: o.xlsx: found the suffix '.xlsx', wanted .parquet or .csv\n"
+PRICE = ("predict", "matrix", "e.yaml", "--params", "p.yaml", "--out", "o.xlsx")
 
 
 @pytest.fixture

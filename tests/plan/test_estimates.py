@@ -9,13 +9,13 @@ import pytest
 from commodel.api.advice import estimate_measuring
 from commodel.models.probes import MAX_VECTOR_BYTES, Site, find_probe
 from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
-from commodel.patterns.build import Shape, build_schedule, make_builder
+from commodel.patterns.build import make_builder
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.plan import message_lengths
 from commodel.plan.config import load_experiment
 from commodel.plan.duration import BATCH_START_SECONDS, SIMULATED_START_SECONDS, START_SECONDS, Durations
 from commodel.plan.planning import load_resources
-from commodel.plan.prediction_list import SCHEDULE_COST, STEP_COST, estimate_cost, list_shapes, select_part
+from commodel.plan.prediction_list import list_shapes
 from commodel.records import ENOUGH_EQUAL_SAMPLES, Case
 from tests.patterns.catalogue import catalogue, point
 from tests.plan.planning import PLATFORM, SIMULATED
@@ -190,26 +190,6 @@ def test_messages_of_probes_reach_the_longest_of_the_matrix(planned, size, large
 def test_the_largest_probe_follows_the_longest_message_of_the_algorithm(planned, algorithm, largest):
     matrix = f"  - axes: {{operation: bcast, algorithm: '{algorithm}', ranks: 4, bytes: 8MiB}}"
     assert max(sizes_of_messages(planned(matrix))) == largest
-
-
-def shape(algorithm: str, sizes: tuple[int, ...], ranks: int = 6) -> Shape:
-    return Shape.of(point("bcast", algorithm, ranks=ranks, bytes=1), sizes)
-
-
-def test_of_few_ranks_and_two_sizes_the_weight_is_counted():
-    for algorithm in ("binomial", "chain:1KiB", "scatter-allgather"):
-        both = [build_schedule(point("bcast", algorithm, ranks=6, bytes=size)) for size in (1, 64 << 10)]
-        messages = sum(len(pattern.src) for pattern in both)
-        steps = sum(len(pattern.steps) for pattern in both) / 2
-        assert estimate_cost(shape(algorithm, (1, 64 << 10))) == 2 * SCHEDULE_COST + messages + STEP_COST * steps
-
-
-def test_parts_hold_every_shape_once_and_a_long_stream_weighs_as_much_as_many_short_patterns():
-    heavy = shape("chain:1KiB", (1 << 24, 1 << 25))
-    light = [shape("binomial", (size,), ranks) for size in (1, 2, 3) for ranks in range(4, 40)]
-    halves = [select_part([heavy, *light], number, 2) for number in (1, 2)]
-    assert [*halves[0], *halves[1]] == [heavy, *light]
-    assert halves[0] == [heavy]
 
 
 def test_a_pattern_from_a_file_has_the_size_that_the_file_states(tmp_path, monkeypatch):

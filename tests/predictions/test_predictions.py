@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.files.streamed_tables import make_arrow_schema, make_piece, read_stream, write_stream
+from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS, Field
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete_values, find_family, list_family_names
@@ -21,7 +21,7 @@ from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.points import PlatformResources
 from commodel.plan.config import load_experiment
-from commodel.plan.prediction_list import SCHEDULE_COST, STEP_COST, estimate_cost, list_shapes, select_part
+from commodel.plan.prediction_list import list_shapes
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import (
     MAX_CELLS,
@@ -35,7 +35,7 @@ from commodel.predictions.predictions import (
 from commodel.progress import listen_with
 from tests.models.exact import make_exact_values
 from tests.models.synthetic import costs, fitted_set
-from tests.patterns.catalogue import TREES, point
+from tests.patterns.catalogue import point
 
 WAYS = ["bcast linear", "bcast binomial:64", "bcast chain:100", "gather binomial", "allreduce ring", "barrier linear"]
 HEAD = "platform: nowhere\nmatrix:\n"
@@ -98,27 +98,6 @@ def test_predictions_of_a_matrix_equal_predictions_of_single_points(tmp_path_fac
         assert row.validity == single.validity_text
 
 
-@given(st.integers(1, 12))
-@settings(max_examples=12, deadline=None)
-def test_parts_of_an_experiment_are_complete_and_balanced(tmp_path_factory, parts):
-    trees = f"- axes: {{operation: reduce, topology: {list(TREES)}, bytes: [1, 8]}}"
-    experiment = loaded(tmp_path_factory, [*(block(way, [4, 9, 33, 64], [8, 4000]) for way in WAYS), trees])
-    whole = list_shapes(experiment, PlatformResources.unlimited())
-    pieces = [select_part(whole, number, parts) for number in range(1, parts + 1)]
-    assert [shape for piece in pieces for shape in piece] == whole
-    total, heaviest = sum(map(estimate_cost, whole)), max(map(estimate_cost, whole))
-    assert max(sum(map(estimate_cost, piece)) for piece in pieces) <= total / parts + heaviest + 1e-6 * total
-
-
-@pytest.mark.parametrize("way", [*WAYS, "gather linear", "alltoall linear", "allgather ring", "barrier dissemination"])
-def test_the_estimated_cost_of_a_shape_is_proportional_to_the_number_of_messages(tmp_path_factory, way):
-    experiment = loaded(tmp_path_factory, [block(way, [200], [1000])])
-    (shape,) = list_shapes(experiment, PlatformResources.unlimited())
-    pattern = build_schedule(shape.point if way.startswith("barrier") else point(*way.split(), ranks=200, bytes=1000))
-    messages = estimate_cost(shape) - SCHEDULE_COST - STEP_COST * len(pattern.steps)
-    assert messages == pytest.approx(len(pattern.src), rel=0.3, abs=STEP_COST * 0.3 * len(pattern.steps))
-
-
 def test_a_long_schedule_has_fewer_draws_but_the_same_prediction_in_blocks(monkeypatch):
     parameters = fitted("loggp")
     points = [point("bcast", "binomial", ranks=500, bytes=size) for size in (8, 80, 800)]
@@ -169,8 +148,6 @@ def test_a_streamed_table_does_not_depend_on_the_chunks_written(tmp_path, monkey
             assert write_stream(tmp_path / f"{number}.{suffix}", types, pieces) == 20
         assert len({path.read_bytes() for path in tmp_path.glob(f"*.{suffix}")}) == 1
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "0.csv"), pd.read_parquet(tmp_path / "0.parquet"))
-    again, pieces = read_stream([tmp_path / "0.parquet"] * 2)
-    assert write_stream(tmp_path / "twice.csv", again, pieces) == 40
 
 
 def test_an_interrupted_output_leaves_no_file(tmp_path):

@@ -323,7 +323,7 @@ def run_campaign(request: CampaignRequest, retry: bool, display: Display) -> tup
     """Return the results folder of an experiment after its report is written, and the workflow's exit code: not 0 if
     some batches did not finish."""
     experiment, settings = request.experiment, request.settings
-    command = partial(make_snakemake_command, "Snakefile", cores=request.cores, profile=request.profile)
+    command = partial(make_snakemake_command, cores=request.cores, profile=request.profile)
     command(settings=settings)  # an unknown profile is refused before anything is done
     folder = find_results(experiment)
     Results(folder).check()
@@ -361,7 +361,7 @@ def _forget_failed_models(results: Results) -> None:
 
 def show_dry_run(request: CampaignRequest, display: Display) -> int:
     """Print the rules that the workflow would run and return its exit code."""
-    command = make_snakemake_command("Snakefile", request.settings, request.cores, request.profile)
+    command = make_snakemake_command(request.settings, request.cores, request.profile)
     folder = find_results(request.experiment)
     Results(folder).check()
     campaign = Campaign(request.make_plan(), folder)

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from commodel.errors import UserError
 from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
@@ -18,10 +17,8 @@ from commodel.patterns.points import PlatformResources, find_ranks
 from commodel.plan.config import load_experiment
 from commodel.plan.matrix import list_combinations
 from commodel.plan.planning import load_resources, use_received_files
-from commodel.plan.prediction_list import list_shapes, select_part
+from commodel.plan.prediction_list import list_shapes
 from commodel.predictions.predictions import predict_shapes
-
-Part = tuple[int, int]  # I of N
 
 
 def read_named_sets(files: Sequence[Path], settings: Sequence[str]) -> dict[str, ParameterSet]:
@@ -93,7 +90,6 @@ def write_matrix_predictions(
     out: Path,
     placement: MatrixPlacement,
     draws: int | None,
-    part: Part | None,
     watch: Callable[[Sequence[Any], str], Iterable[Any]],
 ) -> tuple[int, int]:
     """Write a row for each point and set, shape by shape, and return the numbers of rows and points.
@@ -103,18 +99,7 @@ def write_matrix_predictions(
     types = make_arrow_schema(MATRIX_PREDICTIONS)
     with use_received_files(experiment):
         shapes = list_shapes(load_experiment(experiment), placement.resources)
-        selected = select_part(shapes, *part) if part else shapes
-        watched = watch(selected, "patterns predicted")
+        watched = watch(shapes, "patterns predicted")
         predictions = predict_shapes(watched, sets, draws, partial(placement.select_sets, sets))
         rows = write_stream(out, types, (make_piece(columns, types) for columns in predictions))
-    return rows, sum(len(shape.sizes) for shape in selected)
-
-
-def parse_part(text: str) -> Part:
-    """Return I and N of I/N, such as 3/16."""
-    part, slash, parts = text.partition("/")
-    if not (slash and part.isascii() and parts.isascii() and part.isdigit() and parts.isdigit() and len(parts) < 6):
-        raise UserError(f"--part: found '{text}', wanted I/N, such as 3/16")
-    if not 1 <= int(part) <= int(parts):
-        raise UserError(f"--part: found '{text}', wanted 1/{parts} to {parts}/{parts}")
-    return int(part), int(parts)
+    return rows, sum(len(shape.sizes) for shape in shapes)

@@ -55,16 +55,14 @@ class RunFailedError(UserError):
         self.exit_code = code  # type: ignore[misc]  # click declares it as that of the class
 
 
-def make_snakemake_command(
-    snakefile: str, settings: Mapping[str, Any], cores: int | None, profile: str | None
-) -> list[str]:
-    """Return the command that runs one of our workflows in this folder."""
+def make_snakemake_command(settings: Mapping[str, Any], cores: int | None, profile: str | None) -> list[str]:
+    """Return the command that runs our workflow in this folder."""
     arguments = [
         sys.executable,
         "-m",
         "snakemake",
         "--snakefile",
-        str(ROOT / snakefile),
+        str(ROOT / "Snakefile"),
         "--directory",
         str(Path.cwd()),
     ]

@@ -71,23 +71,6 @@ def print_exported(result: Exported) -> None:
 
 
 @export.command(
-    name="matrix",
-    examples=(
-        "commodel export matrix 1.parquet 2.parquet --out matrix.csv",
-        "commodel export matrix parts/*.parquet --out matrix.parquet",
-    ),
-)
-@click.argument("parts", nargs=-1, required=True, type=PATH)
-@make_option_group("Output", out_option("Table to write: .parquet or .csv.", required=True))
-def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
-    """Join parts of a predicted matrix, made by predict matrix --part, into one table."""
-    from commodel.files.streamed_tables import read_stream, write_stream
-
-    with show_waiting("joining"):
-        write_stream(out, *read_stream(parts))
-
-
-@export.command(
     name="mrnet",
     examples=("commodel export mrnet kary:4^2", "commodel export mrnet flat:3 --hosts hosts.txt -o tree.top"),
 )

@@ -193,9 +193,6 @@ def _predict_models(plan: SafePath, sets: list[SafePath], model: str | None, fol
 @make_option_group(
     "Amount of work",
     click.option("--draws", type=click.IntRange(0), help="Draws for an interval; 0 omits it, 20 times as fast."),
-    click.option("--part", metavar="I/N", help="Predict part I of N; `commodel export matrix` joins the parts."),
-    click.option("--jobs", type=click.IntRange(1, 10_000), help="Predict in N Snakemake jobs."),
-    click.option("--profile", help="Snakemake profile for --jobs, e.g. slurm."),
 )
 @make_option_group("Output", out_option("Table to write: .csv or .parquet.", required=True))
 def predict_matrix(
@@ -205,34 +202,19 @@ def predict_matrix(
     out: Path,
     platform: str | None,
     draws: int | None,
-    part: str | None,
-    jobs: int | None,
-    profile: str | None,
 ) -> None:
     """Predict every point of an experiment's matrix."""
-    from commodel.api.matrices import parse_part, place_matrix, read_named_sets, write_matrix_predictions
-    from commodel.api.snakemake_runs import make_snakemake_command, run_in_terminal
+    from commodel.api.matrices import place_matrix, read_named_sets, write_matrix_predictions
     from commodel.files.streamed_tables import check_suffix
     from commodel.plan.config import find_config_file
 
-    if (part and jobs) or (profile and not jobs):
-        raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")
     check_suffix(out)
     if settings:
         refuse_campaign(out)
-    fraction = parse_part(part) if part else None
-    if part and out.suffix != ".parquet":
-        raise UserError(f"--part: found '{out.name}', wanted a file .parquet, for `commodel export matrix`")
     path = find_config_file("experiment", experiment)
     sets = read_named_sets(params, settings)
     placement = place_matrix(path, sets, platform)
-    if jobs:
-        _print_notes(placement.notes)
-        config = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
-        config |= ({"set": list(settings)} if settings else {}) | {"on": platform, "draws": draws}
-        command = make_snakemake_command("workflow/rules/predict_matrix.smk", config, None, profile)
-        raise SystemExit(run_in_terminal([*command, "--quiet", "host", "reason"]))
-    rows, points = write_matrix_predictions(path, sets, out, placement, draws, fraction, count_progress)
+    rows, points = write_matrix_predictions(path, sets, out, placement, draws, count_progress)
     click.echo(f"{out}: {format_count(rows, 'prediction')} of {format_count(points, 'point')}", err=True)
     _print_notes(placement.notes)
 

@@ -1,5 +1,4 @@
-"""Tables that are too long for memory, written and read in pieces (`write_stream`, `read_stream`): Parquet, or CSV with
-the same content, by the suffix.
+"""Tables that are too long for memory, written in pieces (`write_stream`): Parquet or CSV with the same content.
 
 The result does not depend on the sizes of the pieces, since rows are collected into groups of equal size.
 `return_freed_memory` returns memory to the operating system.
@@ -17,7 +16,6 @@ import pyarrow.parquet as pq
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_atomically
-from commodel.files.safe_reading import open_file
 from commodel.files.tables import Schema, make_cells_safe
 
 GROUP_ROWS = 100_000
@@ -88,29 +86,6 @@ def _open_writer(suffix: str, stream: IO[bytes], types: pa.Schema) -> Iterator[C
     yield lambda table: make_cells_safe(table.to_pandas()).to_csv(
         stream, index=False, header=False, lineterminator="\n"
     )
-
-
-def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """Return the schema of Parquet files with equal columns, and their rows, one file after the other."""
-    paths = list(paths)
-    types = [_open_parquet(path).schema_arrow for path in paths]
-    for path, schema in zip(paths, types, strict=True):
-        if not schema.equals(types[0]):
-            raise UserError(f"found columns other than those of {paths[0]}", file=path)
-
-    def pieces() -> Iterator[pa.Table]:
-        for path in paths:
-            for batch in _open_parquet(path).iter_batches(GROUP_ROWS, use_threads=False):
-                yield pa.Table.from_batches([batch])
-
-    return types[0], pieces()
-
-
-def _open_parquet(path: Path) -> pq.ParquetFile:
-    try:
-        return pq.ParquetFile(open_file(path))
-    except (OSError, ValueError) as error:  # pyarrow's are ValueErrors
-        raise UserError(f"cannot read it as Parquet: {str(error).partition(chr(10))[0]}", file=path) from None
 
 
 def return_freed_memory() -> None:
