@@ -103,42 +103,52 @@ class Likeness:
         of_place = nodes / NODES_DOUBLINGS**2 + per_node / PER_NODE_DOUBLINGS**2 + DISTANCE_OF_ONE_NODE**2 * differs
         return cls(_equal(first.operation, second.operation), same_algorithm, size, of_place)
 
-    def correlate(self, scales: Scales) -> tuple[Array, Array]:
-        """Return the correlations of points by their size, and by their size and place."""
-        squared = self.size / scales.doublings**2
-        return _correlate(squared), _correlate(squared + self.place)
+    def only(self, pairs: tuple[np.ndarray, np.ndarray]) -> Likeness:
+        """Return that of some pairs of points, given by their rows and columns, as arrays of one dimension."""
+        return Likeness(self.operation[pairs], self.algorithm[pairs], self.size[pairs], self.place[pairs])
 
-    def covariance(self, scales: Scales, correlations: tuple[Array, Array] | None = None) -> Array:
+    def correlate(self, scales: Scales) -> Correlations:
+        squared = self.size / scales.doublings**2
+        return Correlations(*_correlate(squared), *_correlate(squared + self.place))
+
+    def covariance(self, scales: Scales, correlations: Correlations | None = None) -> Array:
         """Return the prior covariance of the residuals, without the part of each point alone."""
-        size, near = correlations or self.correlate(scales)
-        of_algorithm = scales.algorithm**2 + scales.size**2 * size + scales.near**2 * near
-        return scales.everywhere**2 + scales.operation**2 * self.operation * near + self.algorithm * of_algorithm
+        found = correlations or self.correlate(scales)
+        of_algorithm = scales.algorithm**2 + scales.size**2 * found.size + scales.near**2 * found.near
+        of_operation = scales.operation**2 * self.operation * found.near
+        return scales.everywhere**2 + of_operation + self.algorithm * of_algorithm
 
-    def gradient(self, scales: Scales, correlations: tuple[Array, Array]) -> Iterator[Array]:
+    def gradient(self, scales: Scales, correlations: Correlations) -> Iterator[Array]:
         """Yield the derivative of the covariance by the logarithm of each scale; that of `point` is not included."""
-        squared = self.size / scales.doublings**2
-        size, near = correlations
+        size, near = self.algorithm * correlations.size, self.algorithm * correlations.near
+        of_operation = self.operation * correlations.near
         yield np.full(near.shape, 2 * scales.everywhere**2)
-        yield 2 * scales.operation**2 * self.operation * near
+        yield 2 * scales.operation**2 * of_operation
         yield 2 * scales.algorithm**2 * self.algorithm
-        yield 2 * scales.size**2 * self.algorithm * size
-        yield 2 * scales.near**2 * self.algorithm * near
+        yield 2 * scales.size**2 * size
+        yield 2 * scales.near**2 * near
         amplitude = scales.operation**2 * self.operation + scales.near**2 * self.algorithm
-        yield (
-            3 * squared * (amplitude * _decay(squared + self.place) + scales.size**2 * self.algorithm * _decay(squared))
-        )
+        decay = amplitude * correlations.near_decay + scales.size**2 * self.algorithm * correlations.size_decay
+        yield 3 / scales.doublings**2 * self.size * decay
 
 
-def _correlate(squared_distances: Array) -> Array:
-    """Return Matérn's correlation of order 3/2: a smoother one would underestimate the variance between two
-    measurements."""
-    scaled = np.sqrt(3) * np.sqrt(squared_distances)
-    return (1 + scaled) * np.exp(-scaled)
+@dataclass(frozen=True, eq=False)
+class Correlations:
+    """The correlations of points by their size, and by their size and place; each with its exponential factor, which
+    its derivative has."""
+
+    size: Array
+    size_decay: Array
+    near: Array
+    near_decay: Array
 
 
-def _decay(squared_distances: Array) -> Array:
-    """Return the exponential factor of the correlation, which its derivative has."""
-    return np.exp(-np.sqrt(3 * squared_distances))
+def _correlate(squared_distances: Array) -> tuple[Array, Array]:
+    """Return Matérn's correlation of order 3/2, and its exponential factor. A smoother correlation would underestimate
+    the variance between two measurements."""
+    scaled = np.sqrt(3 * squared_distances)
+    decay = np.exp(-scaled)
+    return (1 + scaled) * decay, decay
 
 
 def _equal(first: np.ndarray, second: np.ndarray) -> Array:
@@ -236,26 +246,34 @@ def fit_scales(
 @lru_cache(maxsize=512)
 def _find_scales(search: _ScalesSearch) -> Scales:
     # Here, because they are slow to load.
-    from scipy.linalg.lapack import dpotrf, dpotri
+    from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
     from scipy.optimize import minimize
 
     residuals, prior, deviations = search.residuals, search.prior, np.array(search.deviations)
-    likeness = Likeness.of(residuals.places, residuals.places)
+    # Matrices are symmetric: only their lower halves are computed, as lists of pairs of points.
+    count = len(residuals)
+    half = np.tril_indices(count)
+    is_diagonal = half[0] == half[1]
+    multiplicity = np.where(is_diagonal, 1.0, 2.0)
+    likeness = Likeness.of(residuals.places, residuals.places).only(half)
+    known = np.broadcast_to(search.base_covariance, (count, count))[half].copy()
+    known[is_diagonal] += POINT_VARIANCE + residuals.variances
 
     def penalize(logs: Array) -> tuple[float, Array]:
         """Return the negative logarithm of the density, and its gradient."""
         scales = Scales.of_logs(logs)
         correlations = likeness.correlate(scales)
-        covariance = likeness.covariance(scales, correlations) + search.base_covariance
-        covariance = _add_points(covariance, scales, residuals.variances)
-        factor = dpotrf(covariance, lower=1)[0]
-        half_inverse = np.tril(dpotri(factor, lower=1)[0])
-        inverse = half_inverse + np.tril(half_inverse, -1).T
-        scaled = inverse @ residuals.logs
+        matrix = np.zeros((count, count))
+        matrix[half] = likeness.covariance(scales, correlations) + known
+        np.fill_diagonal(matrix, np.diag(matrix) + scales.point**2)
+        factor = dpotrf(matrix, lower=1)[0]
+        scaled = dpotrs(factor, residuals.logs, lower=1)[0]
         length = 0.5 * residuals.logs @ scaled + np.log(np.diag(factor)).sum()
-        slope = inverse - np.outer(scaled, scaled)
-        slopes = [0.5 * float(np.vdot(slope, derivative)) for derivative in likeness.gradient(scales, correlations)]
-        slopes.insert(PLACE_OF_POINT, float(np.trace(slope)) * scales.point**2)
+        inverse = dpotri(factor, lower=1)[0]
+        slope = inverse[half] - scaled[half[0]] * scaled[half[1]]
+        weighted = slope * multiplicity
+        slopes = [0.5 * float(weighted @ derivative) for derivative in likeness.gradient(scales, correlations)]
+        slopes.insert(PLACE_OF_POINT, float(slope[is_diagonal].sum()) * scales.point**2)
         distance = (logs - prior.logs) / deviations
         return float(length + 0.5 * distance @ distance), np.array(slopes) + distance / deviations
 
@@ -338,10 +356,15 @@ class ResidualModel:
     _posteriors: dict[str, Posterior] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def fit(cls, residuals: MeasuredResiduals) -> ResidualModel | None:
-        """Return the model of residuals at measured points; None if there are too few workloads."""
+    def fit(cls, residuals: MeasuredResiduals, scales: Mapping[str, Scales] | None = None) -> ResidualModel | None:
+        """Return the model of residuals at measured points; None if there are too few workloads. With `scales`, it has
+        these, and none are searched."""
         if len(np.unique(residuals.places.workload)) < MIN_WORKLOADS:
             return None
+        return cls(residuals, scales or cls._fit_scales(residuals), 0.0, {}).calibrate()
+
+    @staticmethod
+    def _fit_scales(residuals: MeasuredResiduals) -> dict[str, Scales]:
         pooled = fit_scales(residuals.thin_out(MAX_FITTED_POINTS), PRIOR, PRIOR_DEVIATIONS)
         scales = {ALL_OPERATIONS: pooled}
         for name in np.unique(residuals.places.operation).tolist():
@@ -349,7 +372,7 @@ class ResidualModel:
             if len(own) >= MIN_POINTS_OF_SCALES:
                 deviations = np.minimum(SCALES_DEVIATION, PRIOR_DEVIATIONS)
                 scales[name] = fit_scales(own.thin_out(MAX_FITTED_POINTS_OF_OPERATION), pooled, deviations)
-        return cls(residuals, scales, 0.0, {}).calibrate()
+        return scales
 
     @classmethod
     def prior(cls) -> ResidualModel:
