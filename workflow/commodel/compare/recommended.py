@@ -27,7 +27,7 @@ from commodel.models import Array
 from commodel.parameters import ParameterSet
 from commodel.predictions.interval_basis import IntervalBasis, format_doublings
 from commodel.predictions.places import Places, name_placement, number_labels
-from commodel.predictions.residual_model import MAX_FITTED_POINTS, ResidualModel
+from commodel.predictions.residual_model import MAX_FITTED_POINTS, ResidualModel, Scales
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import RECOMMENDED
 
@@ -62,8 +62,9 @@ class Recommender:
         return cls.fit_usable(rows if models is None else rows[rows["model"].isin(models)])
 
     @classmethod
-    def fit_usable(cls, rows: pd.DataFrame) -> Recommender | None:
-        """Return the recommender from rows that all have a residual and a weight."""
+    def fit_usable(cls, rows: pd.DataFrame, scales: Mapping[str, Scales] | None = None) -> Recommender | None:
+        """Return the recommender from rows that all have a residual and a weight. With `scales`, its residual model has
+        these."""
         if rows["workload"].nunique() < MIN_WORKLOADS:
             return None
         points, logs = _tabulate_residuals(rows)
@@ -78,7 +79,7 @@ class Recommender:
         weight_of_model = {
             name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0
         }
-        model = ResidualModel.fit(measured)
+        model = ResidualModel.fit(measured, scales)
         return cls(weight_of_model, model) if model else None
 
     @classmethod
@@ -200,17 +201,20 @@ def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> A
 def recommend_points(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a comparison for the recommended prediction of each point that models with most of the weight
     predict: with its interval, error and choices. Fits leave out the point's workload, so that its own residual never
-    helps. Points that were not measured are predicted from all that were."""
+    helps. Only the scales of the residual model are those of all points. Points that were not measured are predicted
+    from all that were."""
     rows = add_default_columns(comparison, COMPARISON)
     rows = rows[rows["waves"] == 1]
     usable, unmeasured = _select_usable(rows), _select_unmeasured(rows)
     parts = []
     for _, of_placement in usable.groupby(["platform", _find_placements(usable)], sort=False):
-        parts.append(_evaluate_folds(of_placement))
+        recommender = Recommender.fit_usable(of_placement[PLACE_COLUMNS + MODEL_COLUMNS])
+        if recommender is None:
+            continue
+        parts.append(_evaluate_folds(of_placement, recommender.residuals.scales))
         wanted = unmeasured[_find_placements(unmeasured).eq(_find_placements(of_placement).iloc[0])]
         wanted = wanted[wanted["platform"] == of_placement["platform"].iloc[0]]
-        recommender = Recommender.fit_usable(of_placement[PLACE_COLUMNS + MODEL_COLUMNS]) if len(wanted) else None
-        if recommender is not None:
+        if len(wanted):
             parts.append(recommend_rows(recommender, wanted))
     parts = [part.dropna(subset="seconds") for part in parts]
     if not any(map(len, parts)):
@@ -276,11 +280,11 @@ def _find_placements(rows: pd.DataFrame) -> pd.Series:
     return rows["nodes"].map(name_placement).where(rows["nodes"].notna(), "")
 
 
-def _evaluate_folds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of all points, each predicted by a fit without its workload."""
+def _evaluate_folds(rows: pd.DataFrame, scales: Mapping[str, Scales]) -> pd.DataFrame:
+    """Return the rows of all points, each predicted by a fit without its workload, with these scales."""
     fold, used = number_labels(rows["workload"].to_numpy(str)) % FOLDS, rows[PLACE_COLUMNS + MODEL_COLUMNS]
     folds = range(fold.max() + 1)
-    fits = ((Recommender.fit_usable(used[fold != number]), used[fold == number]) for number in folds)
+    fits = ((Recommender.fit_usable(used[fold != number], scales), used[fold == number]) for number in folds)
     predicted = [_predict_rows(recommender, left_out) for recommender, left_out in fits if recommender is not None]
     return _replace_predictions(rows, pd.concat(predicted)) if predicted else rows.iloc[:0]
 
