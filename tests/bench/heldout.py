@@ -51,6 +51,7 @@ from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, describe_statistics, parse_statistic, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
 from commodel.fits.table_fits import list_fitted_by_collectives
+from commodel.predictions.places import name_in_setting
 from commodel.predictions.residual_model import COVERAGE
 from commodel.predictions.validity import ValidityKind
 from commodel.records import LIBRARY, Statistic
@@ -218,7 +219,9 @@ def predict_split(parts: Split, models: Sequence[str], name: str) -> Iterator[pd
         yield predict_baselines(parts, reference)
     yield interpolate_neighbours(parts)
     times = parts.held_out.library.items()
-    default_rows = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
+    default_rows = [
+        {"workload": name_in_setting(group, setting), "measured": seconds} for (group, setting), seconds in times
+    ]
     yield pd.DataFrame(default_rows).assign(model="", algorithm=LIBRARY)
 
 

@@ -183,3 +183,19 @@ def test_the_bench_of_networks_adds_the_recommended_prediction_to_its_rows():
     with_intervals = add_intervals(table[columns].assign(levels_crossed=""))
     assert set(with_intervals["model"]) == {"loggp", "plogp", RECOMMENDED}
     assert np.isfinite(with_intervals[["low", "high"]].to_numpy()).all()
+
+
+def test_a_workload_that_was_measured_in_two_settings_counts_once():
+    """Its times in one setting do not predict those in the other, and its points have half the weight."""
+    models = {"high": lambda *at: 0.2 * at[3], "low": lambda *at: -0.2 * at[3]}
+    table = rows(models).assign(setting="")
+    again = table.assign(setting="b", point=table["point"] + " b", workload=table["workload"] + " in b")
+    once, twice = Recommender.fit(table), Recommender.fit(pd.concat([table, again], ignore_index=True))
+    assert twice.weights == pytest.approx(once.weights, abs=1e-6)
+    places = Places.of_rows(add_default_columns(table, COMPARISON).drop_duplicates("point"))
+    counted = {basis.workloads for fitted in (once, twice) for basis in fitted.residuals.find_bases(places)}
+    assert counted == {table["workload"].nunique()}
+    slow = again.assign(measured=again["measured"].where(again["workload"] != "bcast 8 512 in b", 1e-2))
+    before, after = (evaluate_recommended(pd.concat([table, other], ignore_index=True)) for other in (again, slow))
+    own = before["workload"].eq("bcast 8 512").to_numpy()
+    assert np.abs(np.log(after["seconds"] / before["seconds"])[own]).max() < 0.1

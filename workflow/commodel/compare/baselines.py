@@ -29,7 +29,7 @@ from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import list_settings, select_points, select_setting
 from commodel.fits.table_fits import fit_regression
 from commodel.models import Array
-from commodel.predictions.places import number_labels
+from commodel.predictions.places import name_in_setting, number_labels
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import have_weight
 from commodel.records import Point
@@ -292,7 +292,7 @@ def choose_by_rule(parts: Split) -> pd.DataFrame:
             chosen.append((ALWAYS_SAME, key, times[alternative]))
     chosen += [(LIBRARY, key, held_out.library[key[1:]]) for key in workloads if key[1:] in held_out.library]
     rows = [
-        (name, f"{workload} {setting}", seconds, min(workloads[operation, workload, setting].values()))
+        (name, name_in_setting(workload, setting), seconds, min(workloads[operation, workload, setting].values()))
         for name, (operation, workload, setting), seconds in chosen
     ]
     return pd.DataFrame(rows, columns=["model", "workload", "measured", "fastest"])

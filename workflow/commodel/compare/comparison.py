@@ -19,7 +19,7 @@ from commodel.errors import is_program_error
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns
 from commodel.patterns.build import find_fan_ins
 from commodel.patterns.layouts import place_ranks
-from commodel.predictions.places import STREAM
+from commodel.predictions.places import STREAM, name_in_setting
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collection import LATENCY_COLUMNS, iterate_cases, summarize_case
@@ -84,7 +84,7 @@ def compare(
     frame = frame.merge(predictions, on="point", how="left")
     frame = frame.fillna({"model": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
     frame = add_default_columns(frame.astype({"samples": int, "invalid": int}), COMPARISON)
-    frame["workload"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])
+    frame["workload"] = list(map(name_in_setting, frame["workload"], frame["setting"]))
     without_schedule = frame["point"].isin([point.id for point in plan.points if point.measured_only])
     frame["validity"] = np.select(
         [is_library_default(frame), without_schedule], [NOT_PREDICTED, NO_SCHEDULE], frame["validity"]

@@ -15,6 +15,7 @@ from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import fit_in_settings, list_settings, select_points
 from commodel.parameters import ParameterSet
 from commodel.plan.experiments import AXES
+from commodel.predictions.places import name_in_setting
 from commodel.predictions.predictions import predict
 from commodel.records import Point
 from commodel.units import format_bytes
@@ -70,7 +71,7 @@ def list_points(measured: Measured) -> pd.DataFrame:
     """Return a row for each measured point, as in a comparison without predictions."""
     rows = [
         {name: getattr(point, name) for name in POINT_FIELDS}
-        | {"workload": f"{point.workload} {setting}", "measured": seconds}
+        | {"workload": name_in_setting(point.workload, setting), "setting": setting, "measured": seconds}
         for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True)
     ]
     return pd.DataFrame(rows).assign(held_out=True)

@@ -65,12 +65,12 @@ class Recommender:
     def fit_usable(cls, rows: pd.DataFrame, scales: Mapping[str, Scales] | None = None) -> Recommender | None:
         """Return the recommender from rows that all have a residual and a weight. With `scales`, its residual model has
         these."""
-        if rows["workload"].nunique() < MIN_WORKLOADS:
-            return None
         points, logs = _tabulate_residuals(rows)
         places = Places.of_rows(points)
+        if len(np.unique(places.workload)) < MIN_WORKLOADS:
+            return None
         is_fitted = places.select_evenly(MAX_FITTED_POINTS)
-        weights = _fit_weights(logs[is_fitted], places.only(is_fitted))
+        weights = _fit_weights(logs[is_fitted], points[is_fitted])
         residuals = _combine_logs(logs.to_numpy(), weights)
         has_stack = np.isfinite(residuals)
         measured = collect_residuals(points, residuals).only(has_stack)
@@ -137,33 +137,45 @@ def _pivot_by_model(rows: pd.DataFrame, values: pd.Series) -> tuple[pd.DataFrame
     return points, values.groupby([rows["point"], rows["model"]]).first().unstack().reindex(points.index)
 
 
-def _fit_weights(logs: pd.DataFrame, places: Places) -> Array:
+def _fit_weights(logs: pd.DataFrame, points: pd.DataFrame) -> Array:
     """Return the weights, fitted to the points that all models predict. If the stack is not clearly better than the
-    best model, the best model has weight 1."""
+    best model, the best model has weight 1. A point that was measured in several settings counts once; its alternatives
+    are compared in the same setting."""
     from scipy.optimize import nnls  # here, because it is slow to load
 
-    complete = logs.notna().all(axis=1).to_numpy()
+    complete = logs.notna().all(axis=1)
     if not complete.any():
         return np.full(logs.shape[1], 1 / logs.shape[1])
-    values, operation, workload = logs.to_numpy()[complete], places.operation[complete], places.workload[complete]
-    labels = [label[complete] for label in places.labels().values()]
+    values, points = logs[complete].to_numpy(), points[complete]
+    places = Places.of_rows(points)
+    operation, workloads = places.operation, number_labels(places.workload)
+    labels = list(places.labels().values())
     labels = [label for label in labels if len(np.unique(label)) > 1] or labels[:1]
-    groups, errors = number_labels(workload), [np.sqrt(BIAS_SHARE) * values]
+    groups = number_labels(points["workload"].to_numpy(str))
+    errors = [np.sqrt(BIAS_SHARE) * values]
     for label in labels:
         left_out = _subtract_bias(values, label, operation) / np.sqrt(len(labels))
         sums = np.zeros((groups.max() + 1, values.shape[1]))
         np.add.at(sums, groups, left_out)
         within = left_out - (sums / np.bincount(groups)[:, None])[groups]
         errors += [left_out, np.sqrt(RANKING_WEIGHT) * within]
-    all_errors = np.concatenate(errors)
-    squares = all_errors.T @ all_errors / len(values) + RIDGE * np.eye(values.shape[1])
+    share = _share_between_settings(places, points["layout"])
+    all_errors = np.concatenate(errors) * np.sqrt(np.resize(share, len(values) * len(errors)))[:, None]
+    squares = all_errors.T @ all_errors / share.sum() + RIDGE * np.eye(values.shape[1])
     large = 1e3 * np.sqrt(np.trace(squares))
     system = np.vstack([np.linalg.cholesky(squares).T, np.full(len(squares), large)])
     weights = nnls(system, np.array([*np.zeros(len(squares)), large]))[0].round(9)
     weights /= weights.sum()
     best = np.arange(len(squares)) == squares.diagonal().round(9).argmin()
     gains = (all_errors @ best) ** 2 - (all_errors @ weights) ** 2
-    return weights if _exceeds_scatter(gains, np.resize(groups, len(gains))) else best.astype(float)
+    return weights if _exceeds_scatter(gains, np.resize(workloads, len(gains))) else best.astype(float)
+
+
+def _share_between_settings(places: Places, layouts: Iterable[str]) -> Array:
+    """Return the weight of each point: 1 over the number of settings in which it was measured."""
+    names = zip(places.workload.tolist(), places.algorithm.tolist(), layouts, strict=True)
+    number = number_labels(np.array(["\0".join(parts) for parts in names]))
+    return 1 / np.bincount(number)[number]
 
 
 def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
@@ -282,7 +294,7 @@ def _find_placements(rows: pd.DataFrame) -> pd.Series:
 
 def _evaluate_folds(rows: pd.DataFrame, scales: Mapping[str, Scales]) -> pd.DataFrame:
     """Return the rows of all points, each predicted by a fit without its workload, with these scales."""
-    fold, used = number_labels(rows["workload"].to_numpy(str)) % FOLDS, rows[PLACE_COLUMNS + MODEL_COLUMNS]
+    fold, used = number_labels(Places.of_rows(rows).workload) % FOLDS, rows[PLACE_COLUMNS + MODEL_COLUMNS]
     folds = range(fold.max() + 1)
     fits = ((Recommender.fit_usable(used[fold != number], scales), used[fold == number]) for number in folds)
     predicted = [_predict_rows(recommender, left_out) for recommender, left_out in fits if recommender is not None]

@@ -38,6 +38,11 @@ def name_placement(nodes: float) -> str:
     return SEVERAL_NODES if nodes > 1 else ONE_NODE
 
 
+def name_in_setting(workload: str, setting: str) -> str:
+    """Return the name of a workload in a setting, whose alternatives are compared with each other alone."""
+    return f"{workload} in {setting}" if setting else workload
+
+
 def number_labels(labels: np.ndarray) -> np.ndarray:
     """Return a number for each label; equal labels have equal numbers."""
     return np.unique(labels, return_inverse=True)[1]
@@ -55,12 +60,15 @@ class Places:
 
     @classmethod
     def of_rows(cls, rows: pd.DataFrame) -> Places:
-        """Return the places of the rows of a comparison."""
+        """Return the places of the rows of a comparison. A workload that was measured in several settings is one."""
         names = zip(rows["operation"], rows["waves"], strict=True)
         operation = np.array([find_operation_class(name, waves) for name, waves in names], dtype=str)
-        alternative, workload, levels_crossed = (
-            rows[name].to_numpy(str) for name in ("alternative", "workload", "levels_crossed")
-        )
+        alternative, levels_crossed = (rows[name].to_numpy(str) for name in ("alternative", "levels_crossed"))
+        workload = rows["workload"].to_numpy(str)
+        if "setting" in rows:
+            suffixes = [name_in_setting("", setting) for setting in rows["setting"]]
+            in_settings = zip(workload.tolist(), suffixes, strict=True)
+            workload = np.array([name.removesuffix(suffix) for name, suffix in in_settings], dtype=str)
         ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]).to_numpy(float)
         nodes = rows["nodes"].where(rows["nodes"] > 0, ranks).to_numpy(float)
         doublings = measure_doublings(rows["bytes"].to_numpy(float), nodes, ranks)
