@@ -256,15 +256,15 @@ def _find_scales(search: _ScalesSearch) -> Scales:
     is_diagonal = half[0] == half[1]
     multiplicity = np.where(is_diagonal, 1.0, 2.0)
     likeness = Likeness.of(residuals.places, residuals.places).only(half)
-    known = np.broadcast_to(search.base_covariance, (count, count))[half].copy()
-    known[is_diagonal] += POINT_VARIANCE + residuals.variances
+    fixed_covariance = np.broadcast_to(search.base_covariance, (count, count))[half].copy()
+    fixed_covariance[is_diagonal] += POINT_VARIANCE + residuals.variances
 
     def penalize(logs: Array) -> tuple[float, Array]:
         """Return the negative logarithm of the density, and its gradient."""
         scales = Scales.of_logs(logs)
         correlations = likeness.correlate(scales)
         matrix = np.zeros((count, count))
-        matrix[half] = likeness.covariance(scales, correlations) + known
+        matrix[half] = likeness.covariance(scales, correlations) + fixed_covariance
         np.fill_diagonal(matrix, np.diag(matrix) + scales.point**2)
         factor = dpotrf(matrix, lower=1)[0]
         scaled = dpotrs(factor, residuals.logs, lower=1)[0]
