@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
-from commodel.reports import build_report, write_html, write_xlsx
+from commodel.reports import ReportInputs, build_report, write_html, write_xlsx
 from tests.bench.measuring import print_figure, read_peak_gib, time_task
 from tests.reports.study import make_comparison, make_parameters, make_raw
 
@@ -55,8 +55,10 @@ def write_reports(folder: Path) -> None:
     sets = [replace(parameters, draws={}) for parameters in make_parameters()]
 
     def build():
-        raw = read_table(folder / "summary.csv", SUMMARY)
-        return build_report(read_table(folder / "comparison.csv", COMPARISON), sets, raw, experiment="large")
+        comparison, raw = read_table(folder / "comparison.csv", COMPARISON), read_table(folder / "summary.csv", SUMMARY)
+        inputs = [ReportInputs(comparison, "large", parameter_sets=sets, raw=raw)]
+        del comparison
+        return build_report(inputs.pop())
 
     spent, report = time_task(build, time.process_time)
     print_figure("building the report", f"{spent:.0f} s of processor")

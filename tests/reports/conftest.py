@@ -10,7 +10,7 @@ import pytest
 from commodel.compare import recommended
 from commodel.reports import evaluated_campaign
 from tests.once import made_once
-from tests.reports.reading import Page
+from tests.reports.reading import Page, make_report
 from tests.reports.study import (
     FAMILIES,
     make_comparison,
@@ -99,9 +99,7 @@ def round_trips():
 
 @pytest.fixture(scope="session")
 def report(inputs):
-    from commodel.reports import build_report
-
-    return build_report(**inputs)
+    return make_report(**inputs)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,12 @@ from html.parser import HTMLParser
 
 import openpyxl
 
-from commodel.reports import write_xlsx
+from commodel.reports import ReportInputs, build_report, write_xlsx
+
+
+def make_report(comparison, parameter_sets=(), **outputs):
+    """Return the report of a comparison and of other outputs of the stages."""
+    return build_report(ReportInputs(comparison, parameter_sets=parameter_sets, **outputs))
 
 
 def written(report, path):

@@ -12,10 +12,11 @@ from commodel.compare.comparison import name_streams, summarize_errors
 from commodel.compare.model_ranking import rank_models
 from commodel.files.tables import COMPARISON, UNMEASURED, add_default_columns, list_columns
 from commodel.predictions.validity import Validity, ValidityKind
-from commodel.reports import build_report, build_stored_report
+from commodel.reports import build_stored_report
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.sections import measurement_conditions
 from tests.reading import sentences
+from tests.reports.reading import make_report
 
 BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
 
@@ -184,7 +185,7 @@ def remove_measurements(comparison, statuses):
 
 def test_gaps_are_counted_and_listed(small):
     _, frame, gaps = remove_measurements(small, ["budget", "crash", "budget"])
-    report = build_report(frame, experiment="gaps", unmeasured=gaps)
+    report = make_report(frame, experiment="gaps", unmeasured=gaps)
     total = frame.loc[frame["platform"] == "ether16", "point"].nunique()
     first, second, *_ = describe_missing(frame)
     assert first == f"3 of {total} points were not measured: 2 budget and 1 crash."
@@ -198,7 +199,7 @@ def test_gaps_are_counted_and_listed(small):
 def test_nothing_missing_is_no_section(small):
     whole, _, gaps = remove_measurements(small, [])
     for unmeasured in (None, gaps):
-        report = build_report(whole, experiment="whole", unmeasured=unmeasured)
+        report = make_report(whole, experiment="whole", unmeasured=unmeasured)
         assert "Not measured" not in [section.name for section in report.sections]
         assert not any("not measured" in line for line in sentences(report, MISSING))
 
@@ -212,7 +213,7 @@ def test_gaps_touch_no_score(small):
     pd.testing.assert_frame_equal(summarize_errors(frame, by), summarize_errors(never, by))
     tables = {}
     for name, part in (("gaps", frame), ("never", never)):
-        tables[name] = build_report(part, experiment=name).section("Standings").tables[0]
+        tables[name] = make_report(part, experiment=name).section("Standings").tables[0]
     assert tables["gaps"].column("mu_mean") == tables["never"].column("mu_mean")
 
 
@@ -227,7 +228,7 @@ def test_points_with_only_some_passes_are_counted(small):
 @pytest.mark.parametrize("waves", [np.nan, 50])
 def test_the_table_of_unmeasured_points_has_waves_if_a_stream_is_missing(small, waves):
     _, frame, gaps = remove_measurements(small, ["budget", "crash"])
-    report = build_report(frame, experiment="gaps", unmeasured=gaps.assign(waves=[waves, np.nan]))
+    report = make_report(frame, experiment="gaps", unmeasured=gaps.assign(waves=[waves, np.nan]))
     (table,) = report.section("Not measured").tables
     keys = [column.key for column in table.columns]
     assert ("waves" in keys) == (waves == 50)
@@ -243,7 +244,7 @@ def test_probe_cases_without_samples_are_counted(small):
         (line,) = measurement_conditions.describe_unmeasured_probes(gaps, no_samples, {})
         expected = f"{words} not measured: {number} timeout (pingpong {number})."
         assert (line.platform, line.text) == ("fattree", expected)
-    report = build_report(small, experiment="probes", unmeasured=gaps)
+    report = make_report(small, experiment="probes", unmeasured=gaps)
     assert sentences(report, MISSING).count(f"fattree (simulated): {expected}") == 1
     (table,) = report.section("Not measured").tables
     assert table.column("leaves") == [None] * number
@@ -260,7 +261,7 @@ def test_probe_cases_with_only_some_passes_are_counted(inputs, small):
         (line,) = measurement_conditions.describe_unmeasured_probes(gaps, raw, passes)
         assert line.platform == "ether16"
         assert line.text.startswith(f"{subject} only some passes ({raw.loc[probes[0], 'name']} {number}).")
-    report = build_report(small, raw=raw, passes=passes, experiment="some")
+    report = make_report(small, raw=raw, passes=passes, experiment="some")
     assert [text for text in sentences(report, MISSING) if "probe case" in text] == [f"ether16: {line.text}"]
 
 
@@ -273,7 +274,7 @@ def share_processors(comparison, processes):
 def test_oversubscribed_hosts_come_first(small):
     frame = share_processors(small, 65)
     about = {name: {"hosts": ["a1"]} for name in frame["batch"].unique()} if "batch" in frame else {}
-    report = build_report(frame, experiment="crowd", provenance=about)
+    report = make_report(frame, experiment="crowd", provenance=about)
     points = frame.loc[(frame["platform"] == "ether16") & frame["measured"].notna(), "point"].nunique()
     line = sentences(report, BEST_MODEL)[0]
     assert line.startswith("ether16: 65 processes share 2 processors on ")
@@ -285,7 +286,7 @@ def test_oversubscribed_hosts_come_first(small):
 
 def test_a_processor_for_each_process_is_no_anomaly(small):
     for frame in (small, share_processors(small, 2)):
-        report = build_report(frame, experiment="room")
+        report = make_report(frame, experiment="room")
         assert not any("processors" in line for line in sentences(report, BEST_MODEL))
         (table,) = report.section("Comparison").tables
         assert "processors" not in [column.key for column in table.columns]
@@ -304,7 +305,7 @@ def streamed(comparison):
         waves[name] = waves[name] / 5
     waves = waves.assign(waves=50, first=5 * waves["measured"], last=6 * waves["measured"])
     together = comparison.assign(waves=1, first=np.nan, last=np.nan)
-    return build_report(type(waves)(np.concatenate([together, waves]), columns=together.columns), experiment="streams")
+    return make_report(type(waves)(np.concatenate([together, waves]), columns=together.columns), experiment="streams")
 
 
 def rows_of(report):

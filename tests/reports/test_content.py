@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.reports import build_report, write_xlsx
+from commodel.reports import write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import Answer, Remark, choose_number_format, format_error, format_value
 from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.html.page import format_page
 from commodel.reports.sections import measurement_conditions, summary
 from tests.reading import sentences
+from tests.reports.reading import make_report
 
 BEST_MODEL, WHAT_TO_USE, MISSING = "Which model predicts best", "What to use", "What is missing"
 
@@ -49,7 +50,7 @@ def questions(report):
 
 def test_a_platform_has_at_most_fourteen_sentences_and_measured_platforms_come_first(small):
     flagged = small["validity"].mask(small["platform"] == "ether16", "extrapolated: 2.0 doublings beyond")
-    asked = questions(build_report(small.assign(validity=flagged), experiment="short"))
+    asked = questions(make_report(small.assign(validity=flagged), experiment="short"))
     assert [platform for _, platform, _ in asked] == ["ether16"] * 5 + ["fattree (simulated)"] * 5
     assert [question for question, *_ in asked] == 2 * list(summary.MAX_SENTENCES)
     for name in ("ether16", "fattree (simulated)"):
@@ -103,13 +104,13 @@ def test_a_model_with_few_predictions_is_not_the_best(fewer):
     hidden = (sparse["model"] == "plogp") & (sparse["bytes"] > 1)
     sparse.loc[hidden, ["seconds", "mu", "relative_error"]] = np.nan
     sparse.loc[(sparse["model"] == "plogp") & ~hidden, "mu"] = 1.0
-    lines = sentences(build_report(sparse, experiment="sparse"), BEST_MODEL)
+    lines = sentences(make_report(sparse, experiment="sparse"), BEST_MODEL)
     assert any("predicts best" in line for line in lines)
     assert not any("plogp predicts best" in line for line in lines)
 
 
 def test_poor_models_are_not_recommended(fewer):
-    lines = sentences(build_report(fewer.assign(mu=fewer["mu"] + 1), experiment="poor"), BEST_MODEL)
+    lines = sentences(make_report(fewer.assign(mu=fewer["mu"] + 1), experiment="poor"), BEST_MODEL)
     assert any(line.endswith("(poor).") for line in lines)
     assert any(
         re.search(r"No model predicts .*bcast \(best: \w+, factor [2-9]\.\d\d\).* well\.$", line) for line in lines
@@ -169,7 +170,7 @@ def test_without_a_choice_there_is_no_table(small, tmp_path, parse):
     """There is one alternative a workload and no MPI default."""
     single = small[small["alternative"] != "library"].assign(chosen=False)
     single = single[single["point"] == single.groupby("workload")["point"].transform("first")]
-    report = build_report(single, experiment="kernels")
+    report = make_report(single, experiment="kernels")
     for name in ("Selection", "Choices by model"):
         assert not report.section(name).blocks
         assert "There was no choice" in report.section(name).note
@@ -178,7 +179,7 @@ def test_without_a_choice_there_is_no_table(small, tmp_path, parse):
 
 
 def test_an_empty_comparison_is_reported(comparison, tmp_path, parse):
-    empty = build_report(comparison.iloc[:0], experiment="nothing")
+    empty = make_report(comparison.iloc[:0], experiment="nothing")
     assert "no points" in sentences(empty, MISSING)[0]
     write_xlsx(empty, tmp_path / "empty.xlsx")
     assert openpyxl.load_workbook(tmp_path / "empty.xlsx").sheetnames[0] == "Summary"
@@ -190,7 +191,7 @@ def test_nothing_to_compare(small, column, tmp_path, parse):
     blank = small.assign(chosen=False, best=False, covered=False)
     gone = [column, f"{column}_low", f"{column}_high", "mu", "relative_error", "regret"]
     blank[gone] = np.nan
-    report = build_report(blank, experiment="blank")
+    report = make_report(blank, experiment="blank")
     assert "No point has both a prediction and a measurement" in sentences(report, BEST_MODEL)[0]
     write_xlsx(report, tmp_path / "blank.xlsx")
     parse(format_page(report))
@@ -201,7 +202,7 @@ def test_a_prediction_of_zero_is_off_the_chart_and_infinitely_wrong(small, tmp_p
     of_pmnf = free["model"] == "pmnf"
     free.loc[of_pmnf, ["seconds", "low", "high"]] = 0.0
     free.loc[of_pmnf & free["measured"].notna(), ["relative_error", "mu"]] = [-1.0, np.inf]
-    report = build_report(free, experiment="free")
+    report = make_report(free, experiment="free")
     write_xlsx(report, tmp_path / "free.xlsx")
     assert "∞" in {cell for table in parse(format_page(report)).tables for row in table for cell in row}
     assert all(value > 0 for chart in report.charts for series in chart.series for value in series.y)
@@ -210,7 +211,7 @@ def test_a_prediction_of_zero_is_off_the_chart_and_infinitely_wrong(small, tmp_p
 def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
     again = pd.read_csv(io.StringIO(inputs["comparison"].to_csv(index=False)))
     assert again["algorithm"].isna().any(), "the trap: an empty text comes back as NaN"
-    from_csv = build_report(**inputs | {"comparison": again})
+    from_csv = make_report(**inputs | {"comparison": again})
     for direct, other in zip(report.sections, from_csv.sections, strict=True):
         assert repr(direct) == repr(other)
     assert repr(report.screens) == repr(from_csv.screens)
@@ -218,7 +219,7 @@ def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
 
 def test_points_without_any_prediction(small):
     bare = small.drop_duplicates("point").assign(model=np.nan, validity=np.nan, seconds=np.nan, mu=np.nan, chosen=False)
-    report = build_report(bare, experiment="bare")
+    report = make_report(bare, experiment="bare")
     assert report.section("Standings").tables[0].rows == ()
 
 

@@ -14,13 +14,13 @@ from commodel.files.tables import SUMMARY, read_table, write_table
 from commodel.models.evaluation.values import TABLE, format_form
 from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.plan.planning import load_plan
-from commodel.reports import build_report, charts, write_xlsx
+from commodel.reports import charts, write_xlsx
 from commodel.reports.sections.evidence import SHOWN_UNITS, make_latency_section
 from commodel.reports.sections.first_screen import summarize_network
 from commodel.results.collection import summarize_raw
 from commodel.results.latency_distributions import tabulate_distributions
 from commodel.results.raw_samples import JOINED_HEADERS, compute_checksum
-from tests.reports.reading import rows_of
+from tests.reports.reading import make_report, rows_of
 
 
 def tables(report, section):
@@ -71,7 +71,7 @@ def test_values_that_the_data_do_not_determine_are_grey_numbers(report):
 
 def test_values_that_could_not_be_observed_have_a_reason(comparison):
     sets = [ParameterSet("f", "p", "", {}, missing={"M_ctc": "a copy takes no time there"})]
-    (row,) = records(tables(build_report(comparison.iloc[:0], sets, experiment="e"), "Parameters")["Parameters"])
+    (row,) = records(tables(make_report(comparison.iloc[:0], sets, experiment="e"), "Parameters")["Parameters"])
     assert math.isnan(row["value"])
     assert (row["name"], row["note"], row["known"]) == ("M_ctc", "a copy takes no time there", False)
 
@@ -80,7 +80,7 @@ def test_definitions_are_found_by_the_longest_name(comparison):
     values = {name: Estimate(1.0, "s", 1.0, 1.0) for name in ("L.fat.thin", "o_s.64", "o_s.fat.a", "g")}
     definitions = {("f", "L"): "latency", ("f", "o_s"): "overhead", ("f", "g"): "gap"}
     sets = [ParameterSet("f", "p", "", values, forms={"o_s": "linear", "g": "c·p^k"})]
-    report = build_report(comparison.iloc[:0], sets, experiment="e", definitions=definitions)
+    report = make_report(comparison.iloc[:0], sets, experiment="e", definitions=definitions)
     of_section = tables(report, "Parameters")
     rows = {row["name"]: row for row in records(of_section["Parameters"])}
     assert {name: row["definition"] for name, row in rows.items()} == {
@@ -157,7 +157,7 @@ def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
     curves = tuple(replace(good, title=f"good {place}", left_out=0.001 * place) for place in range(20))
     many = replace(plogp, curves=(*curves, bad))
     assert charts.select_worst_curves(many.curves) == [*curves[-charts.MAX_CURVES + 1 :], bad]
-    section = build_report(comparison.iloc[:0], [many], experiment="many").section("Fits")
+    section = make_report(comparison.iloc[:0], [many], experiment="many").section("Fits")
     assert sum(row["figure"] is not None for row in records(section.tables[0])) == charts.MAX_CURVES
     assert f"at most {charts.MAX_CURVES} curves" in section.tables[0].note
 
@@ -168,7 +168,7 @@ def test_one_sample_is_no_curve(inputs, comparison):
     ]
     curve = plogp.curves[0]
     single = replace(curve, title="one", x=curve.x[:1], measured=curve.measured[:1], fitted=curve.fitted[:1], r2=0.0)
-    section = build_report(comparison.iloc[:0], [replace(plogp, curves=(curve, single))], experiment="one").section(
+    section = make_report(comparison.iloc[:0], [replace(plogp, curves=(curve, single))], experiment="one").section(
         "Fits"
     )
     first, second = records(section.tables[0])
@@ -231,7 +231,7 @@ def test_each_setting_has_its_own_latencies(round_trips):
 
 
 def test_without_ping_pong_there_is_an_empty_table(small, tmp_path):
-    report = build_report(small, experiment="none")
+    report = make_report(small, experiment="none")
     assert report.section("Latency").tables[0].rows == ()
     write_xlsx(report, tmp_path / "none.xlsx")
 

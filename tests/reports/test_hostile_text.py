@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commodel.parameters import Curve, Estimate, ParameterSet
-from commodel.reports import build_report, write_xlsx
+from commodel.reports import write_xlsx
 from commodel.reports.elements import to_plain_value
 from commodel.reports.html.page import format_page
 from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.results.provenance import ExperimentProvenance
 from commodel.results.raw_samples import TEXT_COLUMNS, tabulate_unmeasured
+from tests.reports.reading import make_report
 
 HOSTILE = [
     "=cmd|' /C calc'!A0",
@@ -70,7 +71,7 @@ def few(comparison):
 
 
 def check_hostile(comparison, text, path, parse):
-    report = build_report(**hostile_inputs(comparison, text))
+    report = make_report(**hostile_inputs(comparison, text))
     write_xlsx(report, path)
     book = openpyxl.load_workbook(path)
     for sheet in book:

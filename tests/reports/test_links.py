@@ -11,11 +11,12 @@ from click.testing import CliRunner
 
 from commodel.cli.report import report as verb
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
-from commodel.reports import build_report, build_stored_report, write_xlsx
+from commodel.reports import build_stored_report, write_xlsx
 from commodel.reports.elements import make_raw_link
 from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.reports.stored_results import find_relative_results
 from commodel.results.provenance import ExperimentProvenance
+from tests.reports.reading import make_report
 
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
 
@@ -125,7 +126,7 @@ def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
     """The workbook's provenance names a URL as results folder; the report has no links then."""
     tools = {RESULTS_KEY: "http://example.org/results"}
     write_xlsx(
-        build_report(small, experiment="e", run_provenance=ExperimentProvenance({}, (), {}, tools)),
+        make_report(small, experiment="e", run_provenance=ExperimentProvenance({}, (), {}, tools)),
         tmp_path / "e.xlsx",
     )
     assert all(target is None for _, _, target in read_links(tmp_path / "e.xlsx", "Comparison"))

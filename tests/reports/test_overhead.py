@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.reports import build_report
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.sections import overhead
 from commodel.stats import compute_median_interval
 from tests.reading import sentences
+from tests.reports.reading import make_report
 
 OVERHEAD = "Overhead of the container"
 
@@ -35,7 +35,7 @@ def rows_of(report):
 @pytest.mark.parametrize("factor", [1.0, 1.3, 0.5])
 def test_a_known_ratio_is_found_at_every_point(small, factor):
     both = add_container(small, factor)
-    report = build_report(both, experiment="boxes", containers=CONTAINERS)
+    report = make_report(both, experiment="boxes", containers=CONTAINERS)
     rows = rows_of(report)
     measured = both[(both["platform"] == "boxed") & both["measured"].notna()]["point"].nunique()
     assert len(rows) == measured
@@ -55,14 +55,14 @@ def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
     boxed = both[(both["platform"] == "boxed") & both["measured"].notna()]
     slowest = boxed.iloc[0]
     both.loc[both["point"] == slowest["point"], ["measured", "measured_low", "measured_high"]] *= 16
-    (line,) = sentences(build_report(both, experiment="boxes", containers=CONTAINERS), OVERHEAD)
+    (line,) = sentences(make_report(both, experiment="boxes", containers=CONTAINERS), OVERHEAD)
     assert f"{16 ** (1 / boxed['point'].nunique()):.3f}× the time" in line
     assert f"16.00× at worst ({slowest['operation']} {slowest['alternative']}, {slowest['ranks']} ranks" in line
     assert "Significant at 1 slower of " in line
 
 
 def test_the_sheet_has_the_whole_digest(small):
-    section = build_report(add_container(small, 1.1), experiment="b", containers=CONTAINERS).section(
+    section = make_report(add_container(small, 1.1), experiment="b", containers=CONTAINERS).section(
         "Container overhead"
     )
     assert any(DIGEST in line for line in section.blocks[0].sentences)
@@ -71,7 +71,7 @@ def test_the_sheet_has_the_whole_digest(small):
 def test_without_a_native_platform_there_is_no_overhead(small):
     for native in ("", "elsewhere"):
         containers = {"boxed": CONTAINERS["boxed"] | {"native": native}}
-        report = build_report(add_container(small, 1.1), experiment="b", containers=containers)
+        report = make_report(add_container(small, 1.1), experiment="b", containers=containers)
         assert "Container overhead" not in [section.name for section in report.sections]
         lines = sentences(report, OVERHEAD)
         assert all("no point was measured on both" in line for line in lines)

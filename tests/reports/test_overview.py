@@ -18,7 +18,7 @@ from openpyxl.utils import range_boundaries
 from commodel.compare.recommended import evaluate_recommended
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.interval_basis import UNMEASURED_PREFIX
-from commodel.reports import build_report, write_pictures, write_xlsx
+from commodel.reports import write_pictures, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import Answer, Axis, Cell, Chart, Grid, Series, format_error, format_percent
 from commodel.reports.html.page import format_page
@@ -33,6 +33,7 @@ from commodel.reports.sections.first_screen import (
 from commodel.reports.xlsx import overview
 from commodel.reports.xlsx.workbook import Workbook
 from commodel.units import format_bytes, format_seconds
+from tests.reports.reading import make_report
 
 
 def list_workloads(comparison, platform):
@@ -120,7 +121,7 @@ def test_regret_is_the_mean_of_all_choices(comparison, report):
 
 def test_with_few_workloads_the_best_model_stands_in_for_the_recommended_prediction(fewer):
     some = fewer["workload"].drop_duplicates().iloc[:2]
-    report = build_report(fewer[fewer["workload"].isin(some)], experiment="few")
+    report = make_report(fewer[fewer["workload"].isin(some)], experiment="few")
     for screen in report.screens:
         assert screen.tiles[0].question == "Best model"
         assert screen.tiles[0].headline.partition(",")[0] in set(fewer["model"])
@@ -128,7 +129,7 @@ def test_with_few_workloads_the_best_model_stands_in_for_the_recommended_predict
 
 def test_measured_platforms_come_before_simulated_ones(fewer):
     names = {"ether16": "zebra", "fattree": "fattree"}
-    report = build_report(fewer.assign(platform=fewer["platform"].map(names)), experiment="order")
+    report = make_report(fewer.assign(platform=fewer["platform"].map(names)), experiment="order")
     blocks = [block for section in report.sections for block in section.blocks]
     answers = [block for block in blocks if isinstance(block, Answer) and block.question.startswith("Which model")]
     simulated = [answer.question.endswith("(simulated)") for answer in answers]
@@ -158,7 +159,7 @@ def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
     )
     frame = fewer.assign(basis=words, **ends)
     end = "a parameter interval only: no other workload was measured between nodes."
-    report, other = build_report(frame, experiment="near"), build_report(fewer, experiment="near")
+    report, other = make_report(frame, experiment="near"), make_report(fewer, experiment="near")
     assert all(any(line.endswith(end) for line in screen.anomalies) for screen in report.screens)
     assert not any(line.endswith(end) for screen in other.screens for line in screen.anomalies)
 
@@ -188,7 +189,7 @@ def test_a_latency_that_the_data_do_not_determine_is_no_figure():
 
 
 def test_without_a_choice_there_is_no_map_of_alternatives(fewer):
-    report = build_report(
+    report = make_report(
         fewer[fewer["alternative"] == "binomial"].drop_duplicates(["workload", "model"]), experiment="one"
     )
     for screen in report.screens:
@@ -227,7 +228,7 @@ def test_dots_lie_where_their_values_are():
 def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
     where = "../<b>&evil"
     here = small[small["platform"] == "fattree"]
-    report = build_report(here.assign(platform=where), experiment="pictures")
+    report = make_report(here.assign(platform=where), experiment="pictures")
     written = write_pictures(report, tmp_path / "one")
     again = write_pictures(report, tmp_path / "two")
     assert len(written) == 2 * 4
@@ -467,8 +468,6 @@ def test_everything_else_is_one_click_away_and_leads_back(pages):
 
 
 def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypatch):
-    from commodel.reports import build_report
-
     monkeypatch.setattr(overview, "MAX_MAP_ROWS", 2)
     some = comparison[(comparison["bytes"] == 256) & comparison["model"].isin(["loggp", "hockney"])]
     some = some[some["platform"] == PLATFORM]
@@ -476,7 +475,7 @@ def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypat
         some.assign(platform=name, workload=some["workload"] + name, point=some["point"] + name)
         for name in (f"p{number}" for number in range(6))
     ]
-    write_xlsx(build_report(pd.concat(parts, ignore_index=True), experiment="many"), tmp_path / "many.xlsx")
+    write_xlsx(make_report(pd.concat(parts, ignore_index=True), experiment="many"), tmp_path / "many.xlsx")
     book = openpyxl.load_workbook(tmp_path / "many.xlsx")
     names = [sheet.title for sheet in book if sheet.title.startswith("Overview")]
     assert names == [f"Overview p{number}" for number in range(6)]

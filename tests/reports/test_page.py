@@ -12,7 +12,7 @@ import pytest
 from markupsafe import Markup
 
 from commodel.files.parameter_sets import write_parameters
-from commodel.reports import build_report, write_html
+from commodel.reports import write_html
 from commodel.reports.elements import Cell, format_value
 from commodel.reports.glossary import explain_terms, read_glossary
 from commodel.reports.html import page as html_page
@@ -23,6 +23,7 @@ from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
 from commodel.units import parse_bytes
 from tests.cli.running import run
 from tests.documented import ROOT
+from tests.reports.reading import make_report
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +114,13 @@ def test_numbers_stand_below_charts(page, report):
 
 
 def test_page_without_charts_has_no_library(comparison):
-    text = format_page(build_report(comparison.iloc[:0], experiment="none"))
+    text = format_page(make_report(comparison.iloc[:0], experiment="none"))
     assert len(text) < 60_000
     assert "window.vegaEmbed" not in text
 
 
 def test_equal_reports_are_equal_bytes(inputs, text, tmp_path):
-    write_html(build_report(**inputs), tmp_path / "again.html")
+    write_html(make_report(**inputs), tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
     assert [path.name for path in tmp_path.iterdir()] == ["again.html"]
 
@@ -128,7 +129,7 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
     """A `</script>` in a name does not end the data. Rows of real platforms precede simulated ones, as a page without
     JavaScript shows only the first."""
     many = pd.concat([comparison.assign(layout=f"layout </script>{copy}") for copy in range(2)])
-    report = build_report(many, experiment="many")
+    report = make_report(many, experiment="many")
     text = format_page(report)
     (rows, *_) = data_of(text)
     (table,) = report.section("Comparison").tables

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from commodel.compare.recommended import recommend_points
-from commodel.reports import build_report
 from commodel.reports.elements import format_value
 from commodel.reports.html.page import MAX_MARKUP_ROWS, format_page
+from tests.reports.reading import make_report
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
 WORDS = "COPY1 fattree ring 65,536 bsp"
@@ -150,7 +150,7 @@ def run_steps(report, tmp_path, steps, address=""):
 
 
 def test_all_rows_are_within_reach(comparison, tmp_path):
-    report = build_report(pd.concat([comparison.assign(layout=f"copy{copy}") for copy in range(2)]), experiment="many")
+    report = make_report(pd.concat([comparison.assign(layout=f"copy{copy}") for copy in range(2)]), experiment="many")
     (table,) = report.section("Comparison").tables
     front, *lines = run_steps(report, tmp_path, REACH.replace("WORDS", WORDS))
     first, last, only, most = (line.split("|") for line in lines)
@@ -182,7 +182,7 @@ HEADING = """
 def test_a_short_comparison_table_keeps_heading_and_print_note(small, tmp_path):
     """The note for printing is a separate element."""
     few = small[(small["platform"] == "ether16") & (small["bytes"] == 1)]
-    report = build_report(few, experiment="short")
+    report = make_report(few, experiment="short")
     heading, note = run_steps(report, tmp_path, HEADING)
     assert heading == report.section("Comparison").tables[0].title
     count = len(report.section("Comparison").tables[0].rows)
@@ -196,7 +196,7 @@ def with_recommended(comparison):
 
 
 def test_filters_apply_to_charts_table_and_address(fewer, tmp_path):
-    report = build_report(fewer, experiment="chosen")
+    report = make_report(fewer, experiment="chosen")
     address = "#platform=fattree&operation=bcast"
     lines = run_steps(report, tmp_path, CHOICE, address)
     where, linked, dots, family, fewer_dots, limit, text, every = lines
@@ -218,7 +218,7 @@ def test_filters_apply_to_charts_table_and_address(fewer, tmp_path):
 
 
 def test_a_click_on_a_cell_or_dot_filters_the_matching_rows(fewer, tmp_path):
-    report, shown = build_report(fewer, experiment="clicked"), with_recommended(fewer)
+    report, shown = make_report(fewer, experiment="clicked"), with_recommended(fewer)
     lines = [json.loads(line) for line in run_steps(report, tmp_path, PRESS, "#platform=ether16")]
     touched, again, errors, dot, (wanted, first, marked, in_sight), link, restored, icon_width = lines
 

@@ -19,7 +19,7 @@ from commodel.compare.model_ranking import (
     rank_models,
 )
 from commodel.compare.recommended import evaluate_recommended, recommend_points
-from commodel.reports import build_report, charts, write_xlsx
+from commodel.reports import charts, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures.specifications import specify_lines
@@ -27,6 +27,7 @@ from commodel.reports.sections import measurement_conditions
 from commodel.reports.sections.rankings import compare_with_default, describe_default, list_recommendations
 from commodel.reports.sections.summary import describe_what_to_use
 from tests.reading import sentences
+from tests.reports.reading import make_report
 
 DEFAULT_SLOWDOWNS = {
     "allreduce": 2.0,
@@ -59,7 +60,7 @@ def with_library(comparison):
 
 @pytest.fixture(scope="module")
 def library_report(with_library, inputs):
-    return build_report(**inputs | {"comparison": with_library})
+    return make_report(**inputs | {"comparison": with_library})
 
 
 def list_findings(report, question):
@@ -316,7 +317,7 @@ def test_workbook_and_page_have_the_mpi_default(library_report, tmp_path, parse)
 
 
 def test_without_a_measured_mpi_default_no_gain_is_reported(small):
-    bare = build_report(small, experiment="bare")
+    bare = make_report(small, experiment="bare")
     assert not [shown for shown in bare.section("What to use").tables if shown.name == "Gain over the default"]
     assert not any("MPI" in line for line in sentences(bare, "What to use"))
     assert all(math.isnan(row["gain"]) for row in combined_table(bare))
@@ -357,7 +358,7 @@ def test_a_gain_within_the_confidence_intervals_is_no_gain_anywhere(small):
     card, sentence or title states a gain or a fastest alternative beside the advice to keep the default."""
     uncertain = small.assign(seconds=small["measured"], mu=1.0, validity="valid")
     uncertain = uncertain.assign(measured_low=0.97 * uncertain["measured"], measured_high=1.05 * uncertain["measured"])
-    report = build_report(add_defaults(uncertain, 1.03), experiment="tied")
+    report = make_report(add_defaults(uncertain, 1.03), experiment="tied")
     for screen in report.screens:
         cards = {tile.question: tile for tile in screen.tiles}
         assert cards["What to use"].headline == "Keep the MPI default"
@@ -389,7 +390,7 @@ def regrets(comparison):
 
 
 def test_regret_and_gain_of_the_recommended_prediction_agree_with_loops(with_slow_library, regrets):
-    rows = combined_table(build_report(with_slow_library, experiment="studied"))
+    rows = combined_table(make_report(with_slow_library, experiment="studied"))
     assert len(rows) == regrets[["platform", "operation"]].drop_duplicates().shape[0] + regrets["platform"].nunique()
     for row in rows:
         workloads = regrets[regrets["platform"] == row["platform"]]
@@ -406,19 +407,19 @@ def test_regret_and_gain_of_the_recommended_prediction_agree_with_loops(with_slo
 
 def test_a_recommended_prediction_that_is_always_right_has_no_regret(small):
     exact = small.assign(seconds=small["measured"], mu=1.0, validity="valid")
-    rows = combined_table(build_report(exact, experiment="exact"))
+    rows = combined_table(make_report(exact, experiment="exact"))
     assert {row["platform"] for row in rows} == {"ether16", "fattree"}
     assert {(row["right"], row["regret_mean"], row["regret_max"]) for row in rows} == {(100.0, 0.0, 0.0)}
 
 
 def test_one_operation_needs_no_row_for_all(small):
-    rows = combined_table(build_report(small[small["operation"] == "bcast"], experiment="bcast"))
+    rows = combined_table(make_report(small[small["operation"] == "bcast"], experiment="bcast"))
     assert [row["operation"] for row in rows] == ["bcast", "bcast"]
 
 
 def test_nothing_to_choose_gives_no_table(small):
     single = small[small["alternative"].isin(["binomial", "ring", "flat"])]
-    assert combined_table(build_report(single[single["operation"] != "reduce"], experiment="single")) == []
+    assert combined_table(make_report(single[single["operation"] != "reduce"], experiment="single")) == []
 
 
 FAN_INS = {"1": (0, 1), "2–4": (2, 4), "5–16": (5, 16), "> 16": (17, math.inf)}
@@ -539,7 +540,7 @@ def test_models_with_equal_predictions_count_as_one(comparison):
 
 
 def test_predictions_of_zero_recommend_no_model(comparison):
-    report = build_report(comparison[comparison["model"] == "pram"], experiment="free")
+    report = make_report(comparison[comparison["model"] == "pram"], experiment="free")
     lines = report.sections[0].blocks[0].sentences
     assert any("Every model predicts 0" in line for line in lines)
 
@@ -569,7 +570,7 @@ def test_points_used_in_a_fit_change_no_figure(small):
     assert in_fit.any()
     changed_frame.loc[in_fit, ["seconds", "mu", "relative_error"]] = [1e9, 1e9, 1e9]
     for plain, changed in zip(
-        build_report(small, experiment="x").sections, build_report(changed_frame, experiment="x").sections, strict=True
+        make_report(small, experiment="x").sections, make_report(changed_frame, experiment="x").sections, strict=True
     ):
         if plain.name != "Comparison":
             assert repr(plain) == repr(changed)  # NaN is not equal to itself

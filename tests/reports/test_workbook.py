@@ -14,7 +14,7 @@ import pytest
 import xlsxwriter
 
 from commodel.compare.recommended import recommend_points
-from commodel.reports import build_report, charts, write_xlsx
+from commodel.reports import charts, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison, select_held_out
 from commodel.reports.elements import (
     TEXT_KINDS,
@@ -33,7 +33,7 @@ from commodel.reports.elements import (
 from commodel.reports.xlsx import layout
 from commodel.reports.xlsx import workbook as xlsx
 from tests import libreoffice
-from tests.reports.reading import parts, rows_of, written
+from tests.reports.reading import make_report, parts, rows_of, written
 
 
 def count_compared(report):
@@ -136,7 +136,7 @@ def test_simulated_rows_and_sheets_are_marked(book):
 def test_measured_rows_and_sheets_are_not_marked_as_simulated(inputs, tmp_path):
     real = inputs["comparison"][inputs["comparison"]["platform"] == "ether16"]
     sets = [parameters for parameters in inputs["parameter_sets"] if parameters.platform == "ether16"]
-    book = written(build_report(real, sets, experiment="one"), tmp_path / "one.xlsx")
+    book = written(make_report(real, sets, experiment="one"), tmp_path / "one.xlsx")
     assert not any("SIMULATED" in str(sheet["A2"].value) for sheet in book)
     head, rows = rows_of(book["Comparison"], "T_Comparison")
     assert {row[head.index("simulated")] for row in rows} == {"no"}
@@ -144,7 +144,7 @@ def test_measured_rows_and_sheets_are_not_marked_as_simulated(inputs, tmp_path):
 
 
 def test_columns_of_a_single_value_are_last_folded_and_repeated_in_the_note(small, tmp_path):
-    report = build_report(small[small["platform"] == "ether16"], experiment="one")
+    report = make_report(small[small["platform"] == "ether16"], experiment="one")
     section = report.section("Comparison")
     (table,) = section.tables
     keys = [column.key for column in table.columns]
@@ -290,7 +290,7 @@ def test_it_prints_on_few_pages_none_of_them_half_empty(workbook, book, tmp_path
 
 
 def test_equal_reports_are_equal_bytes(inputs, workbook, tmp_path):
-    write_xlsx(build_report(**inputs), tmp_path / "again.xlsx")
+    write_xlsx(make_report(**inputs), tmp_path / "again.xlsx")
     assert (tmp_path / "again.xlsx").read_bytes() == workbook.read_bytes()
 
 
@@ -362,7 +362,7 @@ def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_th
 def test_wide_content(comparison, tmp_path):
     wide = comparison[comparison["model"] == "loggp"].copy()
     wide = wide.assign(validity="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50)
-    book = written(build_report(wide, experiment="e" * 500, title="t" * 500), tmp_path / "wide.xlsx")
+    book = written(make_report(wide, experiment="e" * 500, title="t" * 500), tmp_path / "wide.xlsx")
     assert max(column.width for column in book["Comparison"].column_dimensions.values()) < 60
 
 

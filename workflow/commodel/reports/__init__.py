@@ -7,10 +7,12 @@ from commodel.reports.elements import Report
 from commodel.reports.html.page import write_html
 from commodel.reports.pictures.render import write_pictures
 from commodel.reports.report_builder import build_report
+from commodel.reports.report_inputs import ReportInputs
 from commodel.reports.stored_results import build_stored_report, list_anomalies
 from commodel.reports.xlsx.workbook import write_xlsx
 
 __all__ = [
+    "ReportInputs",
     "build_report",
     "build_stored_report",
     "list_anomalies",

@@ -1,32 +1,27 @@
-"""The one `Report` that every writer renders. `build_report` makes it from the tables of a campaign; `list_commands`
-lists commands that answer further questions."""
+"""The one `Report` that every writer renders. `build_report` makes it from the outputs of a campaign's stages, and
+`list_commands` lists commands that answer further questions."""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
-from commodel.compare.alternatives import PredictedTree
 from commodel.compare.comparison import STREAM
-from commodel.compare.kernels import Partition
-from commodel.compare.network import Network
 from commodel.compare.recommended import split_recommended
-from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import (
     MICRO,
     FirstScreen,
     Report,
-    Section,
     make_simulation_banner,
-    select_columns,
     to_plain_value,
 )
 from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.glossary import make_glossary_section
+from commodel.reports.report_inputs import ReportInputs
 from commodel.reports.sections import (
     evidence,
     kernels,
@@ -38,66 +33,33 @@ from commodel.reports.sections import (
     summary,
     trees,
 )
-from commodel.reports.sections.evidence import OPTIONAL_TIMES
 from commodel.reports.sections.first_screen import make_first_screens
-from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
 from commodel.units import format_bytes
 
-EMPTY: Mapping = MappingProxyType({})
 
-
-def build_report(
-    comparison: pd.DataFrame,
-    parameter_sets: Sequence[ParameterSet] = (),
-    raw: pd.DataFrame | None = None,
-    provenance: Mapping[str, Mapping] = EMPTY,
-    *,
-    experiment: str,
-    title: str = "",
-    distributions: pd.DataFrame | None = None,
-    definitions: Mapping[tuple[str, str], str] = EMPTY,
-    models: Mapping[str, Mapping[str, str]] = EMPTY,
-    unmeasured: pd.DataFrame | None = None,
-    passes: Mapping[str, int] = EMPTY,
-    containers: Mapping[str, Mapping] = EMPTY,
-    run_provenance: ExperimentProvenance = NO_PROVENANCE,
-    networks: Sequence[Network] = (),
-    drift: pd.DataFrame | None = None,
-    paper_sections: Sequence[Section] = (),
-    partitions: tuple[Sequence[Partition], Sequence[str]] = ((), ()),
-    speeds: Mapping[str, Speeds] = EMPTY,
-    tree_predictions: Sequence[PredictedTree] = (),
-    samples: Section | None = None,
-    overlay_sections: Sequence[Section] = (),
-) -> Report:
-    """Return the report of a campaign. `definitions` has the meaning of a parameter by (model, parameter), `models`
-    title, equation, citation and neglected effects of each model, `passes` and `containers` those of each platform;
-    `paper_sections` are the figures of a paper, `partitions` come from `compare.kernels`, `tree_predictions` from
-    `compare.alternatives`, `speeds` are files by name. Every other argument is the output of a stage."""
+def build_report(inputs: ReportInputs) -> Report:
+    """Return the report of a campaign."""
     # Text columns of pyarrow take a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
-        prepared = prepare_comparison(comparison)
-        del comparison  # frees the memory, if the caller has no reference
+        prepared = prepare_comparison(inputs.comparison)
+        # Frees the memory, if the caller has no reference.
+        inputs = replace(inputs, comparison=prepared.iloc[:0])
         frame, _ = split_recommended(prepared)
-        simulated = set(frame.loc[frame["simulated"], "platform"])
-        simulated |= {to_plain_value(parameters.platform) for parameters in parameter_sets if parameters.simulated}
-        drift = pd.DataFrame(columns=["compared_with"]) if drift is None else drift
-        if raw is None:
-            raw = pd.DataFrame(columns=[column.key for column in select_columns("Raw", without=OPTIONAL_TIMES)])
-        containers = overhead.select_containers(containers)
+        simulated = inputs.find_simulated(frame)
+        raw, containers = inputs.raw, overhead.select_containers(inputs.containers)
         native_pairs = overhead.pair_with_native(frame, containers)
-        unmeasured = measurement_conditions.prepare_unmeasured(unmeasured)
-        probes = measurement_conditions.describe_unmeasured_probes(unmeasured, raw, passes)
-        pictures, distances = network.make_sections(networks)
-        paired = {learned_network.platform for learned_network in networks}
-        anomalies = network.describe_slow_nodes(networks)
-        anomalies += measurement_conditions.list_anomalies(frame, provenance, paired)
-        settings = measurement_conditions.describe_settings(drift)
+        unmeasured = measurement_conditions.prepare_unmeasured(inputs.unmeasured)
+        probes = measurement_conditions.describe_unmeasured_probes(unmeasured, raw, inputs.passes)
+        pictures, distances = network.make_sections(inputs.networks)
+        paired = {learned_network.platform for learned_network in inputs.networks}
+        anomalies = network.describe_slow_nodes(inputs.networks)
+        anomalies += measurement_conditions.list_anomalies(frame, inputs.provenance, paired)
+        settings = measurement_conditions.describe_settings(inputs.drift)
         campaign = evaluate_campaign(
             prepared,
-            sets=parameter_sets,
-            networks=networks,
-            provenance=provenance,
+            sets=inputs.parameter_sets,
+            networks=inputs.networks,
+            provenance=inputs.provenance,
             simulated=simulated,
             anomalies=anomalies,
             settings=settings,
@@ -106,44 +68,44 @@ def build_report(
         answers = summary.make_sections(campaign, probes, overhead_sentences)
         errors = rankings.make_error_section(campaign.held_out)
         choices = rankings.build_selection(frame)
-        latencies = evidence.make_latency_section(distributions, raw, simulated)
+        latencies = evidence.make_latency_section(inputs.distributions, raw, simulated)
         (trips,) = latencies.tables
         screens = make_first_screens(campaign, trips)
         recommended_rows = campaign.recommended_rows
         del campaign, prepared
         sections = (
-            *paper_sections,
+            *inputs.paper_sections,
             *pictures,
             *answers,
-            *kernels.make_sections(*partitions, frame, speeds, raw, simulated),
-            *trees.make_sections(tree_predictions, simulated),
+            *kernels.make_sections(inputs.partitions, inputs.unread_files, frame, inputs.speeds, raw, simulated),
+            *trees.make_sections(inputs.tree_predictions, simulated),
             # the last section that needs all rows, and stores them
             evidence.make_prediction_section(evidence.put_first(recommended_rows, frame)),
             errors,
             *choices,
             *overhead.make_sections(native_pairs, containers, simulated),
-            *measurement_conditions.list_settings(drift),
+            *measurement_conditions.list_settings(inputs.drift),
             *measurement_conditions.list_unmeasured(unmeasured),
-            *([evidence.make_model_section(models)] if models else []),
-            evidence.make_parameter_section(parameter_sets, definitions),
+            *([evidence.make_model_section(inputs.models)] if inputs.models else []),
+            evidence.make_parameter_section(inputs.parameter_sets, inputs.definitions),
             latencies,
             *distances,
-            evidence.make_fit_section(parameter_sets),
+            evidence.make_fit_section(inputs.parameter_sets),
             evidence.make_raw_section(raw, simulated),
-            *overlay_sections,
-            *provenance_tables.make_sections(provenance, run_provenance, simulated),
+            *inputs.overlay_sections,
+            *provenance_tables.make_sections(inputs.provenance, inputs.run_provenance, simulated),
             make_glossary_section(),
         )
         return Report(
-            to_plain_value(experiment),
-            to_plain_value(title or experiment),
+            to_plain_value(inputs.experiment),
+            to_plain_value(inputs.title or inputs.experiment),
             make_simulation_banner(simulated),
             sections,
-            provenance_tables.format_dates(provenance, run_provenance),
-            run_provenance.tools.get(provenance_tables.RESULTS_KEY, ""),
-            tuple(parameter_sets),
+            provenance_tables.format_dates(inputs.provenance, inputs.run_provenance),
+            inputs.run_provenance.tools.get(provenance_tables.RESULTS_KEY, ""),
+            tuple(inputs.parameter_sets),
             screens,
-            samples,
+            inputs.samples,
         )
 
 

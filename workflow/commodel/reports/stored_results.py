@@ -34,6 +34,7 @@ from commodel.predictions.papers import Evidence, find_paper
 from commodel.records import Plan
 from commodel.reports.elements import RESULTS_PATH, Remark, Report
 from commodel.reports.report_builder import build_report
+from commodel.reports.report_inputs import ReportInputs
 from commodel.reports.sections import measurement_conditions, network, overlay, papers
 from commodel.reports.sections.evidence import make_samples_section
 from commodel.reports.sections.provenance_tables import RESULTS_KEY
@@ -219,31 +220,34 @@ def _build_report(
     paper_sections = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = find_fastest_trees(plan, comparison, sets)
     drift = measure_drift(plan, comparison, sets, read_calibrations(results))
-    comparisons = [compared]
-    del compared, comparison, evidence
-    return build_report(
-        comparisons.pop(),  # passes the only reference, so that `build_report` can free the memory
-        sets,
-        raw,
-        provenance,
-        experiment=plan.experiment,
+    inputs = ReportInputs(
+        compared,
+        plan.experiment,
         title=plan.title,
+        parameter_sets=sets,
+        raw=raw,
+        provenance=provenance,
+        run_provenance=run_provenance,
         distributions=distributions,
-        definitions=list_meanings(plan.models),
-        models={name: _describe_model(name) for name in plan.models},
         unmeasured=unmeasured,
+        drift=drift,
+        networks=learned,
+        models={name: _describe_model(name) for name in plan.models},
+        definitions=list_meanings(plan.models),
         passes={name: plan.passes(name) for name in plan.platforms},
         containers={name: platform.container for name, platform in plan.platforms.items() if platform.container},
-        run_provenance=run_provenance,
-        networks=learned,
-        drift=drift,
-        partitions=(partitions, [*unread_partitions, *unread_speeds]),
+        partitions=partitions,
         speeds=speeds,
+        unread_files=[*unread_partitions, *unread_speeds],
         tree_predictions=tree_predictions,
         paper_sections=paper_sections,
-        samples=make_samples_section(plan, results, raw) if samples else None,
         overlay_sections=overlay.make_sections(plan, results, raw),
+        samples=make_samples_section(plan, results, raw) if samples else None,
     )
+    del compared, comparison, evidence
+    references = [inputs]
+    del inputs
+    return build_report(references.pop())  # passes the only reference, so that `build_report` can free the memory
 
 
 def _read_speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
