@@ -323,7 +323,8 @@ def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     logs, half_width = recommender.residuals.predict_singly(places)
     seconds, factor = stacked * np.exp(logs), np.exp(half_width)
     bases = recommender.residuals.find_bases(places)
-    has_interval = [basis.of_residuals for basis in bases]
+    has_interval = np.array([basis.of_residuals for basis in bases], dtype=bool)
+    counts = recommender.residuals.count_deviations(places)
     validity = rows.assign(share=rows["model"].map(recommender.weights)).sort_values("share", ascending=False)
     heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)
     columns = {
@@ -331,9 +332,26 @@ def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
         "low": np.where(has_interval, seconds / factor, np.nan),
         "high": np.where(has_interval, seconds * factor, np.nan),
         "basis": [basis.text for basis in bases],
+        "weights": _describe_weights(predicted, recommender.weights),
+        "stack": stacked,
+        "correction": np.exp(logs),
+        "interval_factor": np.where(has_interval, factor, np.nan),
+        "deviation": np.where(has_interval, half_width / counts, np.nan),
+        "deviations": np.where(has_interval, counts, np.nan),
         "validity": [assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],
     }
     return pd.DataFrame(columns, points.index)
+
+
+def _describe_weights(predicted: pd.DataFrame, weights: Mapping[str, float]) -> list[str]:
+    """Return the weights of the models that predict each point, the largest first: `0.7 plogp + 0.3 loggp`."""
+    names = sorted(weights, key=lambda name: -weights[name])
+    texts = []
+    for flags in np.isfinite(predicted[names].to_numpy(float)):
+        counting = [name for name, flag in zip(names, flags, strict=True) if flag]
+        total = sum(weights[name] for name in counting)
+        texts.append(" + ".join(f"{weights[name] / total:.6g} {name}" for name in counting))
+    return texts
 
 
 def assess_recommended(basis: IntervalBasis, heaviest: str) -> Validity:

@@ -48,13 +48,14 @@ def make_cell_safe(value: object) -> object:
 
 
 class Condition(Enum):
-    """The condition under which a report shows a column: some rows are points of several waves, of named settings, or
-    with more processes than processors."""
+    """The condition under which a report shows a column: some rows are points of several waves, of named settings,
+    with more processes than processors, or of the recommended prediction."""
 
     ALWAYS = "always"
     WAVES = "waves"
     SETTINGS = "settings"
     OVERSUBSCRIBED = "oversubscribed"
+    RECOMMENDED = "recommended"
     NEVER = "never"
 
 
@@ -221,6 +222,7 @@ HIDDEN = Condition.NEVER
 _wave_fields = partial(_time_fields, default=nan, shown=Condition.WAVES)
 _process_count_field = partial(Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
 _schedule_field = partial(Field, blank_without=SCHEDULE)
+_recommended_field = partial(Field, blank_without="weights", shown=Condition.RECOMMENDED)
 _predicted_field = partial(_schedule_field, type=float, unit="s", blank=True)
 COMPARISON = (
     *_split_fields(str, "point platform operation"),
@@ -295,6 +297,45 @@ COMPARISON = (
         head="interval basis",
         default="",
         note="data from which predicted low and high come",
+    ),
+    # How the recommended prediction was computed; blank in the rows of models.
+    _recommended_field("weights", str, default="", note="of the models in the stack, a weighted geometric mean"),
+    _recommended_field("stack", float, "s", default=nan, blank=True, note="before the correction"),
+    _recommended_field(
+        "correction",
+        float,
+        default=nan,
+        blank=True,
+        head="correction [×]",
+        format="ratio",
+        note="by measured points: predicted = stack × correction",
+    ),
+    _recommended_field(
+        "interval_factor",
+        float,
+        default=nan,
+        blank=True,
+        head="interval factor [×]",
+        format="ratio",
+        note="high over predicted, and predicted over low: exp(f·σ)",
+    ),
+    _recommended_field(
+        "deviation",
+        float,
+        default=nan,
+        blank=True,
+        head="σ",
+        format="percent",
+        note="standard deviation of ln(measured/predicted)",
+    ),
+    _recommended_field(
+        "deviations",
+        float,
+        default=nan,
+        blank=True,
+        head="f [σ]",
+        format="times",
+        note="standard deviations from the prediction to the end of its interval",
     ),
     Field("measurement", str, pattern=MEASUREMENT_PATTERN),
     Field(

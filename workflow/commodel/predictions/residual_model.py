@@ -431,7 +431,7 @@ class ResidualModel:
         for name in np.unique(places.operation).tolist():
             rows = np.flatnonzero(places.operation == name)
             logs[rows], covariance[np.ix_(rows, rows)] = self._find_posterior(name).correct(places.only(rows))
-        counts = self._count_deviations(places)
+        counts = self.count_deviations(places)
         half_width = _widen_beyond(counts * np.sqrt(np.diag(covariance)), self.residuals.places, places)
         return Corrections(logs, covariance * np.outer(counts, counts) / NORMAL_QUANTILE**2, half_width)
 
@@ -471,6 +471,12 @@ class ResidualModel:
         at_placement = places.on_one_node == (placement == ONE_NODE)
         return len(np.unique(places.workload[at_placement])) >= workloads
 
+    def count_deviations(self, places: Places) -> Array:
+        """Return the standard deviations from the middle to the end of the interval of each point."""
+        measured_labels = self.residuals.places.labels()
+        labels = {kind: label for kind, label in places.labels().items() if kind != WORKLOAD}
+        return self._count_unknown({kind: ~np.isin(label, measured_labels[kind]) for kind, label in labels.items()})
+
     def find_bases(self, places: Places) -> list[IntervalBasis]:
         """Return on which measured points the interval of each point rests."""
         return find_bases(self.residuals.places, self.residuals.allocation, places)
@@ -509,12 +515,6 @@ class ResidualModel:
             scales = self.scales.get(operation, self.scales[ALL_OPERATIONS])
             self._posteriors[operation] = Posterior.of(self.residuals, operation, scales)
         return self._posteriors[operation]
-
-    def _count_deviations(self, places: Places) -> Array:
-        """Return the standard deviations from the middle to the end of the interval of each point."""
-        measured_labels = self.residuals.places.labels()
-        labels = {kind: label for kind, label in places.labels().items() if kind != WORKLOAD}
-        return self._count_unknown({kind: ~np.isin(label, measured_labels[kind]) for kind, label in labels.items()})
 
     def _count_deviations_left_out(self) -> Array:
         """Return the same for each measured point, its workload left out."""

@@ -10,7 +10,7 @@ import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns
-from commodel.records import DEFAULT_LABEL, LIBRARY
+from commodel.records import DEFAULT_LABEL, LIBRARY, RECOMMENDED
 from commodel.reports.elements import to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
@@ -121,8 +121,9 @@ def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def list_models(frame: pd.DataFrame) -> list[str]:
-    """Return the models in the frame. A point that no model was to predict has an empty name."""
-    return sorted(name for name in frame["model"].unique() if name)
+    """Return the models in the frame, the recommended prediction first. A point that no model was to predict has an
+    empty name."""
+    return sorted((name for name in frame["model"].unique() if name), key=lambda name: (name != RECOMMENDED, name))
 
 
 def list_leaves(frame: pd.DataFrame) -> pd.Series:

@@ -53,6 +53,12 @@ class EvaluatedCampaign:
         rows = rank_models(self.held_out)
         return dict(zip(rows["model"], rows["mu_mean"], strict=True))
 
+    @property
+    def held_out_with_recommended(self) -> pd.DataFrame:
+        """The predictions at held-out points, those of the recommended prediction included."""
+        measured = self.recommended_rows[self.recommended_rows["measured"].notna()]
+        return pd.concat([self.held_out, measured[list(self.held_out)]], ignore_index=True)
+
     def only(self, platform: str) -> EvaluatedCampaign:
         """Return the part of one platform."""
         frames = ("frame", "held_out", "recommended_rows", "recommended", "baselines", "choices")

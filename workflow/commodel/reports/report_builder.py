@@ -66,7 +66,7 @@ def build_report(inputs: ReportInputs) -> Report:
         )
         overhead_sentences = overhead.describe_overhead(native_pairs, containers, simulated)
         answers = summary.make_sections(campaign, probes, overhead_sentences)
-        errors = rankings.make_error_section(campaign.held_out)
+        errors = rankings.make_error_section(campaign.held_out_with_recommended)
         choices = rankings.build_selection(frame)
         latencies = evidence.make_latency_section(inputs.distributions, raw, simulated)
         (trips,) = latencies.tables

@@ -209,6 +209,12 @@ COLUMN_ORDER = (
     "measured_high",
     "first",
     "last",
+    "weights",
+    "stack",
+    "correction",
+    "interval_factor",
+    "deviation",
+    "deviations",
     "parameter_low",
     "parameter_high",
     "chosen",
@@ -249,6 +255,7 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
         Condition.WAVES: (frame["waves"] > 1).any(),
         Condition.SETTINGS: frame["setting"].ne("").any(),
         Condition.OVERSUBSCRIBED: is_oversubscribed(frame).any(),
+        Condition.RECOMMENDED: frame["weights"].ne("").any(),
     }
     fields = {field.name: field for field in COMPARISON if present.get(field.shown)}
     order = [key for key in COLUMN_ORDER if key in fields or key == "kind"]
@@ -278,6 +285,7 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
     note = "One row a point and model: prediction, measurement, error, and the file of the samples."
     if (frame["model"] == RECOMMENDED).any():
         note += " The recommended predictions of a platform come first; that of a point never uses its workload."
+        note += " predicted = stack × correction; low and high: ÷ and × interval factor (sheet Errors has the rule)."
     values = [
         f"{fields[key].title} {table.column(key)[0]}" for key in constant if key != "leaves" or shown[key].iloc[0]
     ]

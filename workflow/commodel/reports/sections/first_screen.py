@@ -165,7 +165,10 @@ def make_error_grid(held_out: pd.DataFrame) -> Grid:
     row_labels = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
-        title = f"{best['model']} predicts best: mean error {format_error(best['mu_mean'])}"
+        tied = find_tied_models(held_out, best)
+        verdict = "has the lowest" if tied else "predicts best:"
+        title = f"{best['model']} {verdict} mean error {format_error(best['mu_mean'])}"
+        title += f"; statistically tied: {shorten_list(tied, 2)}" if tied else ""
     return Grid("errors", title, ERRORS_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model")
 
 
@@ -336,7 +339,8 @@ def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
         line += f" {format_percent(row['coverage'])} of measured times lie in its intervals "
         line += f"(median high/low {row['width']:.2f})."
     for other in campaign.recommended.drop(recommended.index).itertuples():
-        line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)})."
+        hindsight = ", known only after the measurement" if other.mu_mean < row["mu_mean"] else ""
+        line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)}{hindsight})."
     source = link_rows("Recommended", "mu_mean", platform=campaign.platform, prediction=RECOMMENDED)
     return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line, source=source)
 

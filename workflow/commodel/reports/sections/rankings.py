@@ -300,7 +300,8 @@ MATRICES |= {"fan_in": "operation and fan-in"}  # titles
 def make_error_section(frame: pd.DataFrame) -> Section:
     """Return matrices of mean μ: models × operation, alternative, message size, and fan-in of an operation."""
     matrices = () if frame.empty else tuple(make_error_matrix(frame, *item) for item in MATRICES.items())
-    note = f"Mean error factor μ of each model. {MU_NOTE} n/a: no prediction, or nothing was measured."
+    note = f"Mean error factor μ of the recommended prediction and of each model. {MU_NOTE} "
+    note += "n/a: no prediction, or nothing was measured."
     return Section("Errors", note, matrices)
 
 
@@ -320,9 +321,10 @@ def make_error_matrix(frame: pd.DataFrame, key: str, title: str) -> Table:
     if key == "bytes":
         shown["label"] = shown["bytes"].map(format_bytes)
     columns += tuple(Column(f"= {family}", family, "ratio", scale=MU_SCALE) for family in families)
-    finite = shown[[f"= {family}" for family in families]].replace(math.inf, math.nan)
+    of_models = [f"= {family}" for family in families if family != RECOMMENDED]
+    finite = shown[of_models].replace(math.inf, math.nan)
     marks = finite.eq(finite.min(axis=1), axis=0)
-    note = "Marked: the lowest of each row."
+    note = "Marked: the model with the lowest error of each row."
     return make_table(
         name, f"Mean μ by {title}", shown, columns, fixed=len(columns) - len(families), note=note, marks=marks
     )

@@ -44,7 +44,7 @@ from commodel.reports.elements import (
     to_plain_value,
 )
 from commodel.reports.evaluated_campaign import EvaluatedCampaign
-from commodel.reports.sections import measurement_conditions, rankings
+from commodel.reports.sections import measurement_conditions, rankings, recommended_steps
 from commodel.units import format_seconds
 
 MIN_COVERAGE = 0.9  # of medians inside
@@ -153,13 +153,14 @@ def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
         return ["No point has both a prediction and a measurement."]
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
-    line = f"{best['model']} predicts best: mean error {format_error(best['mu_mean'])} "
+    tied, equal = find_tied_models(held_out, best), find_equal_models(held_out, best["model"])
+    verdict = "has the lowest" if tied else "predicts best:"
+    line = f"{best['model']} {verdict} mean error {format_error(best['mu_mean'])} "
     line += f"on {format_count(best['points'], 'held-out point')}"
     line += (
         f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
     )
     lines = [f"{line}({grade_error(best['mu_mean'])})."]
-    tied, equal = find_tied_models(held_out, best), find_equal_models(held_out, best["model"])
     names = {model: f"{model} ({format_error(mu)})" for model, mu in campaign.mean_errors.items()}
     next_models = [names[model] for model in drop_equal_models(held_out, 3)[1:] if model not in tied]
     line = f"Statistically tied with it: {shorten_list([names[model] for model in tied])}. " if tied else ""
@@ -311,6 +312,7 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
     if frame.empty:
         return sections
     standing: list[Block] = [rankings.tabulate_recommended(recommended, campaign.baselines)] if len(recommended) else []
+    standing += recommended_steps.explain(campaign.recommended_rows, frame)
     standing += rankings.tabulate_models(frame, held_out)
     standing += [rankings.tabulate_choices(choices)] if len(choices) else []
     standing += [*list_leads(classes), rankings.tabulate_classes(classes)]

@@ -38,6 +38,7 @@ DEFAULT_WIDTH = 9  # characters of a column without a set width
 BOLD_WIDTH = 1.15  # mean width of a bold letter, in characters
 MAX_HEADER_LINES = 3  # unless its words need more
 LINE_HEIGHT_PT = 15.0
+FIRST_ROW = 4  # of a sheet's contents, from 0: below title, banner, note and link to the overview
 ROW_HEIGHT_PT, ROW_HEIGHT_PX = 14.25, 19  # of a row; not the default, which some programs change
 A3_PAPER = 8  # Excel's number of the paper size
 # Pixels within the margins of a landscape page: width and height. A little less than the true height, since programs
@@ -307,9 +308,9 @@ def link_cell(sheet: str, row: int = 0, column: int = 0) -> str:
     return f"internal:{quote_sheetname(sheet)}!{xl_rowcol_to_cell(row, column)}"
 
 
-def link_first_rows(report: Report, section: Section) -> dict[object, str]:
+def link_first_rows(section: Section) -> dict[object, str]:
     """Return a link to the first row of each id, for a section with a single table that is written later."""
-    table, first = section.tables[0], 3 + bool(report.banner) + bool(section.note)
+    table, first = section.tables[0], FIRST_ROW + 1
     rows: dict[object, int] = {}
     for at, point in enumerate(table.column("id")[: len(select_shown_rows(table))], first):
         rows.setdefault(point, at)

@@ -38,6 +38,7 @@ from commodel.reports.elements import (
 from commodel.reports.xlsx import calculator, charts, layout
 from commodel.reports.xlsx.layout import (
     A3_PAPER,
+    FIRST_ROW,
     HEADER_COLOUR,
     HIGHLIGHT_COLOUR,
     LINE_HEIGHT_PT,
@@ -162,7 +163,7 @@ class Workbook:
         self.simulation_header = f"&C&B SIMULATED measurements{names.replace('&', '&&')[:150]}"
         self.calculator_link = ""
         self.latency_links: dict[str, str] = {}  # to the factor of a latency in the calculator, by platform
-        self.chart_data = charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `add_sheet` returns
+        self.chart_data = charts.ChartData(self.book, FIRST_ROW)
 
     def make_format(self, **properties: object) -> object:
         key = tuple(sorted(properties.items()))
@@ -188,20 +189,18 @@ class Workbook:
         title = self.report.title if is_leading else f"{name}: {self.report.title}"
         sheet.write_string(0, 0, title, self.make_format(bold=True, font_size=15, font_color=HEADER_COLOUR))
         sheet.set_row(0, 22)
-        row = 1
+        # Every sheet has its first table at the same row.
         if self.report.banner:
             if platform not in self.measured_platforms:
                 sheet.set_header(self.simulation_header)
                 sheet.set_tab_color(COLOURS["bad"])
-            sheet.write_string(row, 0, self.report.banner, self.make_format(bold=True, font_color=HIGHLIGHT_COLOUR))
-            row += 1
+            sheet.write_string(1, 0, self.report.banner, self.make_format(bold=True, font_color=HIGHLIGHT_COLOUR))
         if note := note or (describe_origin(self.report) if is_leading else ""):
-            sheet.write_string(row, 0, note, self.make_format(italic=True, font_color=NOTE_COLOUR))
-            row += 1
+            sheet.write_string(2, 0, note, self.make_format(italic=True, font_color=NOTE_COLOUR))
         if self.first_sheets:
             cell_format = self.make_format(font_color=LINK_COLOUR, underline=1)
-            sheet.write_url(row, 0, link_cell(self.first_sheets[0].name), cell_format, string=f"← {OVERVIEW_SHEET}")
-        return sheet, row + 1
+            sheet.write_url(3, 0, link_cell(self.first_sheets[0].name), cell_format, string=f"← {OVERVIEW_SHEET}")
+        return sheet, FIRST_ROW
 
     def format_footer(self, printed: str = "") -> str:
         return f"&L{self.report.experiment.replace('&', '&&')[:100]}&C&A{printed}&R&P of &N"
@@ -450,11 +449,11 @@ class Workbook:
     def raw_rows(self) -> dict[object, str]:
         """Links to the rows of points in the raw summary. That sheet is written later, but its first row is known."""
         sections = [section for section in self.report.sections if section.name == RAW_SECTION]
-        return layout.link_first_rows(self.report, sections[0]) if sections else {}
+        return layout.link_first_rows(sections[0]) if sections else {}
 
     @cached_property
     def sample_rows(self) -> dict[object, str]:
-        return layout.link_first_rows(self.report, self.report.samples) if self.report.samples else {}
+        return layout.link_first_rows(self.report.samples) if self.report.samples else {}
 
     def make_cell_format(
         self,
