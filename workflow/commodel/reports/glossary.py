@@ -13,7 +13,7 @@ import pandas as pd
 
 from commodel.reports.elements import Section, make_table, select_columns
 
-LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+LINK = re.compile(r"\[([^\]]*)\]\(([^)#]*)[^)]*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,17 @@ def read_glossary() -> tuple[Term, ...]:
 
 def explain_terms() -> dict[str, str]:
     """Return the meaning of each spelling of a term."""
-    return {word: remove_links(term.meaning) for term in read_glossary() for word in term.spellings.split("|") if word}
+    return {
+        word: write_out_links(term.meaning) for term in read_glossary() for word in term.spellings.split("|") if word
+    }
 
 
-def remove_links(text: str) -> str:
-    return LINK.sub(r"\1", text).replace("`", "")
+def write_out_links(text: str) -> str:
+    """Return a text with the files of its links in place of these, since a report is read without the documentation."""
+    return LINK.sub(r"\1 (docs/\2)", text).replace("`", "")
 
 
 def make_glossary_section() -> Section:
     columns = select_columns("Glossary")
     rows = pd.DataFrame([{column.key: getattr(term, column.key) for column in columns} for term in read_glossary()])
-    return Section("Glossary", "", (make_table("Glossary", "Terms", rows.map(remove_links), fixed=2),))
+    return Section("Glossary", "", (make_table("Glossary", "Terms", rows.map(write_out_links), fixed=2),))

@@ -121,12 +121,24 @@ class Calculator:
         self.sheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True})
         return end, 10
 
+    def _describe_measured(self, name: str) -> str:
+        """Return the largest measured value of an input, such as `; measured up to 16, beyond: extrapolated`."""
+        tables = [table for table in self.writer.report.tables if table.name == "Comparison"]
+        if not tables or name not in ("ranks", "bytes"):
+            return ""
+        values = [value for value in tables[0].column(name) if value is not None]
+        if not values:
+            return ""
+        text = format_bytes(int(max(values))) if name == "bytes" else f"{int(max(values)):,}"
+        return f"; measured up to {text}, beyond: extrapolated"
+
     def _write_inputs(self) -> None:
         row = self.writer.write_heading(self.sheet, self.row, "What to predict")
         for name, title, smallest, largest, start, note in INPUTS:
             self.sheet.write_string(row, 0, title, self._make_format())
             self.sheet.write_number(row, 1, start, self._make_editable_format("#,##0"))
-            self.sheet.write_string(row, 2, note, self._make_note_format())
+            measured = self._describe_measured(name)
+            self.sheet.write_string(row, 2, f"{note}{measured}", self._make_note_format())
             self._require_whole_number(row, 1, 1, title, smallest, largest)
             self.inputs[name] = self._name_cell(name, row, 1, start)
             row += 1
