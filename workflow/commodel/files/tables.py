@@ -222,7 +222,7 @@ HIDDEN = Condition.NEVER
 _wave_fields = partial(_time_fields, default=nan, shown=Condition.WAVES)
 _process_count_field = partial(Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
 _schedule_field = partial(Field, blank_without=SCHEDULE)
-_recommended_field = partial(Field, blank_without="weights", shown=Condition.RECOMMENDED)
+_recommended_field = partial(Field, optional=True, blank_without="weights", shown=Condition.RECOMMENDED)
 _predicted_field = partial(_schedule_field, type=float, unit="s", blank=True)
 COMPARISON = (
     *_split_fields(str, "point platform operation"),

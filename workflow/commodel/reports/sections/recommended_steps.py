@@ -51,7 +51,7 @@ def _choose_example(rows: pd.DataFrame) -> pd.Series | None:
 
 
 def _describe_example(row: pd.Series, frame: pd.DataFrame) -> str:
-    predicted = frame[frame["point"] == row["point"]].set_index("model")["seconds"]
+    predicted = frame[frame["point"] == row["point"]].groupby("model")["seconds"].first()
     parts = [
         f"{weight:g} {model} ({format_seconds(predicted[model])})" for weight, model in _parse_weights(row["weights"])
     ]
