@@ -1,7 +1,8 @@
 """Complete the site when it is built.
 
-Added are two files from the project's root, the pages of the models, the tables of the verbs and of the API, and the
-reports of the gallery. Links to files that are no pages become their names. Formulas become MathML, without scripts.
+Added are two files from the project's root, the tutorial of the example of an extension, the pages of the models, the
+tables of the verbs and of the API, and the reports of the gallery. Links to files that are no pages become their names.
+Formulas become MathML, without scripts.
 """
 
 import re
@@ -16,6 +17,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
+TUTORIAL, TUTORIAL_PAGE = "examples/extension/README.md", "extending.md"
 FORMULA = re.compile(r"^```math\n(.+?)\n```$", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)]+)\)")
 FUNCTIONS = "<!-- functions of the API: docs/api_pages.py -->"
@@ -44,8 +46,9 @@ def on_files(files, config):
     for path in sorted((ROOT / GALLERY).iterdir()):
         files.append(File.generated(config, f"gallery/{path.name}", abs_src_path=str(path)))
     for name in PAGES:
-        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](").replace(TUTORIAL, TUTORIAL_PAGE)
         files.append(File.generated(config, name, content=text))
+    files.append(File.generated(config, TUTORIAL_PAGE, content=(ROOT / TUTORIAL).read_text(encoding="utf-8")))
     return files
 
 

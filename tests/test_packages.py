@@ -14,7 +14,17 @@ from tests.packages import (
     split_page,
 )
 
-TOP_MODULES = {"__init__", "__main__", "errors", "hierarchy", "parameters", "progress", "records", "registry"}
+TOP_MODULES = {
+    "extensions",
+    "__init__",
+    "__main__",
+    "errors",
+    "hierarchy",
+    "parameters",
+    "progress",
+    "records",
+    "registry",
+}
 TOP_MODULES |= {"sources", "stats", "torus", "units"}
 
 

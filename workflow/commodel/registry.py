@@ -1,16 +1,17 @@
-"""Registries of models, algorithms, layouts and the like (`discover`, `lookup`). A registry is a folder of the package.
+"""Registries of models, algorithms, layouts and the like (`discover`, `lookup`). A registry is a folder of the package,
+with what extensions bring.
 
 Every file of the folder defines the same constant, such as `ALGORITHM`. It holds one entry with a `name`, which is the
 name of the file, or a tuple of several entries.
 """
 
-import ast
 import importlib
 import pkgutil
 from functools import lru_cache
 from typing import Any
 
-from commodel.errors import UserError, suggest_name
+from commodel.errors import UserError, find_similar_name, suggest_name
+from commodel.extensions import list_names_in_text, list_usable_extensions, read_names
 from commodel.sources import PACKAGE
 
 NOUNS = {"FAMILY": "model"}  # that users read, where it is not the name of the constant
@@ -18,14 +19,42 @@ NOUNS = {"FAMILY": "model"}  # that users read, where it is not the name of the 
 
 @lru_cache
 def discover(folder: str, constant: str) -> dict[str, Any]:
-    """Return the entries of `commodel.<folder>` by name, in alphabetical order; raise an error if two have one name."""
+    """Return the entries of `commodel.<folder>` and of extensions by name, in alphabetical order.
+
+    A name that two packages bring is an error.
+    """
     entries: dict[str, Any] = {}
     for stem in _list_modules(folder):
         for entry in _import_entries(folder, constant, stem):
             if entry.name in entries:
                 raise ImportError(f"commodel.{folder}.{stem}: a second {constant} '{entry.name}'")
             entries[entry.name] = entry
-    return dict(sorted(entries.items()))
+    brought = discover_in_extensions(constant)
+    for name in entries.keys() & brought.keys():
+        _refuse_second(constant, name, "commodel", find_distribution(constant, name))
+    return dict(sorted((entries | brought).items()))
+
+
+@lru_cache
+def discover_in_extensions(constant: str) -> dict[str, Any]:
+    """Return the entries of one kind that extensions bring, by name."""
+    entries: dict[str, Any] = {}
+    distributions: dict[str, str] = {}
+    for installed in list_usable_extensions():
+        for _, entry in installed.list_entries(constant):
+            if entry.name in entries:
+                _refuse_second(constant, entry.name, distributions[entry.name], installed.distribution)
+            entries[entry.name] = entry
+            distributions[entry.name] = installed.distribution
+    return entries
+
+
+def find_distribution(constant: str, name: str) -> str:
+    """Return the package of the extension that brings an entry; empty if none does."""
+    for installed in list_usable_extensions():
+        if any(entry.name == name for _, entry in installed.list_entries(constant)):
+            return installed.distribution
+    return ""
 
 
 def list_names(folder: str, constant: str) -> list[tuple[str, ...]]:
@@ -35,20 +64,8 @@ def list_names(folder: str, constant: str) -> list[tuple[str, ...]]:
     """
     names: list[tuple[str, ...]] = []
     for path in sorted((PACKAGE / folder.replace(".", "/")).glob("[a-z]*.py")):
-        for statement in ast.parse(path.read_bytes()).body:
-            if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == [
-                constant
-            ]:
-                table = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
-                for entry in table:
-                    constants = (
-                        [word for word in entry.args if isinstance(word, ast.Constant)]
-                        if isinstance(entry, ast.Call)
-                        else []
-                    )
-                    words = [str(word.value) for word in constants]
-                    names += [tuple(words[:2])] if words else []
-    return names
+        names += read_names(path, constant)
+    return names + list_names_in_text(constant)
 
 
 @lru_cache
@@ -70,6 +87,11 @@ def _import_entries(folder: str, constant: str, stem: str) -> tuple[Any, ...]:
     return (entry,)
 
 
+def _refuse_second(constant: str, name: str, first: str, second: str) -> None:
+    noun = NOUNS.get(constant, constant.lower())
+    raise UserError(f"found {noun} '{name}' in two packages, {first} and {second}; uninstall one")
+
+
 def lookup(folder: str, constant: str, name: str) -> Any:
     """Return the entry called `name`; an error lists similar names. Only the file of that name is imported, if it
     exists."""
@@ -81,4 +103,7 @@ def lookup(folder: str, constant: str, name: str) -> Any:
     if name in entries:
         return entries[name]
     noun = NOUNS.get(constant, constant.lower())
-    raise UserError(f"unknown {noun} '{name}'; {suggest_name(name, entries)}")
+    message = f"unknown {noun} '{name}'; {suggest_name(name, entries)}"
+    if not find_similar_name(name, entries):
+        message += "; or install the extension that brings it"
+    raise UserError(message)

@@ -1,5 +1,5 @@
-"""Catalogues and their entries from Python: `show` lists operations, algorithms, topologies, layouts and models, and
-draws trees, placements of ranks, messages of a pattern, and the network of an allocation."""
+"""Catalogues and their entries from Python: `show` lists operations, algorithms, topologies, layouts, models and
+extensions, and draws trees, placements of ranks, messages of a pattern, and the network of an allocation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from commodel.api.result import Result, write_or_return
 from commodel.errors import UserError, check_option_names, make_printable, suggest_name
 from commodel.files.text_tables import find_table_width, format_answer, format_rows, format_table
-from commodel.units import format_bytes, format_seconds, parse_bytes
+from commodel.units import format_bytes, format_count, format_seconds, parse_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +63,7 @@ def show(catalogue: str, name: str | None = None, **options: Any) -> Shown:
 
     | catalogue | name | options |
     |---|---|---|
-    | `operations`, `topologies`, `layouts`, `models` | an entry; all by default | |
+    | `operations`, `topologies`, `layouts`, `models`, `extensions` | an entry; all by default | |
     | `algorithms` | an operation; all by default | `libraries` |
     | `topology` | a tree, such as `kary:2^3` | `style`; `params`, `operation`, `size` for a critical path |
     | `layout` | a layout, such as `cyclic:2` | `ranks`, `platform`, `style` |
@@ -166,6 +166,30 @@ def show_models(name: str | None = None) -> Shown:
     if name:
         return Shown.of(rows, entries[0].title + ".", _format_model(entries[0]), fields[0])
     return Shown.of(rows, f"{len(rows)} models.", data=fields)
+
+
+def show_extensions(name: str | None = None) -> Shown:
+    """List the installed extensions: the package of each, its version, and everything that it brings."""
+    from commodel.extensions import list_extensions
+
+    rows = []
+    for installed in list_extensions():
+        if name in (None, installed.name):
+            brings = "; ".join(f"{kind} {', '.join(names)}" for kind, names in installed.list_brought().items())
+            rows.append(
+                {
+                    "extension": installed.name,
+                    "title": installed.extension.title,
+                    "package": f"{installed.distribution} {installed.version}",
+                    "brings": installed.problem or brings,
+                }
+            )
+    if name and not rows:
+        names = [installed.name for installed in list_extensions()]
+        raise UserError(f"found no extension '{name}'; {suggest_name(name, names)}")
+    if not rows:
+        return Shown.of(rows, "No extension is installed.", "No extension is installed.")
+    return Shown.of(rows, f"{format_count(len(rows), 'extension')}.")
 
 
 def _make_model_row(entry: Family) -> dict[str, str]:
@@ -375,6 +399,7 @@ CATALOGUES: Mapping[str, Callable[..., Shown]] = MappingProxyType(
         "topologies": show_topologies,
         "layouts": show_layouts,
         "models": show_models,
+        "extensions": show_extensions,
         "topology": show_topology,
         "layout": show_layout,
         "schedule": show_schedule,

@@ -12,6 +12,7 @@ from commodel import __version__
 from commodel.cli._help import VerbGroup
 from commodel.cli._options import adapt_parameters, enter_project
 from commodel.errors import UserError
+from commodel.extensions import Verb, list_usable_extensions, report_problem
 
 # Matrices are small here. Threads of linear algebra that wait for a busy processor take ten times as long as one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -74,15 +75,28 @@ def print_errors_as_lines(ctx: click.Context | None = None) -> Iterator[None]:
         raise UserError(error.strerror or str(error), file=error.filename) from None
 
 
+def list_extension_verbs() -> dict[str, Verb]:
+    """Return the verbs that extensions bring, by name. A name that is taken is reported, and left out."""
+    verbs: dict[str, Verb] = {}
+    for installed in list_usable_extensions():
+        for name, verb in installed.extension.verbs.items():
+            if name in VERBS or name in verbs:
+                report_problem(installed.name, f"found verb '{name}', which another package has")
+            else:
+                verbs[name] = verb
+    return verbs
+
+
 class Verbs(VerbGroup):
     """Imports the module of a verb only when the verb is called. The command has the name of the verb."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
-        return list(VERBS)
+        return [*VERBS, *list_extension_verbs()]
 
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
         if name not in VERBS:
-            return None
+            verb = list_extension_verbs().get(name)
+            return adapt_parameters(verb.load()) if verb else None
         module_name, sentence = VERBS[name]
         command = getattr(
             importlib.import_module(f"commodel.cli.{module_name}"), "import_" if name == "import" else name
@@ -102,6 +116,9 @@ class Verbs(VerbGroup):
         for title, verbs in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{name:10}", text) for name, (_, text) in verbs.items()])
+        if brought := list_extension_verbs():
+            with formatter.section("Extensions: verbs of other packages"):
+                formatter.write_dl([(f"{name:10}", verb.sentence) for name, verb in brought.items()])
 
 
 @click.command(

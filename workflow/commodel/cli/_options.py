@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 from commodel.cli._help import make_option_group
 from commodel.errors import UserError, make_printable
+from commodel.extensions import list_names_in_text
 from commodel.files.results_folder import PLAN
 from commodel.records import Statistic
 from commodel.registry import list_names
@@ -175,9 +176,10 @@ class Name(click.ParamType):
         return [CompletionItem(name) for name in sorted(self.names(ctx)) if name.startswith(incomplete.lower())]
 
 
-def list_module_names(folder: str) -> list[str]:
-    """Return the names of the entries of a registry with one file an entry."""
-    return [path.stem.replace("_", "-") for path in (PACKAGE / folder).glob("[a-z]*.py")]
+def list_model_names(ctx: click.Context) -> list[str]:
+    """Return the names of the models: those of their files, and those that extensions bring."""
+    own = [path.stem.replace("_", "-") for path in (PACKAGE / "models/families").glob("[a-z]*.py")]
+    return own + [name for name, *_ in list_names_in_text("FAMILY")]
 
 
 def make_file_lister(kind: str) -> Callable[[click.Context], list[str]]:
@@ -213,7 +215,7 @@ topology_names = make_name_lister("patterns.trees.topologies", "TOPOLOGY")
 OPERATIONS, TOPOLOGIES = Name(operation_names), Name(topology_names)
 LAYOUTS, FAMILIES = (
     Name(make_name_lister("patterns.layouts", "LAYOUT")),
-    Name(lambda ctx: list_module_names("models/families")),
+    Name(list_model_names),
 )
 PLATFORMS, PLANNED = Name(make_file_lister("platforms")), Name(make_file_lister("experiments"))
 PARAMETER_TYPES = {  # by what a parameter of a verb is called
@@ -221,7 +223,7 @@ PARAMETER_TYPES = {  # by what a parameter of a verb is called
     "platform": PLATFORMS,
     "profile": Name(list_profiles),
     "model": FAMILIES,
-    "models": Name(lambda ctx: [*list_module_names("models/families"), "all"]),
+    "models": Name(lambda ctx: [*list_model_names(ctx), "all"]),
     "operation": OPERATIONS,
     "operations": OPERATIONS,
     "algorithm": Name(list_known_algorithms),

@@ -10,6 +10,7 @@ import click
 from commodel.cli._help import Verb, VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, adapt_parameters, out_option
 from commodel.cli._output import show_waiting
+from commodel.extensions import list_names_in_text
 from commodel.registry import lookup
 from commodel.units import format_count, format_seconds, parse_count
 
@@ -31,16 +32,6 @@ TIME_FORMATS = (
 FILE_ARGUMENT = click.argument("file", type=PATH)
 TABLE_OPTION = out_option("Table of times (CSV) to write.", required=True)
 SET_OPTION = make_option_group("Output", out_option("Parameter set (YAML) to write.", required=True))
-EXAMPLES = {  # of the formats of times
-    "csv": ("collectives.csv -o times.csv", "bcast.csv --operation bcast --column seconds=time:us -o times.csv"),
-    "imb": ("imb.txt -o imb.csv", "imb.txt --layout block:2 -o imb.csv"),
-    "microbench": ("microbench.txt -o pairs.csv", "microbench-1.txt microbench-2.txt -o pairs.csv"),
-    "mpiblib": ("bcast.out --operation bcast --ranks 16 -o bcast.csv", "p2p.out --operation pingpong -o p2p.csv"),
-    "osu": ("osu_bcast.txt --ranks 16 -o osu.csv", "osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv"),
-    "pico": ("results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv", "pico.csv -o pico-summary.csv"),
-    "reprompi": ("reprompi.txt -o reprompi.csv", "reprompi.txt --layout block:8 -o reprompi.csv"),
-    "skampi": ("skampi.txt -o skampi.csv", "skampi.txt --layout block:4 -o skampi.csv"),
-}
 OPTIONS = {
     "algorithm": click.option("--algorithm", default="", help="Algorithm, if the file does not name it."),
     "ranks": click.option(
@@ -73,10 +64,10 @@ class Formats(VerbGroup):
     """Imports the module of a format only when the format is called, so that TAB is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*TIME_FORMATS, *self.commands])
+        return sorted({*_list_time_formats(), *self.commands})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in TIME_FORMATS and name not in self.commands:
+        if name in _list_time_formats() and name not in self.commands:
             self.add_command(adapt_parameters(_make_time_command(lookup("interchange", "FORMAT", name))))
         return super().get_command(ctx, name)
 
@@ -93,6 +84,11 @@ def import_() -> None:
     """Read files of other tools."""
 
 
+def _list_time_formats() -> list[str]:
+    """Return the names of the formats of times, those of extensions too."""
+    return [*TIME_FORMATS, *(name for name, *_ in list_names_in_text("FORMAT"))]
+
+
 def _make_time_command(entry: Format) -> click.Command:
     pattern_options = [OPTIONS[name] for name in entry.options]
 
@@ -100,7 +96,7 @@ def _make_time_command(entry: Format) -> click.Command:
         name=entry.name,
         cls=Verb,
         help=f"Read times of {entry.title} into a table for fit table.",
-        examples=[f"commodel import {entry.name} {arguments}" for arguments in EXAMPLES[entry.name]],
+        examples=[f"commodel import {entry.name} {arguments}" for arguments in entry.examples],
     )
     @click.argument("files", nargs=-1, required=True, type=PATH)
     @make_option_group("Times to read", *pattern_options)

@@ -1,7 +1,7 @@
 """commodel show: list catalogues, and draw one entry.
 
-The catalogues are operations, algorithms, topologies, layouts and models. The drawings are trees, placements of
-ranks, messages of a pattern, and the network of an allocation.
+The catalogues are operations, algorithms, topologies, layouts, models and extensions. The drawings are trees,
+placements of ranks, messages of a pattern, and the network of an allocation.
 """
 
 from __future__ import annotations
@@ -88,6 +88,16 @@ def models(name: str | None, style: str) -> None:
     from commodel.api.catalogues import show_models
 
     print_shown(show_models(name), style)
+
+
+@show.command(examples=("commodel show extensions", "commodel show extensions --format json"))
+@click.argument("name", required=False)
+@OUTPUT
+def extensions(name: str | None, style: str) -> None:
+    """List installed extensions: their packages, versions and everything that they bring."""
+    from commodel.api.catalogues import show_extensions
+
+    print_shown(show_extensions(name), style)
 
 
 @show.command(

@@ -273,6 +273,7 @@ class Format:
     read_times: Callable[[Path, StatedProperties], ImportedTimes] | None = None
     read_parameters: Callable[..., ParameterSet] | None = None
     options: tuple[str, ...] = COMMON_OPTIONS  # fields of `StatedProperties` that it uses
+    examples: tuple[str, ...] = ()  # arguments of `commodel import`, for its help
 
 
 def read_all_times(

@@ -91,4 +91,10 @@ def _parse_column_options(settings: tuple[str, ...]) -> dict[str, tuple[str, str
     return columns
 
 
-FORMAT = Format("csv", "a CSV table", read_file, options=(*COMMON_OPTIONS, "operation", "statistic", "columns"))
+FORMAT = Format(
+    "csv",
+    "a CSV table",
+    read_file,
+    options=(*COMMON_OPTIONS, "operation", "statistic", "columns"),
+    examples=("collectives.csv -o times.csv", "bcast.csv --operation bcast --column seconds=time:us -o times.csv"),
+)

@@ -140,4 +140,6 @@ def _add_row(
         imported.add_collective(source_row, name, "", ranks, size, *times)
 
 
-FORMAT = Format("imb", "the Intel MPI Benchmarks", read_file)
+FORMAT = Format(
+    "imb", "the Intel MPI Benchmarks", read_file, examples=("imb.txt -o imb.csv", "imb.txt --layout block:2 -o imb.csv")
+)

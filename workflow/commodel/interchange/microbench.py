@@ -39,4 +39,10 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     return imported
 
 
-FORMAT = Format("microbench", "the microbenchmarks of MPI Advance", read_file, options=())
+FORMAT = Format(
+    "microbench",
+    "the microbenchmarks of MPI Advance",
+    read_file,
+    options=(),
+    examples=("microbench.txt -o pairs.csv", "microbench-1.txt microbench-2.txt -o pairs.csv"),
+)

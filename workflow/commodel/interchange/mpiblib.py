@@ -32,4 +32,10 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     return imported
 
 
-FORMAT = Format("mpiblib", "MPIBlib", read_file, options=(*COMMON_OPTIONS, "operation"))
+FORMAT = Format(
+    "mpiblib",
+    "MPIBlib",
+    read_file,
+    options=(*COMMON_OPTIONS, "operation"),
+    examples=("bcast.out --operation bcast --ranks 16 -o bcast.csv", "p2p.out --operation pingpong -o p2p.csv"),
+)

@@ -126,4 +126,9 @@ def _add_bandwidth(
     imported.add_pairs(source_row, window, 2 * pairs, size, window.find_seconds(rate, pairs))
 
 
-FORMAT = Format("osu", "the OSU microbenchmarks", read_file)
+FORMAT = Format(
+    "osu",
+    "the OSU microbenchmarks",
+    read_file,
+    examples=("osu_bcast.txt --ranks 16 -o osu.csv", "osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv"),
+)

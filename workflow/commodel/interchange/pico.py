@@ -542,4 +542,10 @@ def _add_row(row: Row, follows: bool, imported: ImportedTimes) -> None:
     imported.add_collective(row.source_row, collective, name, ranks, size, time)
 
 
-FORMAT = Format("pico", "PICO", read_file, options=(*COMMON_OPTIONS, "metadata"))
+FORMAT = Format(
+    "pico",
+    "PICO",
+    read_file,
+    options=(*COMMON_OPTIONS, "metadata"),
+    examples=("results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv", "pico.csv -o pico-summary.csv"),
+)

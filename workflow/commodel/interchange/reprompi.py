@@ -86,4 +86,9 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     return imported
 
 
-FORMAT = Format("reprompi", "ReproMPI", read_file)
+FORMAT = Format(
+    "reprompi",
+    "ReproMPI",
+    read_file,
+    examples=("reprompi.txt -o reprompi.csv", "reprompi.txt --layout block:8 -o reprompi.csv"),
+)

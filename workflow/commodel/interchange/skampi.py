@@ -46,4 +46,6 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, line: st
         imported.add_collective(source_row, kind, "", ranks, size, time)
 
 
-FORMAT = Format("skampi", "SKaMPI 5", read_file)
+FORMAT = Format(
+    "skampi", "SKaMPI 5", read_file, examples=("skampi.txt -o skampi.csv", "skampi.txt --layout block:4 -o skampi.csv")
+)

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 from commodel import __version__
 from commodel.errors import UserError
+from commodel.extensions import list_usable_extensions
 from commodel.files.quantities import parse_setting
 from commodel.files.results_folder import COPIES_FOLDER, Results
 from commodel.files.safe_paths import AnyPath, SafePath
@@ -187,14 +188,17 @@ def find_revision() -> tuple[str, bool | None]:
 
 
 def list_versions(programs: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the versions of this program and its libraries. The code digest differs if released code was edited."""
+    """Return the versions of this program, its libraries and extensions.
+
+    The code digest differs if released code was edited.
+    """
     installed = {"commodel": __version__, "code_digest": compute_code_digest(), "python": platform.python_version()}
     for name in (*PACKAGES, *programs):
         try:
             installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             installed[name] = "not installed"
-    return installed
+    return installed | {extension.distribution: extension.version for extension in list_usable_extensions()}
 
 
 @lru_cache

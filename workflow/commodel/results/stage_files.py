@@ -12,6 +12,7 @@ from pathlib import Path
 
 from commodel import sources
 from commodel.errors import UserError
+from commodel.extensions import list_usable_extensions
 from commodel.files.atomic import read_json, write_json
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.safe_reading import open_file
@@ -20,16 +21,27 @@ RECORD = ".inputs.json"
 WAITING_SUFFIX = ".new"
 
 
+def list_model_code(model: str, *modules: str) -> list[str]:
+    """Return the source files of a model and of some modules. A model of an extension depends on all files of it."""
+    if sources.find_module_file(f"models.families.{model}"):
+        return sources.list_source_files(*modules, f"models.families.{model}")
+    return [*sources.list_source_files(*modules), *list_extension_code()]
+
+
+def list_extension_code() -> list[str]:
+    return [file for installed in list_usable_extensions() for file in installed.list_files()]
+
+
 def list_fit_code(model: str) -> list[str]:
     """Return the source files that a model's fit to probes depends on."""
-    return sources.list_source_files("fits.probe_fits", f"models.families.{model}")
+    return list_model_code(model, "fits.probe_fits")
 
 
 def list_prediction_code(model: str) -> list[str]:
     """Return the source files that a model's predictions depend on. Patterns are found by folder, not by import."""
     folders = ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
     patterns = [str(path) for folder in folders for path in sorted(sources.PACKAGE.glob(f"{folder}/*.py"))]
-    return [*sources.list_source_files("predictions.predictions", f"models.families.{model}"), *patterns]
+    return [*list_model_code(model, "predictions.predictions"), *patterns, *list_extension_code()]
 
 
 def digest_files(paths: Iterable[AnyPath]) -> str:
@@ -47,7 +59,7 @@ def digest_inputs(code: Iterable[str | Path], *inputs: str | None) -> str:
     for text in inputs:
         hashed.update(f"\0{text or ''}".encode())
     for path in sorted({Path(path) for path in code}):
-        name = path.relative_to(sources.PACKAGE).as_posix()
+        name = path.relative_to(sources.PACKAGE if path.is_relative_to(sources.PACKAGE) else path.parents[1]).as_posix()
         hashed.update(b"\0%b\0%b" % (name.encode(), path.read_bytes()))
     return hashed.hexdigest()
 

@@ -16,6 +16,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.keys import SAME_NODE, Pair
 from commodel.patterns.schedule import Schedule
 from commodel.records import Case
+from commodel.registry import discover_in_extensions
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 MAX_VECTOR_BYTES = 256 << 20  # bytes: longer vectors take the same time per byte
@@ -219,6 +220,9 @@ def list_counts(limit: int) -> list[int]:
 def find_probe(name: str) -> Probe:
     from commodel.models.probes.plans import PROBES  # here, since the table imports this module
 
-    if name not in PROBES:
-        raise UserError(f"unknown probe '{name}'; {suggest_name(name, PROBES)}")
-    return PROBES[name]
+    if name in PROBES:
+        return PROBES[name]
+    brought = discover_in_extensions("PROBE")
+    if name not in brought:
+        raise UserError(f"unknown probe '{name}'; {suggest_name(name, [*PROBES, *brought])}")
+    return brought[name]

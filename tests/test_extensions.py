@@ -1,0 +1,229 @@
+"""Packages of others: installed, used, refused if they cannot be used, and removed again."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from commodel.platforms.tools import ROOT, find_tool
+
+EXAMPLE = ROOT / "examples" / "extension"
+PREDICT = ("predict", "--params", str(ROOT / "params/published/tan/cab-mrnet.yaml"), *["--operation", "reduce"])
+PREDICT += ("--topology", "kary:2^3")
+LAST_LINE = "; all else works\n"
+SMALL = """
+platform: two-nodes
+models: [maxrate]
+measure: {min_samples: 2, max_samples: 4, passes: 1}
+probe_bytes: [1, 1KiB, 64KiB]
+library: false
+matrix:
+  - axes: {operation: bcast, algorithm: ["chain:8KiB", "two-chains:8KiB"], layout: cyclic, ranks: 4, bytes: [1, 64KiB]}
+"""
+
+
+def call(python, *arguments, folder, paths=(), code=0):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
+    command = [python, "-m", "commodel", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """Return the Python of a new environment with commodel, whose dependencies are those of the present one."""
+    folder = tmp_path_factory.mktemp("extensions")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True, capture_output=True)
+    (place,) = (folder / "venv/lib").glob("python*/site-packages")
+    (place / "present.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT / 'workflow'}\n")
+    return folder / "venv/bin/python"
+
+
+def pip(python, *arguments):
+    command = [sys.executable, "-m", "pip", "--python", str(python), *arguments]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def example(python, tmp_path_factory):
+    """Install the example into the environment, from a copy, since a build leaves files beside its sources."""
+    copy = tmp_path_factory.mktemp("example") / "extension"
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    pip(python, "install", "--no-deps", "--no-index", "--no-build-isolation", str(copy))
+    yield python
+    pip(python, "uninstall", "--yes", "commodel-maxrate")
+
+
+def test_an_extension_brings_a_model_a_probe_an_algorithm_and_a_format(example, tmp_path):
+    def run(*arguments):
+        return call(example, *arguments, folder=tmp_path).stdout
+
+    listed = yaml.safe_load(run("show", "extensions", "--format", "json"))
+    assert listed == [
+        {
+            "extension": "maxrate",
+            "title": "max-rate model, broadcast along two chains, times in JSON lines",
+            "package": "commodel-maxrate 1.0",
+            "brings": "models maxrate; algorithms bcast-two-chains; probes noderate; formats json-lines",
+        }
+    ]
+    assert "Gropp" in run("show", "models", "maxrate")
+    assert "two-chains" in run("show", "algorithms", "bcast")
+    assert "json-lines" in run("import", "--help")
+    (tmp_path / "times.jsonl").write_text('{"operation": "bcast", "ranks": 8, "bytes": 1024, "us": 12.5}\n')
+    run("import", "json-lines", "times.jsonl", "-o", "times.csv")
+    assert pd.read_csv(tmp_path / "times.csv")["seconds"].tolist() == pytest.approx([12.5e-6])
+    (tmp_path / "times.jsonl").write_text('{"operation": "bcast"}\n')
+    refused = call(example, "import", "json-lines", "times.jsonl", "-o", "times.csv", folder=tmp_path, code=2)
+    assert refused.stderr.startswith("commodel: times.jsonl:1: wanted {")
+
+
+BY_HAND = """
+model: maxrate
+parameters: {alpha: 10us, per_byte: 1ns/B, per_byte_node: 0.8ns/B}
+"""
+
+
+@pytest.mark.parametrize("per_node", [2, 32])
+def test_the_model_of_the_example_equals_its_equation(example, tmp_path, per_node):
+    """In round i of a pairwise exchange over two nodes, min(i, P − i) ranks of each node send to the other."""
+    (tmp_path / "set.yaml").write_text(BY_HAND)
+    ranks, size = 2 * per_node, 100_000
+    workload = f"--operation alltoall --algorithm pairwise --ranks {ranks} --layout block:{per_node} --bytes {size}"
+    printed = call(example, "predict", "--params", "set.yaml", *workload.split(), "--format", "json", folder=tmp_path)
+    (row,) = yaml.safe_load(printed.stdout)
+    rounds = [10e-6 + size * max(1e-9, 0.8e-9 * min(number, ranks - number)) for number in range(1, ranks)]
+    assert row["seconds"] == pytest.approx(sum(rounds), rel=1e-9)
+
+
+@pytest.mark.skipif(find_tool("smpirun") is None, reason="no SimGrid")
+def test_a_campaign_with_an_extension_ends_in_a_report_and_needs_it_from_then_on(example, tmp_path):
+    call(example, "init", ".", folder=tmp_path)
+    for file in (ROOT / "params/platforms").glob("two-nodes.*"):
+        shutil.copy(file, tmp_path / "params/platforms")
+    (tmp_path / "params/experiments/small.yaml").write_text(SMALL)
+    call(example, "run", "small", folder=tmp_path)
+    fitted = yaml.safe_load((tmp_path / "results/small/validated/two-nodes/maxrate.yaml").read_text())
+    values = {name: entry["value"] for name, entry in fitted["parameters"].items()}
+    # The platform has 25 µs of latency, 1 µs of overhead at either end, and one port of 125 MB/s.
+    assert values["alpha"] == pytest.approx(27e-6, rel=0.02)
+    assert values["per_byte"] == pytest.approx(8e-9, rel=0.01)
+    assert values["per_byte_node"] == pytest.approx(8e-9, rel=0.01)
+    comparison = pd.read_csv(tmp_path / "results/small/comparison.csv")
+    assert set(comparison.loc[comparison["model"] == "maxrate", "algorithm"]) == {"chain:8KiB", "two-chains:8KiB"}
+    assert (tmp_path / "reports/small/small.xlsx").exists()
+    records = [path.read_text() for path in (tmp_path / "results/small/raw").glob("*/provenance.json")]
+    assert all('"commodel-maxrate": "1.0"' in record for record in records)
+    # Without the extension, its model is unknown.
+    refused = call(sys.executable, "report", "--in", "results/small", folder=tmp_path, code=2)
+    assert "unknown model 'maxrate'" in refused.stderr
+    assert "or install the extension that brings it" in refused.stderr
+
+
+SOURCE = "from commodel.extensions import *\nEXTENSION = {}\n"
+
+
+def install_by_hand(folder, distribution, text, extension="", name="strange"):
+    """Write a package with an entry point into a folder, as an installer leaves it; return the folder."""
+    module = distribution.replace("-", "_")
+    (folder / module).mkdir(parents=True)
+    (folder / module / "__init__.py").write_text(text or SOURCE.format(extension))
+    metadata = folder / f"{module}-2.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 2.0\n")
+    (metadata / "entry_points.txt").write_text(f"[commodel.extensions]\n{name} = {module}:EXTENSION\n")
+    return folder
+
+
+MODEL = (EXAMPLE / "commodel_maxrate/model.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "extension", "problem"),
+    [
+        ("import nothing_of_that_name", "", "cannot import commodel_strange:EXTENSION: ModuleNotFoundError: No module"),
+        ("", "Extension('t', interface=99)", "found interface 99, wanted 1; install a version for this commodel"),
+        ("", "'text'", "found a str as commodel_strange:EXTENSION, wanted an Extension"),
+    ],
+)
+def test_an_extension_that_cannot_be_used_is_one_line_and_all_else_works(tmp_path, text, extension, problem):
+    paths = [install_by_hand(tmp_path / "site", "commodel-strange", text, extension)]
+    done = call(sys.executable, "show", "models", folder=tmp_path, paths=paths)
+    assert done.stderr.startswith(f"commodel: extension strange: {problem}")
+    assert done.stderr.endswith(LAST_LINE)
+    assert done.stderr.count("\n") == 1
+    assert "loggp" in done.stdout
+    listed = call(sys.executable, "show", "extensions", "--format", "json", folder=tmp_path, paths=paths).stdout
+    (row,) = yaml.safe_load(listed)
+    assert row["brings"].startswith(problem)
+    assert row["package"] == "commodel-strange 2.0"
+
+
+def test_a_module_that_cannot_be_imported_is_one_line_and_the_rest_of_its_extension_works(tmp_path):
+    extension = "Extension('t', 1, models=('commodel_strange.broken', 'commodel_strange.model'))"
+    site = install_by_hand(tmp_path / "site", "commodel-strange", "", extension)
+    (site / "commodel_strange/model.py").write_text(MODEL)
+    (site / "commodel_strange/broken.py").write_text("1 / 0\n")
+    done = call(sys.executable, "show", "models", "--format", "csv", folder=tmp_path, paths=[site])
+    problem = "cannot import commodel_strange.broken: ZeroDivisionError: division by zero"
+    assert done.stderr == f"commodel: extension strange: {problem}{LAST_LINE}"
+    assert "maxrate" in done.stdout
+
+
+def test_a_name_that_two_packages_bring_is_refused(tmp_path):
+    extension = "Extension('t', 1, models=('commodel_{}.model',))"
+    for name in ("one", "two"):
+        site = install_by_hand(tmp_path / name, f"commodel-{name}", "", extension.format(name), name)
+        (site / f"commodel_{name}/model.py").write_text(MODEL)
+    paths = [tmp_path / "one", tmp_path / "two"]
+    refused = call(sys.executable, "show", "models", folder=tmp_path, paths=paths, code=2)
+    message = "commodel: found model 'maxrate' in two packages, commodel-one and commodel-two; uninstall one\n"
+    assert refused.stderr == message
+    (tmp_path / "one/commodel_one/model.py").write_text(MODEL.replace('name="maxrate"', 'name="loggp"'))
+    refused = call(sys.executable, "show", "models", folder=tmp_path, paths=paths[:1], code=2)
+    assert "found model 'loggp' in two packages, commodel and commodel-one" in refused.stderr
+    # A name of the core is found without a look at extensions.
+    assert call(sys.executable, "show", "models", "loggp", folder=tmp_path, paths=paths[:1]).stderr == ""
+
+
+GREET = """
+import click
+
+
+@click.command()
+@click.argument("name")
+def greet(name):
+    click.echo(f"hello {name}")
+"""
+
+
+def test_an_extension_brings_a_verb_but_takes_none_from_the_core(tmp_path):
+    verbs = "{'greet': Verb('commodel_strange.verbs:greet', 'Say hello.'), 'fit': Verb('x:y', 'Fit.')}"
+    site = install_by_hand(tmp_path / "site", "commodel-strange", "", f"Extension('t', 1, verbs={verbs})")
+    (site / "commodel_strange/verbs.py").write_text(GREET)
+    shown = call(sys.executable, "--help", folder=tmp_path, paths=[site])
+    assert "greet       Say hello." in shown.stdout
+    problem = "found verb 'fit', which another package has"
+    assert shown.stderr == f"commodel: extension strange: {problem}{LAST_LINE}"
+    assert call(sys.executable, "greet", "you", folder=tmp_path, paths=[site]).stdout == "hello you\n"
+
+
+def test_a_prediction_by_a_core_model_imports_no_model_of_an_extension(tmp_path):
+    extension = "Extension('t', 1, models=('commodel_strange.loud',), formats=('commodel_strange.loud',))"
+    site = install_by_hand(tmp_path / "site", "commodel-strange", "", extension)
+    (site / "commodel_strange/loud.py").write_text("raise SystemExit('imported')\n")
+    assert call(sys.executable, *PREDICT, folder=tmp_path, paths=[site]).stderr == ""
+    assert call(sys.executable, "--help", folder=tmp_path, paths=[site]).stderr == ""
+
+
+def test_the_example_is_short():
+    """Its README promises fewer than 150 lines."""
+    lines = [line for file in Path(EXAMPLE / "commodel_maxrate").glob("*.py") for line in file.read_text().splitlines()]
+    assert len(lines) < 150

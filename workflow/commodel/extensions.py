@@ -1,0 +1,180 @@
+"""Extensions: installed packages that bring models, algorithms, formats, verbs and more (`list_extensions`).
+
+A package is an extension if it has an entry point in the group `commodel.extensions` that names an `Extension`. That
+object names modules as text, so that a module is imported only when its things are used. An extension that cannot be
+imported is named in one line on the standard error, once, and all else works.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+GROUP = "commodel.extensions"
+INTERFACE = 1  # number of the interface described here; a change that breaks extensions raises it
+
+# Field of an `Extension` with the modules that define a constant, by the constant.
+MODULES_OF_CONSTANT = {
+    "FAMILY": "models",
+    "ALGORITHM": "algorithms",
+    "OPERATION": "operations",
+    "TOPOLOGY": "topologies",
+    "LAYOUT": "layouts",
+    "PROBE": "probes",
+    "FORMAT": "formats",
+    "PAPER": "papers",
+}
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Everything that a package brings. A module defines the constant of its kind: one entry, or a tuple of several."""
+
+    title: str
+    interface: int  # the INTERFACE for which it was written
+    models: tuple[str, ...] = ()  # modules that define FAMILY
+    algorithms: tuple[str, ...] = ()  # ALGORITHM
+    operations: tuple[str, ...] = ()  # OPERATION
+    topologies: tuple[str, ...] = ()  # TOPOLOGY
+    layouts: tuple[str, ...] = ()  # LAYOUT
+    probes: tuple[str, ...] = ()  # PROBE
+    formats: tuple[str, ...] = ()  # FORMAT
+    papers: tuple[str, ...] = ()  # PAPER
+    verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name
+
+    def list_modules(self, constant: str) -> tuple[str, ...]:
+        return getattr(self, MODULES_OF_CONSTANT[constant])
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of the command line: where its click command is, as MODULE:FUNCTION, and its sentence in the help."""
+
+    function: str
+    sentence: str
+
+    def load(self) -> Any:
+        module, _, function = self.function.partition(":")
+        return getattr(importlib.import_module(module), function)
+
+
+@dataclass(frozen=True)
+class InstalledExtension:
+    """An extension: the name of its entry point, and its package. With a `problem`, it is not used."""
+
+    name: str
+    distribution: str
+    version: str
+    module: str
+    extension: Extension = Extension("", INTERFACE)
+    problem: str = ""
+
+    def list_entries(self, constant: str) -> Iterator[tuple[str, Any]]:
+        """Yield each entry of a kind with the name of its module. A module that cannot be imported is reported."""
+        for name in self.extension.list_modules(constant):
+            try:
+                entries = getattr(importlib.import_module(name), constant)
+            except Exception as error:
+                report_problem(self.name, f"cannot import {name}: {describe_error(error)}")
+                continue
+            for entry in entries if isinstance(entries, tuple) else (entries,):
+                yield name, entry
+
+    def list_brought(self) -> dict[str, list[str]]:
+        """Return the names of everything that it brings, by kind."""
+        brought = {
+            kind: [entry.name for _, entry in self.list_entries(constant)]
+            for constant, kind in MODULES_OF_CONSTANT.items()
+        }
+        brought["verbs"] = list(self.extension.verbs)
+        return {kind: names for kind, names in brought.items() if names}
+
+    def list_files(self) -> list[str]:
+        """Return the source files of its package."""
+        return [str(path) for folder in _find_folders(self.module) for path in sorted(folder.rglob("*.py"))]
+
+
+@lru_cache
+def list_extensions() -> tuple[InstalledExtension, ...]:
+    """Return the installed extensions by name, those with a problem too."""
+    points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
+    return tuple(_load(point) for point in points)
+
+
+def list_usable_extensions() -> list[InstalledExtension]:
+    return [installed for installed in list_extensions() if not installed.problem]
+
+
+def list_names_in_text(constant: str) -> list[tuple[str, ...]]:
+    """Return the first two texts of each entry that extensions bring, read from the source text."""
+    names: list[tuple[str, ...]] = []
+    for installed in list_usable_extensions():
+        for module in installed.extension.list_modules(constant):
+            spec = importlib.util.find_spec(module)
+            if spec is not None and spec.origin is not None:
+                names += read_names(Path(spec.origin), constant)
+    return names
+
+
+def read_names(path: Path, constant: str) -> list[tuple[str, ...]]:
+    """Return the first two texts of each entry that a file assigns to a constant, without importing it.
+
+    An entry that is made with `name=` has one text.
+    """
+    names: list[tuple[str, ...]] = []
+    for statement in ast.parse(path.read_bytes()).body:
+        if not isinstance(statement, ast.Assign) or constant not in map(ast.unparse, statement.targets):
+            continue
+        value = statement.value
+        for entry in value.elts if isinstance(value, ast.Tuple) else [value]:
+            if isinstance(entry, ast.Call):
+                named = [keyword.value for keyword in entry.keywords if keyword.arg == "name"]
+                words = [str(word.value) for word in (*entry.args, *named) if isinstance(word, ast.Constant)]
+                names += [tuple(words[:2])] if words else []
+    return names
+
+
+@lru_cache
+def report_problem(name: str, problem: str) -> None:
+    """Print why a part of an extension is not used; each problem once."""
+    print(f"commodel: extension {name}: {problem}; all else works", file=sys.stderr)
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the kind and the first line of an error."""
+    line = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {line}" if line else type(error).__name__
+
+
+def _load(point: metadata.EntryPoint) -> InstalledExtension:
+    distribution = point.dist.name if point.dist else "unknown"
+    version = point.dist.version if point.dist else "unknown"
+    problem, extension = "", Extension("", INTERFACE)
+    try:
+        loaded = point.load()
+    except Exception as error:
+        problem = f"cannot import {point.value}: {describe_error(error)}"
+    else:
+        if not isinstance(loaded, Extension):
+            problem = f"found a {type(loaded).__name__} as {point.value}, wanted an Extension"
+        elif loaded.interface != INTERFACE:
+            problem = f"found interface {loaded.interface}, wanted {INTERFACE}; install a version for this commodel"
+        else:
+            extension = loaded
+    if problem:
+        report_problem(point.name, problem)
+    return InstalledExtension(point.name, distribution, version, point.module, extension, problem)
+
+
+def _find_folders(module: str) -> list[Path]:
+    """Return the folders of the package that a module is in."""
+    spec = importlib.util.find_spec(module.partition(".")[0])
+    return [Path(folder) for folder in spec.submodule_search_locations or ()] if spec else []
