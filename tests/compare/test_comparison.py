@@ -22,7 +22,7 @@ from commodel.patterns.build import build_schedule, find_fan_ins
 from commodel.predictions.interval_basis import PARAMETERS_ONLY_TEXT, IntervalBasis
 from commodel.predictions.places import Places
 from commodel.predictions.predictions import predict
-from commodel.predictions.residual_model import ResidualModel
+from commodel.predictions.stored_residuals import load_residuals
 from commodel.records import Batch, Point
 from tests.patterns.catalogue import catalogue
 from tests.planning import planned
@@ -346,8 +346,8 @@ LAST = Point("p", "bcast", "chain", "", "block:1", 8, 512)
 SERIES_TIMES = {point.id: point.ranks * (1 + point.bytes / 100) for point in SERIES}
 
 
-def load_residuals(table):
-    return ResidualModel.load(read_residuals(table, "p", "f"))
+def load_model(table):
+    return load_residuals(read_residuals(table, "p", "f"))
 
 
 RATIOS = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in SERIES}
@@ -390,7 +390,7 @@ def test_allocations_of_a_simulator_do_not_differ():
     """A simulated comparison counts settings, but no allocations."""
 
     def find_basis(**columns):
-        model = load_residuals(compare_series().assign(simulated=True, **columns))
+        model = load_model(compare_series().assign(simulated=True, **columns))
         (basis,) = model.find_bases(Places.of_points([LAST]))
         assert IntervalBasis.parse(basis.text) == basis
         return basis
@@ -412,7 +412,7 @@ def test_a_point_without_measurement_has_the_interval_from_all_residuals():
     table = compare_series()
     row = table.set_index("point").loc[LAST.id]
     assert row["basis"].endswith("12 workloads of bcast")
-    (log,), (half_width,) = load_residuals(table).predict_singly(Places.of_points([LAST]))
+    (log,), (half_width,) = load_model(table).predict_singly(Places.of_points([LAST]))
     assert row["low"] == pytest.approx(min(40, 40 * np.exp(log - half_width)))
     assert row["high"] == pytest.approx(40 * np.exp(log + half_width))
 

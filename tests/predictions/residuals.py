@@ -4,6 +4,7 @@ import numpy as np
 
 from commodel.predictions.places import Places, measure_doublings
 from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
+from commodel.predictions.stored_residuals import store_residuals
 
 
 def make_places(
@@ -30,7 +31,7 @@ def make_residuals(logs, workload=None, allocation="a", setting="", **places):
 
 def make_stored(logs, workload=None, **columns):
     """Return residuals as a parameter set stores them."""
-    return ResidualModel.fit(make_residuals(logs, workload, **columns)).store()
+    return store_residuals(ResidualModel.fit(make_residuals(logs, workload, **columns)))
 
 
 def find_basis(residuals, **place):

@@ -14,6 +14,7 @@ from commodel.predictions.interval_basis import MIN_ALLOCATIONS, PARAMETERS_ONLY
 from commodel.predictions.places import Places, find_operation_class
 from commodel.predictions.predictions import PredictedTimes, apply_corrections, predict
 from commodel.predictions.residual_model import ResidualModel
+from commodel.predictions.stored_residuals import store_residuals
 from tests.patterns.catalogue import point
 from tests.predictions.residuals import find_basis, make_places, make_residuals, make_stored
 
@@ -183,7 +184,7 @@ def test_beyond_the_farthest_measured_level_there_is_no_interval(measured, nodes
 
 
 def test_sets_store_the_measured_network_levels(tmp_path):
-    residuals = ResidualModel.fit(make_levels(LEAF, GROUP)).store()
+    residuals = store_residuals(ResidualModel.fit(make_levels(LEAF, GROUP)))
     parameters = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), residuals=residuals)
     read = read_parameters(write(tmp_path / "s.yaml", format_parameters(parameters)))
     near, far = (replace(point("bcast", "linear", ranks=8, bytes=8), reach=name) for name in (LEAF, FAR))

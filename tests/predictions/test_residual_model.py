@@ -10,6 +10,7 @@ from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions import residual_model
 from commodel.predictions.places import Places
 from commodel.predictions.residual_model import PRIOR, Likeness, MeasuredResiduals, Posterior, ResidualModel, Scales
+from commodel.predictions.stored_residuals import load_residuals, store_residuals
 
 SIZES = [8, 512, 32768, 2097152]
 ALGORITHMS = ["ring", "recursive-doubling", "chain:2", "chain:4"]
@@ -104,7 +105,7 @@ def test_a_workload_left_out_is_corrected_by_the_others():
 def test_a_stored_model_predicts_the_same():
     places = make_places()
     model = fit(places, draw(places).round(6))
-    loaded = ResidualModel.load(model.store())
+    loaded = load_residuals(store_residuals(model))
     others = make_places(nodes=(1, 3, 64), operations=("allreduce", "gather"))
     for found, expected in zip(loaded.predict_singly(others), model.predict_singly(others), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
@@ -154,22 +155,6 @@ def test_with_few_points_nothing_pooled_over_operations_moves_a_good_fit():
     residuals = np.array([0.04, -0.03, 0.02, 0.01, -0.04, 0.03, -0.01, -0.02])
     logs, _ = fit(places, residuals).predict_singly(make_places(nodes=(2, 64, 512)))
     assert np.abs(logs).max() < 0.04
-
-
-def test_without_measurements_errors_are_those_of_the_prior():
-    places = make_places()
-    model = ResidualModel.prior()
-    corrections = model.predict(places)
-    parts = ("everywhere", "operation", "algorithm", "size", "near", "point")
-    variance = sum(getattr(PRIOR, name) ** 2 for name in parts)
-    assert not corrections.logs.any()
-    assert np.diag(corrections.covariance) == pytest.approx(variance, rel=1e-6)
-    assert corrections.half_width == pytest.approx(1.96 * variance**0.5, rel=1e-6)
-    assert model.error == pytest.approx(variance**0.5)
-    of_operation = places.only(places.operation == "bcast")
-    expected = Likeness.of(of_operation, of_operation).covariance(PRIOR) + np.diag(np.full(len(of_operation), 0.05**2))
-    assert model.predict(of_operation).covariance == pytest.approx(expected, rel=1e-5)
-    assert not any(basis.of_residuals for basis in model.find_bases(places))
 
 
 def test_alternatives_of_a_workload_share_errors():

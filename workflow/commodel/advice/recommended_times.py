@@ -19,7 +19,7 @@ from commodel.models import Array
 from commodel.patterns.build import build_schedule, list_parts
 from commodel.predictions.interval_basis import IntervalBasis
 from commodel.predictions.places import Places
-from commodel.predictions.predictions import Prediction, predict
+from commodel.predictions.predictions import PredictedTimes, Prediction, apply_corrections, predict
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import RECOMMENDED, Point
 
@@ -53,17 +53,16 @@ def recommend(
     bounds = np.nan_to_num(bounds.min(axis=0), posinf=0.0)
     bases = recommender.residuals.find_bases(places)
     heaviest = of_models[max(recommender.weights, key=recommender.weights.__getitem__)]
-    times, factors = stacked * np.exp(corrections.logs), np.exp(corrections.half_width)
-    columns = (points, times.tolist(), factors.tolist(), bounds.tolist(), bases, heaviest.validity)
+    times = PredictedTimes.of_corrected(stacked * np.exp(corrections.logs), bounds)
+    interval = apply_corrections(times, np.zeros(len(points)), corrections.half_width, bases)
+    ends = (column.tolist() for column in (times.seconds, interval.low, interval.high))
+    columns = (points, *ends, bases, heaviest.validity)
     predictions = []
-    for point, seconds, factor, bound, basis, validity_text in zip(*columns, strict=True):
+    for point, seconds, low, high, basis, validity_text in zip(*columns, strict=True):
         if seconds != seconds:
             validity = Validity(ValidityKind.NO_PREDICTION, "the models with most of the weight have none")
             predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))
             continue
-        low, high = np.nan, np.nan
-        if basis.of_residuals:
-            low, high = max(seconds / factor, min(bound, seconds)), seconds * factor
         validity = assess_recommended(basis, validity_text)
         predictions.append(Prediction(RECOMMENDED, point, seconds, low, high, validity, basis))
     return predictions, corrections.covariance

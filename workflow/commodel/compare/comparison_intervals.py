@@ -10,6 +10,7 @@ from commodel.predictions.interval_basis import PARAMETERS_ONLY_TEXT, IntervalBa
 from commodel.predictions.places import Places
 from commodel.predictions.predictions import PredictedTimes, apply_corrections
 from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
+from commodel.predictions.stored_residuals import store_residuals
 from commodel.predictions.validity import Validity, have_weight
 from commodel.stats import find_noise_of_interval
 
@@ -75,4 +76,4 @@ def read_residuals(comparison: pd.DataFrame, platform: str, model: str) -> Store
     rows = rows[(rows["platform"] == platform) & (rows["model"] == model)]
     rows = rows[_has_residual(rows) & have_weight(rows["validity"])]
     residuals = ResidualModel.fit(collect_residuals(rows))
-    return residuals.store() if residuals else None
+    return store_residuals(residuals) if residuals else None

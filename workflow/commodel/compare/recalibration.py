@@ -32,7 +32,7 @@ from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.places import Places
 from commodel.predictions.predictions import Prediction, predict
 from commodel.predictions.recalibration import RecalibrationFactors, has_latency_and_bandwidth, scale_set
-from commodel.predictions.residual_model import ResidualModel
+from commodel.predictions.stored_residuals import load_residuals
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, RecordedFactors
@@ -248,7 +248,7 @@ def _compute_model_error(residuals: StoredResiduals | None, predictions: Sequenc
     significant."""
     if residuals is None or not predictions:
         return 0.0
-    model, places = ResidualModel.load(residuals), Places.of_points([row.point for row in predictions])
+    model, places = load_residuals(residuals), Places.of_points([row.point for row in predictions])
     logs, half_width = model.predict_singly(places)
     largest = np.maximum(np.abs(logs - half_width), np.abs(logs + half_width))
     has_interval = [basis.of_residuals for basis in model.find_bases(places)]

@@ -27,7 +27,9 @@ from commodel.models import Array
 from commodel.parameters import ParameterSet
 from commodel.predictions.interval_basis import IntervalBasis, format_doublings
 from commodel.predictions.places import Places, name_placement, number_labels
+from commodel.predictions.predictions import PredictedTimes, apply_corrections
 from commodel.predictions.residual_model import MAX_FITTED_POINTS, ResidualModel, Scales
+from commodel.predictions.stored_residuals import load_residuals
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import RECOMMENDED
 
@@ -89,7 +91,7 @@ class Recommender:
         candidates: list[tuple[float, str, ResidualModel]] = []
         for parameters in sets:
             if parameters.residuals is not None:
-                model = ResidualModel.load(parameters.residuals)
+                model = load_residuals(parameters.residuals)
                 if model.measures(placement, MIN_WORKLOADS):
                     candidates.append((model.error, parameters.model, model))
         if not candidates:
@@ -321,21 +323,23 @@ def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     stacked = recommender.stack({name: predicted[name].to_numpy(float) for name in predicted})
     places = Places.of_rows(points)
     logs, half_width = recommender.residuals.predict_singly(places)
-    seconds, factor = stacked * np.exp(logs), np.exp(half_width)
+    # A comparison has no times of shortest messages.
+    times = PredictedTimes.of_corrected(stacked * np.exp(logs), np.zeros(len(points)))
     bases = recommender.residuals.find_bases(places)
+    interval = apply_corrections(times, np.zeros(len(points)), half_width, bases)
     has_interval = np.array([basis.of_residuals for basis in bases], dtype=bool)
     counts = recommender.residuals.count_deviations(places)
     validity = rows.assign(share=rows["model"].map(recommender.weights)).sort_values("share", ascending=False)
     heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)
     columns = {
-        "seconds": seconds,
-        "low": np.where(has_interval, seconds / factor, np.nan),
-        "high": np.where(has_interval, seconds * factor, np.nan),
+        "seconds": times.seconds,
+        "low": interval.low,
+        "high": interval.high,
         "basis": [basis.text for basis in bases],
         "weights": _describe_weights(predicted, recommender.weights),
         "stack": stacked,
         "correction": np.exp(logs),
-        "interval_factor": np.where(has_interval, factor, np.nan),
+        "interval_factor": np.where(has_interval, np.exp(half_width), np.nan),
         "deviation": np.where(has_interval, half_width / counts, np.nan),
         "deviations": np.where(has_interval, counts, np.nan),
         "validity": [assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],

@@ -50,6 +50,7 @@ from commodel.predictions.recalibration import (
     scale_values,
 )
 from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
+from commodel.predictions.stored_residuals import load_residuals, store_residuals
 from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
@@ -282,7 +283,7 @@ def _add_residuals_of_settings(parameters: ParameterSet, measured: Measured, ref
     of_others = MeasuredResiduals.of(Places.of_points(other.points), logs, 0.0, setting, setting)
     of_others = of_others.only(np.isfinite(logs))
     if parameters.residuals is not None:
-        of_reference = ResidualModel.load(parameters.residuals).residuals
+        of_reference = load_residuals(parameters.residuals).residuals
         of_others = of_reference.join(of_others)
     model = ResidualModel.fit(of_others)
-    return model.store() if model else parameters.residuals
+    return store_residuals(model) if model else parameters.residuals

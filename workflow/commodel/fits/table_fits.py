@@ -81,6 +81,7 @@ from commodel.predictions.model import Model
 from commodel.predictions.places import Places, number_labels
 from commodel.predictions.predictions import explain_missing_statistic, predict
 from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
+from commodel.predictions.stored_residuals import store_residuals
 from commodel.predictions.validity import MIN_COUNTED_BYTES
 from commodel.progress import report_step
 from commodel.records import Point
@@ -197,7 +198,7 @@ def cross_validate_points(points: Sequence[Point], refit: Refit) -> StoredResidu
     residuals = replace(MeasuredResiduals.of(places, fitted_logs, allocation=ONE_ALLOCATION), left_out=left_out)
     is_known = np.isfinite(np.array([fitted_logs, *left_out.values()])).all(axis=0)
     model = ResidualModel.fit(residuals.only(np.asarray(is_known)))
-    return model.store() if model else None
+    return store_residuals(model) if model else None
 
 
 def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Refit:

@@ -33,7 +33,7 @@ from commodel.patterns.schedule import NonblockingSteps, Schedule, Work, check_r
 from commodel.predictions.interval_basis import PARAMETERS_ONLY, IntervalBasis
 from commodel.predictions.model import Model
 from commodel.predictions.places import Places
-from commodel.predictions.residual_model import ResidualModel
+from commodel.predictions.stored_residuals import load_residuals
 from commodel.predictions.validity import (
     VALID,
     Validity,
@@ -194,6 +194,12 @@ class PredictedTimes:
     def none(cls, sizes: int, validity: Validity = VALID) -> PredictedTimes:
         seconds, low, high, ratio = np.full((4, sizes), nan)
         return cls(seconds, low, high, ratio, [validity] * sizes, np.zeros(sizes))
+
+    @classmethod
+    def of_corrected(cls, seconds: Array, message_seconds: Array) -> PredictedTimes:
+        """Return times that have been corrected, which have no parameter interval."""
+        unknown = np.full(len(seconds), nan)
+        return cls(seconds, unknown, unknown, unknown, [], message_seconds)
 
     def put(self, positions: Sequence[int], predictions: PredictedTimes) -> None:
         for name in ("seconds", "low", "high", "single_message_ratio", "message_seconds"):
@@ -368,7 +374,7 @@ def find_prediction_interval(
     if parameters.residuals is None:
         low, high = contain_prediction(predictions.low, predictions.high, predictions.seconds)
         return Interval(low, high, [PARAMETERS_ONLY] * len(low))
-    model = ResidualModel.load(parameters.residuals)
+    model = load_residuals(parameters.residuals)
     places = Places.of_sizes(point, sizes, waves, parameters.settings.get("levels"))
     return apply_corrections(predictions, *model.predict_singly(places), model.find_bases(places))
 
@@ -376,10 +382,12 @@ def find_prediction_interval(
 def apply_corrections(
     predictions: PredictedTimes, logs: Array, half_width: Array, bases: list[IntervalBasis]
 ) -> Interval:
-    """Return the interval of predictions, from corrections of their logarithms and half widths. It always contains the
-    prediction, and never begins below the time of the shortest message. Beyond the measured range it is never narrower
-    than the parameter interval; within, residuals include that uncertainty. A model that ignores message size has no
-    residuals."""
+    """Return the interval of predictions, from corrections of their logarithms, 0 if they are corrected, and half
+    widths. All prediction intervals come from this function.
+
+    It always contains the prediction, and never begins below the time of the shortest message. Beyond the measured
+    range it is never narrower than the parameter interval; within, residuals include that uncertainty. A model that
+    ignores message size has no residuals."""
     if predictions.validity:
         pairs = zip(bases, predictions.validity, strict=True)
         bases = [basis if validity.has_weight else PARAMETERS_ONLY for basis, validity in pairs]

@@ -23,9 +23,9 @@ from functools import lru_cache
 import numpy as np
 
 from commodel.models import Array
-from commodel.parameters import ALL_OPERATIONS, StoredResiduals
+from commodel.parameters import ALL_OPERATIONS
 from commodel.predictions.interval_basis import PARAMETERS_ONLY, IntervalBasis, find_bases, measure_size_beyond
-from commodel.predictions.places import ONE_NODE, WORKLOAD, Places, measure_doublings, number_labels
+from commodel.predictions.places import ONE_NODE, WORKLOAD, Places, number_labels
 from commodel.stats import NORMAL_QUANTILE
 
 COVERAGE = 0.95
@@ -34,7 +34,6 @@ COVERAGE = 0.95
 MAX_FITTED_POINTS, MAX_FITTED_POINTS_OF_OPERATION = 400, 200
 MIN_POINTS_OF_SCALES = 20  # points of an operation from which on it has scales of its own
 MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1000, 200  # measured points of an operation, and of others, in a correction
-MAX_STORED_POINTS = 1000  # measured points that a parameter set keeps
 MAX_JOINT_POINTS = 500  # points that are corrected together, where their covariance is not wanted
 # Doublings over which residuals stay alike, and the distance, in these units, of points on one node and on several.
 NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 2.0
@@ -43,7 +42,6 @@ NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 2.0
 DEVIATION_BEYOND_SIZES = 0.05
 SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from those of all points
 MIN_WORKLOADS, MIN_FREEDOM = 2, 3  # least number of workloads, and of degrees of freedom
-LOG_DIGITS, VARIANCE_DIGITS = 9, 12  # decimals of stored numbers
 ROUNDING = 1e-9  # tolerance of a sum of weights
 SETTING = "setting"
 
@@ -68,12 +66,6 @@ class Scales:
     @property
     def logs(self) -> Array:
         return np.log(astuple(self))
-
-    @property
-    def variance(self) -> float:
-        """The prior variance of a residual."""
-        *deviations, _ = astuple(self)
-        return float(np.square(deviations).sum())
 
 
 # Published models that fit a machine are wrong by 5 to 20 %; a size informs its neighbours, not the other protocol.
@@ -373,57 +365,6 @@ class ResidualModel:
                 deviations = np.minimum(SCALES_DEVIATION, PRIOR_DEVIATIONS)
                 scales[name] = fit_scales(own.thin_out(MAX_FITTED_POINTS_OF_OPERATION), pooled, deviations)
         return scales
-
-    @classmethod
-    def prior(cls) -> ResidualModel:
-        """Return the model where nothing was measured: it corrects nothing, and its errors are those of the prior."""
-        nothing = MeasuredResiduals.of(Places.of_points([]), np.zeros(0))
-        error = float(np.sqrt(PRIOR.variance))
-        return cls(nothing, {ALL_OPERATIONS: PRIOR}, error, {WORKLOAD: NORMAL_QUANTILE})
-
-    @classmethod
-    @lru_cache(maxsize=64)
-    def load(cls, stored: StoredResiduals) -> ResidualModel:
-        """Return the model that a parameter set stores."""
-        size, nodes, ranks = (np.array(column, dtype=float) for column in (stored.bytes, stored.nodes, stored.ranks))
-        places = Places(
-            operation=np.array(stored.operation, dtype=str),
-            alternative=np.array(stored.alternative, dtype=str),
-            workload=np.array(stored.workload).astype(str),
-            levels_crossed=np.array(stored.levels_crossed, dtype=str),
-            doublings=measure_doublings(size, nodes, ranks),
-        )
-        residuals = MeasuredResiduals(
-            places,
-            np.array(stored.log, dtype=float),
-            np.array(stored.variance, dtype=float),
-            np.array(stored.allocation, dtype=str),
-            np.array(stored.setting, dtype=str),
-        )
-        scales = {name: Scales(*values) for name, values in stored.scales.items()}
-        return cls(residuals, scales, stored.error, stored.deviations)
-
-    def store(self) -> StoredResiduals:
-        """Return the model as a parameter set stores it."""
-        residuals = self.residuals.thin_out(MAX_STORED_POINTS)
-        places = residuals.places
-        size, nodes, per_node = np.exp2(places.doublings).round(6).T
-        return StoredResiduals(
-            operation=tuple(places.operation.tolist()),
-            alternative=tuple(places.alternative.tolist()),
-            levels_crossed=tuple(places.levels_crossed.tolist()),
-            allocation=tuple(residuals.allocation.tolist()),
-            setting=tuple(residuals.setting.tolist()),
-            workload=tuple(number_labels(places.workload).tolist()),
-            ranks=tuple((nodes * per_node).tolist()),
-            nodes=tuple(nodes.tolist()),
-            bytes=tuple(np.where(size > 1, size, 0.0).tolist()),
-            log=tuple(residuals.logs.round(LOG_DIGITS).tolist()),
-            variance=tuple(residuals.variances.round(VARIANCE_DIGITS).tolist()),
-            scales={name: astuple(scales) for name, scales in self.scales.items()},
-            error=self.error,
-            deviations=self.deviations,
-        )
 
     def predict(self, places: Places) -> Corrections:
         """Return the corrections of points. Errors at points of different operations count as independent."""

@@ -1,4 +1,5 @@
-"""Layout of a workbook: names that Excel accepts, widths and colours, and the places of tables for links (`Places`).
+"""Layout of a workbook: names that Excel accepts, widths and colours, and the places of tables, for links
+(`TablePlaces`).
 
 If a table has more than 20,000 rows, its sheet has the first 1,000 with a note, and the table is written to a Parquet
 file beside the workbook (`write_parquet`; `commodel predict matrix` needs pyarrow, too).
@@ -267,7 +268,7 @@ class Place:
 
 
 @dataclass
-class Places:
+class TablePlaces:
     """The places of a workbook's tables and their rows, for links to them."""
 
     sheets: dict[str, str] = field(default_factory=dict)  # by section

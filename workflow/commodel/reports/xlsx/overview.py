@@ -12,7 +12,7 @@ from commodel.reports.xlsx.layout import (
     LINK_COLOUR,
     NOTE_COLOUR,
     ROW_HEIGHT_PX,
-    Places,
+    TablePlaces,
     link_cell,
 )
 
@@ -74,7 +74,11 @@ class Overview:
         self.quarters = list(zip(starts, [*(start - 1 for start in starts[1:]), len(self.widths) - 1], strict=True))
 
     def write(
-        self, places: Places, charts: ChartData, platform_sheets: Sequence[tuple[str, str]], calculator: tuple[str, str]
+        self,
+        places: TablePlaces,
+        charts: ChartData,
+        platform_sheets: Sequence[tuple[str, str]],
+        calculator: tuple[str, str],
     ) -> None:
         """Write the sheet. `platform_sheets` are the first sheets of all platforms, by name and link; `calculator`
         has the links to this platform's calculator, and to its factor of a latency."""
@@ -119,7 +123,7 @@ class Overview:
             self.row += 1
         self.row += 1
 
-    def _write_tiles(self, places: Places) -> None:
+    def _write_tiles(self, places: TablePlaces) -> None:
         lines = max(
             self._count_lines(tile, quarter) for tile, quarter in zip(self.screen.tiles, self.quarters, strict=True)
         )
@@ -148,7 +152,7 @@ class Overview:
         """Return the width of a text in these columns, in characters, without its indent."""
         return sum(self.widths[first : last + 1]) - 4
 
-    def _write_maps(self, places: Places) -> None:
+    def _write_maps(self, places: TablePlaces) -> None:
         fastest_columns, error_columns = (0, self.errors_column - 2), (self.errors_column, len(self.widths) - 1)
         bottom = self.row
         for grid, (first, last), label_columns in (
@@ -159,7 +163,7 @@ class Overview:
                 bottom = max(bottom, self._write_map(grid, self.row, first, last, label_columns, places))
         self.row = bottom + 1
 
-    def _write_map(self, grid: Grid, row: int, first: int, last: int, label_columns: int, places: Places) -> int:
+    def _write_map(self, grid: Grid, row: int, first: int, last: int, label_columns: int, places: TablePlaces) -> int:
         """Write a map and return the next free row. `label_columns` is the number of columns that name a row."""
         make_format = self.writer.make_format
         self._write_across(row, first, last, grid.title, make_format(bold=True, font_size=12, font_color=HEADER_COLOUR))
@@ -211,7 +215,7 @@ class Overview:
             self.row += 1
         self.row += 1
 
-    def _write_links(self, places: Places, calculator: tuple[str, str]) -> None:
+    def _write_links(self, places: TablePlaces, calculator: tuple[str, str]) -> None:
         """Write links to all sheets and to important cells, then commands for questions that no sheet answers."""
         report: Report = self.writer.report
         platform_filter = (("platform", self.screen.platform),)

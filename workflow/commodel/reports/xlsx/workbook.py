@@ -48,8 +48,8 @@ from commodel.reports.xlsx.layout import (
     NOTE_COLOUR,
     RULE_COLOUR,
     Place,
-    Places,
     Sheet,
+    TablePlaces,
     link_cell,
 )
 from commodel.reports.xlsx.overview import OVERVIEW_SHEET, Overview
@@ -147,7 +147,7 @@ class Workbook:
         self.formats: dict[tuple, object] = {}
         self.cell_formats: dict[tuple, object] = {}
         self.names: set[str] = set()
-        self.places = Places()
+        self.places = TablePlaces()
         self.first_sheets: list[Overview] = []
         self.max_text_width = MAX_COLUMN_WIDTH  # characters of a line of wrapped text on the sheet
         self.unbroken_ranges: list[tuple[int, int]] = []  # first row and end of what a page of the sheet does not part

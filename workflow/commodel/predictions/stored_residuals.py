@@ -1,0 +1,60 @@
+"""The residual model in a parameter set: `store_residuals` writes it, `load_residuals` reads it."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from functools import lru_cache
+
+import numpy as np
+
+from commodel.parameters import StoredResiduals
+from commodel.predictions.places import Places, measure_doublings, number_labels
+from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel, Scales
+
+MAX_STORED_POINTS = 1000  # measured points that a parameter set keeps
+LOG_DIGITS, VARIANCE_DIGITS = 9, 12  # decimals of stored numbers
+
+
+@lru_cache(maxsize=64)
+def load_residuals(stored: StoredResiduals) -> ResidualModel:
+    """Return the residual model that a parameter set stores."""
+    size, nodes, ranks = (np.array(column, dtype=float) for column in (stored.bytes, stored.nodes, stored.ranks))
+    places = Places(
+        operation=np.array(stored.operation, dtype=str),
+        alternative=np.array(stored.alternative, dtype=str),
+        workload=np.array(stored.workload).astype(str),
+        levels_crossed=np.array(stored.levels_crossed, dtype=str),
+        doublings=measure_doublings(size, nodes, ranks),
+    )
+    residuals = MeasuredResiduals(
+        places,
+        np.array(stored.log, dtype=float),
+        np.array(stored.variance, dtype=float),
+        np.array(stored.allocation, dtype=str),
+        np.array(stored.setting, dtype=str),
+    )
+    scales = {name: Scales(*values) for name, values in stored.scales.items()}
+    return ResidualModel(residuals, scales, stored.error, stored.deviations)
+
+
+def store_residuals(model: ResidualModel) -> StoredResiduals:
+    """Return a residual model as a parameter set stores it, with the residuals of at most MAX_STORED_POINTS."""
+    residuals = model.residuals.thin_out(MAX_STORED_POINTS)
+    places = residuals.places
+    size, nodes, per_node = np.exp2(places.doublings).round(6).T
+    return StoredResiduals(
+        operation=tuple(places.operation.tolist()),
+        alternative=tuple(places.alternative.tolist()),
+        levels_crossed=tuple(places.levels_crossed.tolist()),
+        allocation=tuple(residuals.allocation.tolist()),
+        setting=tuple(residuals.setting.tolist()),
+        workload=tuple(number_labels(places.workload).tolist()),
+        ranks=tuple((nodes * per_node).tolist()),
+        nodes=tuple(nodes.tolist()),
+        bytes=tuple(np.where(size > 1, size, 0.0).tolist()),
+        log=tuple(residuals.logs.round(LOG_DIGITS).tolist()),
+        variance=tuple(residuals.variances.round(VARIANCE_DIGITS).tolist()),
+        scales={name: astuple(scales) for name, scales in model.scales.items()},
+        error=model.error,
+        deviations=model.deviations,
+    )
