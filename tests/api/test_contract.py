@@ -212,7 +212,8 @@ def test_notebooks_show_the_result_of_slow_functions(project, name):  # noqa: F8
             result = call_function(name, arguments)
             check_shown(result)
             check_members(result)
-            assert len(result.rows)
+            # Whether a rule is faster than the library depends on what was measured.
+            assert len(result.rows) or "No rule is faster" in result.sentence
 
 
 def test_sets_and_errors_can_be_shown(project):  # noqa: F811

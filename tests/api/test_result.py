@@ -225,3 +225,11 @@ def test_a_wrong_catalogue_or_option_is_named():
         commodel.show("model")
     with pytest.raises(commodel.UserError, match="show layout: found 'rank'; did you mean 'ranks'"):
         commodel.show("layout", "cyclic:2", rank=6)
+
+
+def test_an_answer_without_rows_is_a_workbook_of_its_notes(tmp_path, monkeypatch):
+    monkeypatch.setattr("commodel.extensions.list_extensions", tuple)
+    commodel.show("extensions").to_excel(tmp_path / "answer.xlsx")
+    sheets = pd.read_excel(tmp_path / "answer.xlsx", sheet_name=None, header=None)
+    assert "Shown" not in sheets
+    assert "No extension is installed." in sheets["Notes"].to_string()

@@ -67,7 +67,7 @@ def write_result(
     name: str, frame: pd.DataFrame, sentences: list[str], provenance: list[Mapping[str, str]], path: Path
 ) -> None:
     """Write the answer to one question: its rows without empty columns, the sentences on them, and the sources of the
-    values. Times of the frame are in seconds."""
+    values. Times of the frame are in seconds. An answer without rows has no sheet of rows."""
     filled = [key for key in frame if (frame[key].notna() & frame[key].ne("")).any()]
     shown = frame[filled]
     times = [key for key in TIME_COLUMNS if key in shown]
@@ -75,8 +75,9 @@ def write_result(
     columns = [_make_result_column(key, "number" if key in times else _find_kind(shown[key])) for key in shown]
     sources = pd.DataFrame(provenance, columns=list(provenance[0]) if provenance else ["model"])
     source_columns = [Column(key, key) for key in sources]
+    rows = (Section(name, "", (make_table(name, name, scaled, columns),)),) if columns else ()
     sections = (
-        Section(name, "", (make_table(name, name, scaled, columns),)),
+        *rows,
         Section("Notes", "", (Answer("Notes", tuple(sentences)),)),
         Section("Provenance", "", (make_table("Provenance", "Sources of the values", sources, source_columns),)),
     )
