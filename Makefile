@@ -22,7 +22,7 @@ help:
 	@echo "make lab-overlay  trees of the TAN and MRNet papers on an overlay network over 600 hosts at 4 Mbit/s: a quarter of an hour, needs root"
 	@echo "make lab-tune  rules for Open MPI's collectives over the eight hosts, and what they gain: 8 minutes, needs root"
 	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…); what fails is kept in build/fuzz"
-	@echo "make lint     ruff, mypy, snakefmt, snakemake --lint, words to avoid, compiler warnings as errors"
+	@echo "make lint     ruff, mypy, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make axe PAGE=…  accessibility of a report's page, by axe-core in Chromium: wide, narrow, dark, filtered; needs npm"
 	@echo "make size     files and tokens of the package, the native programs and the tests, by package"
 	@echo "make golden   compare numbers with those of an earlier checkout: TASK=record there, TASK=compare here; GOLDEN=DIR"
@@ -138,7 +138,6 @@ lint: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/snakefmt --check Snakefile workflow/Snakefile workflow/rules
 	.venv/bin/python -m tests.snakelint
-	.venv/bin/python tests/words.py
 	.venv/bin/mypy
 	$(COMMODEL) build mpi
 	$(COMMODEL) build overlay

@@ -67,7 +67,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def _link(match, depth):
-    """A link that leaves docs/ leads to a page of the site, or is the name of a file of the project."""
+    """Return a link to a page of the site, or the name of a file of the project, for a link that leaves docs/."""
     text, target = match[1], match[2]
     if target.startswith(GALLERY):
         return f"[{text}]({'../' * depth}{target.replace(GALLERY, 'gallery', 1)})"

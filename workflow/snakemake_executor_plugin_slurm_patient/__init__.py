@@ -110,8 +110,11 @@ class Executor(SlurmExecutor):
             self.logger.error("\n".join(show_logs([log])))
 
     async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncIterator[SubmittedJobInfo]:
-        """The extended executor forgets the jobs that it could not ask about, and waits for ever for those that Slurm
-        has forgotten: of these, what they left behind tells how they ended, which Snakemake looks at."""
+        """Yield the jobs that still run.
+
+        The extended executor forgets the jobs that it could not ask about, and waits for ever for those that Slurm has
+        forgotten. Files of these show how they ended, which Snakemake checks.
+        """
         listed = self._listed() if active_jobs else set()
         if listed is not None:
             async for _ in super().check_active_jobs(active_jobs):
@@ -129,7 +132,7 @@ class Executor(SlurmExecutor):
                 yield job
 
     def _listed(self) -> set[str] | None:
-        """The numbers of this run's jobs that Slurm knows; None while it does not answer, which is told once."""
+        """Return the numbers of this run's jobs that Slurm knows; None while it does not answer, printed once."""
         asked = ("--noheader", "--states=all", f"--name={self.run_uuid}", "--format=%i %r")
         output, self.complaint = try_slurm("squeue", *asked)
         if self.complaint and not self.silent_since:

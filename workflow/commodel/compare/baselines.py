@@ -1,4 +1,6 @@
-"""Baselines of predictions and choices: simple rules, listed separately from the models. Three need no model:
+"""Baselines of predictions and choices: simple rules, listed separately from the models.
+
+Three need no model:
 
 - `nearest point`: the time of the measured point of the same operation and alternative whose ranks and bytes are
   nearest, in doublings, in the same setting if possible;

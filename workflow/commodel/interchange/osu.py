@@ -89,7 +89,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
 
 
 def _parse_column_names(line: str) -> list[str]:
-    """Return the column names of the line in their order: size, latency, avg, max, p50, …"""
+    """Return the column names of the line in their order, such as size, latency, avg, max, p50."""
     matches = COLUMN.finditer(line.lstrip(" #"))
     return ["size" if match["size"] else match["other"] or (match["kind"] or "latency").lower() for match in matches]
 

@@ -332,7 +332,7 @@ class Network(_NetworkMember):
 
 
 class BackEnd(_NetworkMember):
-    """This process as a back-end. Iterating yields packets with their streams, until the front-end closes the
+    """The present process as a back-end. Iterating yields packets with their streams, until the front-end closes the
     network."""
 
     def __init__(self, connection_file: str | Path | None = None, number: int = -1) -> None:

@@ -369,7 +369,7 @@ class Platform(FileMapping):
 
     @property
     def slurm_mpi(self) -> str:
-        """srun's protocol for MPI; empty if srun does not start the ranks."""
+        """The protocol of srun for MPI; empty if srun does not start the ranks."""
         return self.slurm.mpi if self.slurm and not self.overlay else ""
 
     @property

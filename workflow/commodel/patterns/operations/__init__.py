@@ -236,7 +236,6 @@ def make_choice_reader(names: tuple[str, ...]) -> Callable[[str], str]:
 
 def make_switch_parameter(name: str, title: str, default: bool, **properties: Any) -> Parameter:
     """Return a parameter that is yes or no."""
-
     read_choice = make_choice_reader(("yes", "no"))
 
     def write(on: bool) -> str:

@@ -176,7 +176,7 @@ def count_columns(widths: Sequence[float], characters: float) -> tuple[int, floa
 
 
 def make_sheet_name(name: str, used_names: set[str]) -> str:
-    """Return a valid, unused sheet name: at most 31 characters, none of []:*?/\\ , no apostrophe at its ends."""
+    """Return a valid, unused sheet name of at most 31 characters: no brackets, slashes or :*?, no outer apostrophes."""
     stem = re.sub(r"[\[\]:*?/\\]", " ", name).strip("' ")[:31] or "Sheet"
     return make_unique(stem, 31, used_names)
 
