@@ -17,6 +17,7 @@ from contextlib import chdir
 import pytest
 
 import commodel
+from tests.cli.running import run
 from tests.cli.test_contract import project  # noqa: F401  a fixture
 from tests.documented import ROOT
 
@@ -72,6 +73,27 @@ CALLS: dict[str, tuple[dict, ...]] = {
         {"operations": "reduce", "leaves": [4, 8], "bytes": "1KiB", "evidence": "tan.yaml", "layouts": ["block"]},
     ),
 }
+CALLS |= {
+    "doctor": ({},),
+    "advise_score": ({"platform": PLATFORM, "experiment": "sample"},),
+    "plan_": ({"experiment": "sample", "only": PLATFORM, "survey": False, "write": False},),
+    "predict_kernel": (
+        {"kernel": "summa", "blocks": 8, "ranks": 4, "grid": "2x2", "iteration": 0, "bytes": "2KiB"}
+        | {"evidence": "loggp.yaml", "values": {"L": "2us"}},
+        {"kernel": "summa", "blocks": 8, "overlapped": True, "speeds": "speeds.yaml", "layout": EVEN}
+        | {"platform": "mycluster", "evidence": "loggp.yaml"},
+        {"kernel": "wave2d", "partition": "partition.csv", "evidence": "loggp.yaml"},
+        {"kernel": "wave2d", "blocks": 8, "ranks": 4, "platform": PLATFORM, "experiment": "sample"},
+    ),
+    "advise_layouts": (
+        {"kernel": "gemm", "blocks": 8, "speeds": "speeds.yaml", "platform": "mycluster", "evidence": "loggp.yaml"}
+        | {"layouts": "params/layouts/mine", "model": "loggp", "bytes": "1KiB", "out": "api-partitions"},
+        {"kernel": "wave", "blocks": 8, "speeds": "speeds.yaml", "platform": "mycluster", "evidence": "loggp.yaml"}
+        | {"layouts": ["params/layouts/mine"], "cores": "1,2", "iterations": 2},
+        {"kernel": "gemm", "blocks": 8, "speeds": "speeds.yaml", "platform": PLATFORM, "experiment": "sample"}
+        | {"cores": "1", "measure": 1, "progress": print},
+    ),
+}
 SLOW_CALLS: dict[str, tuple[dict, ...]] = {
     "report": (
         {"run": "RUN", "out": "reports/api", "anonymous": True, "samples": True},
@@ -82,6 +104,16 @@ SLOW_CALLS: dict[str, tuple[dict, ...]] = {
 SLOW_CALLS["tune"] = (
     {"platform": "desk", "ranks": 2, "bytes": 8, "operations": "bcast", "minutes": 0.01, "pairs": 3}
     | {"evidence": "loggp.yaml", "out": "tuned-by-function", "progress": print},
+)
+SLOW_CALLS["measure_speeds"] = (
+    {"kernel": "gemm", "layout": "processes:mine.csv", "out": "api-speeds.yaml", "platform": "desk", "ranks": 2}
+    | {"block": 8, "sizes": "16:64", "within": "20%", "max_sizes": 3, "seconds": 0.01, "precision": "50%"}
+    | {"progress": print},
+)
+SLOW_CALLS["calibrate"] = (
+    {"platform": "mycluster", "parameters": "loggp.yaml", "points": 2, "held_out": 2, "nodes": 4, "setting": "api"}
+    | {"out": "adapted-by-function", "progress": print},
+    {"experiment": "sample", "points": 2, "held_out": 2, "setting": "by function"},
 )
 ELSEWHERE = {("run", "profile"): "tests/workflow/test_run.py"}
 # Arguments of the methods and methods without a result, by class and name.
@@ -97,6 +129,12 @@ METHODS: dict[tuple[str, str], tuple] = {
     ("Fit", "plot"): (),
     ("ParameterSet", "with_settings"): (),
     ("Partition", "to_svg"): (),
+    ("Predictions", "plot"): (),
+    ("Advice", "plot"): (),
+    ("Difference", "plot"): (),
+    ("KernelPredictions", "plot"): (),
+    ("LayoutRanking", "plot"): (),
+    ("MeasuredSpeeds", "plot"): (),
     ("Decisions", "to_rules"): ("rules.conf",),
     ("Decisions", "save"): ("decisions.csv",),
     ("Difference", "list_exceeding"): (0.1,),
@@ -115,6 +153,8 @@ EXAMPLE_VALUES = {
     "ranks > 32": "ranks > 4",
     "64,": "16,",
 }
+
+MEASURING = ("tune(", "calibrate(", "measure_speeds(")
 
 FUNCTIONS = [name for name in commodel.__all__ if inspect.isfunction(getattr(commodel, name))]
 CLASSES = [name for name in commodel.__all__ if inspect.isclass(getattr(commodel, name))]
@@ -230,9 +270,9 @@ def list_examples() -> Iterator[str]:
     """Yield the code of the docstrings' examples and of the page of the API, except whole runs and reports."""
     for thing in (commodel, *(getattr(commodel, name) for name in FUNCTIONS)):
         for test in doctest.DocTestFinder(recurse=False).find(thing, "commodel"):
-            # `tune` measures an MPI library for minutes.
+            # These measure an MPI library for minutes.
             sources = (example.source.strip() for example in test.examples)
-            yield from (source for source in sources if not source.startswith("tune("))
+            yield from (source for source in sources if not source.startswith(MEASURING))
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     block = "\n".join(line[4:] for line in page.splitlines() if line.startswith("    "))
     for statement in re.split(r"\n(?=\S)", block):
@@ -254,3 +294,29 @@ def test_examples_of_the_documentation_run(project):  # noqa: F811
                 check_shown(eval(code, names))
             else:
                 exec(code, names)
+
+
+ANSWERS = {
+    f"advise score --platform {PLATFORM} --experiment sample": lambda: commodel.advise_score(
+        PLATFORM, experiment="sample"
+    ),
+    "predict kernel summa --params loggp.yaml --ranks 4 --blocks 8": lambda: commodel.predict_kernel(
+        "summa", 8, ranks=4, evidence="loggp.yaml"
+    ),
+    (
+        "advise layouts gemm --speeds speeds.yaml --platform mycluster --blocks 8 --layout params/layouts/mine "
+        "--params loggp.yaml"
+    ): lambda: commodel.advise_layouts(
+        "gemm", 8, "speeds.yaml", "mycluster", layouts="params/layouts/mine", evidence="loggp.yaml"
+    ),
+    "plan sample --no-survey --verbose": lambda: commodel.plan_("sample", survey=False),
+    "doctor": commodel.doctor,
+}
+
+
+@pytest.mark.parametrize("verb", ANSWERS)
+def test_a_printed_answer_equals_the_output_of_its_verb(project, verb):  # noqa: F811
+    with chdir(project.folder):
+        answer = ANSWERS[verb]()
+        assert run(verb).stdout.rstrip("\n") == str(answer)
+        assert answer.provenance

@@ -14,14 +14,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.advice import Advice, Decisions
+    from commodel.api.advice_scores import AdviceScore, advise_score
+    from commodel.api.calibration import Recalibration, calibrate
     from commodel.api.campaigns import ReportFiles, Run, load, report, run
     from commodel.api.catalogues import Shown, show
     from commodel.api.differences import Difference, History, diff
     from commodel.api.exports import Exported, export
     from commodel.api.fits import Fit, fit
     from commodel.api.imports import Imported, import_
+    from commodel.api.installation import Programs, doctor
+    from commodel.api.kernel_predictions import KernelPredictions, predict_kernel
     from commodel.api.kernels import Partition, partition
+    from commodel.api.layout_rankings import LayoutRanking, advise_layouts
     from commodel.api.library_rules import tune
+    from commodel.api.measured_speeds import MeasuredSpeeds, measure_speeds
+    from commodel.api.plans import PlannedWork, plan_
     from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
     from commodel.api.recommendations import advise, decide
@@ -56,6 +63,20 @@ _MODULES = {
     "partition": "api.kernels",
     "Shown": "api.catalogues",
     "show": "api.catalogues",
+    "KernelPredictions": "api.kernel_predictions",
+    "predict_kernel": "api.kernel_predictions",
+    "LayoutRanking": "api.layout_rankings",
+    "advise_layouts": "api.layout_rankings",
+    "AdviceScore": "api.advice_scores",
+    "advise_score": "api.advice_scores",
+    "MeasuredSpeeds": "api.measured_speeds",
+    "measure_speeds": "api.measured_speeds",
+    "PlannedWork": "api.plans",
+    "plan_": "api.plans",
+    "Recalibration": "api.calibration",
+    "calibrate": "api.calibration",
+    "Programs": "api.installation",
+    "doctor": "api.installation",
     "Tuning": "api.tuning",
     "tune": "api.library_rules",
     "ParameterSet": "parameters",
@@ -63,15 +84,22 @@ _MODULES = {
 }
 __all__ = [
     "Advice",
+    "AdviceScore",
     "Decisions",
     "Difference",
     "Exported",
     "Fit",
     "History",
     "Imported",
+    "KernelPredictions",
+    "LayoutRanking",
+    "MeasuredSpeeds",
     "ParameterSet",
     "Partition",
+    "PlannedWork",
     "Predictions",
+    "Programs",
+    "Recalibration",
     "ReportFiles",
     "Run",
     "Shown",
@@ -79,14 +107,21 @@ __all__ = [
     "UserError",
     "__version__",
     "advise",
+    "advise_layouts",
+    "advise_score",
+    "calibrate",
     "decide",
     "diff",
+    "doctor",
     "export",
     "fit",
     "import_",
     "load",
+    "measure_speeds",
     "partition",
+    "plan_",
     "predict",
+    "predict_kernel",
     "report",
     "run",
     "show",

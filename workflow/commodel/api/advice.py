@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,7 +15,8 @@ from commodel import records
 from commodel.advice import Ranking
 from commodel.advice.decision_tables import BASIS_COLUMNS, COLUMNS, describe_weights, list_tied, summarize_notes
 from commodel.advice.evidence import Evidence
-from commodel.api.result import Answer
+from commodel.api.charts import draw_times
+from commodel.api.result import Answer, describe_sources
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.text_tables import format_answer, format_table
@@ -30,6 +31,9 @@ from commodel.predictions.interval_basis import IntervalBasis
 from commodel.records import Point
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import format_bytes, format_duration, format_seconds
+
+if TYPE_CHECKING:
+    import altair
 
 MAX_SHOWN_ALTERNATIVES = 12
 MAX_NAMED = 6  # alternatives that a sentence names
@@ -65,6 +69,12 @@ class Advice(Answer):
         """The rows as a DataFrame."""
         return self.ranking.frame
 
+    def plot(self) -> altair.Chart:
+        """Return a chart of the alternatives' times with their intervals, the best first; ticks are measured times."""
+        best = self.frame.head(MAX_SHOWN_ALTERNATIVES)
+        named = best.assign(name=best["alternative"] + ", " + best["layout_name"].map(_shorten_layout))
+        return draw_times(named, self.sentence.partition(".")[0], measured=bool(best["measured"].notna().any()))
+
     def text(self, verbose: bool = True, top: int = MAX_SHOWN_ALTERNATIVES) -> str:
         """Return the sentence, the `top` alternatives as a table, and the notes. Unless `verbose`, only the first notes
         are in it, and only large weights."""
@@ -77,11 +87,6 @@ class Advice(Answer):
         elif not verbose:
             notes = notes[: len(notes) - len(self.ranking.zero_weight_reasons)]
         return format_answer(self.sentence, table, notes, verbose)
-
-
-def describe_sources(sets: Sequence[ParameterSet]) -> list[Mapping[str, str]]:
-    """Return a row for each parameter set: its model, its platform, and where its values come from."""
-    return [{"model": entry.model, "platform": entry.platform or "", "source": entry.source} for entry in sets]
 
 
 def _make_alternative_row(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Recalibration in the present allocation: which sets are scaled, what is measured, and which files are written."""
+"""Recalibration in the present allocation (`calibrate`): which sets are scaled, what is measured, and which files are
+written."""
 
 from __future__ import annotations
 
@@ -8,15 +9,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pandas as pd
 
 from commodel.advice.evidence import combine_sets, find_only_platform
 from commodel.api.platform_evidence import find_platform_evidence, find_runs
 from commodel.api.predictions import read_sets
+from commodel.api.result import Answer, describe_sources
 from commodel.compare import recalibration as calibrating
 from commodel.compare.comparison_intervals import read_residuals
 from commodel.compare.recalibration import CalibrationPoint, CalibrationTime, RecalibratedSet
@@ -28,8 +31,9 @@ from commodel.files.quantities import parse_setting
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.tables import COMPARISON, read_table
+from commodel.files.text_tables import format_answer, format_table
 from commodel.hierarchy import Hierarchy
-from commodel.measure.batch import find_setting, measure_now
+from commodel.measure.batch import Progress, find_setting, measure_now
 from commodel.parameters import ParameterSet, StoredResiduals
 from commodel.patterns.points import PlatformResources
 from commodel.plan.config import load_named_platform
@@ -43,6 +47,7 @@ from commodel.results.recalibrations import (
     read_calibrations,
     write_calibration,
 )
+from commodel.units import format_count, format_seconds
 
 QUICK_MEASURE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # at most 0.5 s for each point
 UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
@@ -60,6 +65,19 @@ class RecalibrationSource:
     plan: Plan | None = None
     comparison: pd.DataFrame = field(default_factory=pd.DataFrame)
     residuals: Mapping[str, StoredResiduals | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recalibration(Answer):
+    """Fitted models adapted to this allocation: a row for each, with its factors and its errors before and after."""
+
+    sets: Sequence[RecalibratedSet]
+    folder: Path  # of the adapted sets
+    left_out: Sequence[str]  # sentences on sets that could not be adapted
+
+    def text(self, verbose: bool = True) -> str:
+        table = format_table([_make_shown_row(entry) for entry in self.sets])
+        return format_answer(self.sentence, table, self.notes, verbose)
 
 
 @dataclass(frozen=True)
@@ -136,6 +154,75 @@ def read_source(
     return RecalibrationSource(
         evidence.sets, source_platform, campaign, load_plan(campaign.plan), comparison, residuals
     )
+
+
+def calibrate(
+    platform: str | None = None,
+    *,
+    experiment: str | None = None,
+    parameters: str | Path | Sequence[str | Path] = (),
+    setting: str | None = None,
+    points: int = 6,
+    held_out: int = 6,
+    nodes: int | None = None,
+    out: str | Path | None = None,
+    progress: Progress = lambda text: None,
+) -> Recalibration:
+    """Adapt the fitted models of a run, or of files of `parameters`, to this allocation, by a few points that are
+    measured now. Printed, the result is what `commodel calibrate` prints.
+
+    `points` are measured for the factors, and `held_out` ones for the errors before and after. `out` is the folder of
+    the adapted sets, by default in the run's results.
+
+    >>> calibrate(experiment="demo").frame  # doctest: +SKIP
+    """
+    files = [parameters] if isinstance(parameters, str | Path) else parameters
+    source = read_source(Path("results"), platform, experiment, [Path(file) for file in files])
+    request = RecalibrationRequest.of(source, platform, setting, points, held_out, nodes)
+    return recalibrate(source, request, Path(out) if out else None, progress)
+
+
+def recalibrate(
+    source: RecalibrationSource, request: RecalibrationRequest, out: Path | None, progress: Progress
+) -> Recalibration:
+    """Measure here, adapt the sets of a source, and write them into a folder."""
+    folder = choose_folder(source, request, out)
+    used, held_out_times = measure_calibration_points(source, request, progress)
+    adapted, reasons = calibrating.recalibrate_sets(
+        source.sets, used, held_out_times, request.setting, source.residuals
+    )
+    if not adapted:
+        raise UserError("; ".join(["no parameter set could be recalibrated to this allocation", *reasons.values()]))
+    write_recalibration(source, request, used, held_out_times, adapted, folder)
+    seconds = sum(entry.seconds for entry in (*used, *held_out_times))
+    best = min(adapted, key=lambda entry: entry.after if entry.after == entry.after else inf)
+    errors = f" (mean error μ {best.before:.3g} before, {best.after:.3g} after)" if best.checked else ""
+    count = format_count(len(adapted), "model")
+    sentence = f"{count} adapted to this allocation; best: {best.parameters.model}{errors}."
+    points = f"factors from {format_count(len(used), 'point')}"
+    points += f", errors at {format_count(len(held_out_times), 'held-out point')}"
+    notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
+    rows = [_make_row(entry) for entry in adapted]
+    path = Path(str(folder))
+    return Recalibration(rows, sentence, notes, describe_sources(source.sets), adapted, path, list(reasons.values()))
+
+
+def _make_shown_row(entry: RecalibratedSet) -> dict[str, Any]:
+    per_byte = "as latency: estimated together" if entry.factors.together else entry.factors.per_byte.text
+    errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
+    factors = {"latency factor": entry.factors.latency.text, "time per byte factor": per_byte}
+    return {"model": entry.parameters.model, **factors, **errors}
+
+
+def _make_row(entry: RecalibratedSet) -> dict[str, Any]:
+    record = record_factors(entry)
+    factor_columns = {
+        f"{name}_{end}": getattr(factor, end) if factor.known else None
+        for name, factor in (("latency", record.latency), ("per_byte", record.per_byte))
+        for end in ("value", "low", "high")
+    }
+    columns = {name: getattr(record, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
+    return {"model": entry.parameters.model, **factor_columns, **columns}
 
 
 def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, out: Path | None) -> AnyPath:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 import os
 import re
 import shutil
@@ -12,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from commodel.api.charts import load_altair
 from commodel.api.outcomes import describe_scores, find_anomalies, format_best_rows, tabulate_scores
 from commodel.api.result import Answer, Result
 from commodel.api.snakemake_runs import (
@@ -230,14 +229,6 @@ class Run(Result):
     @property
     def _results(self) -> Results:
         return Results.of(self.folder)
-
-
-def load_altair() -> ModuleType:
-    """Return altair, which only notebooks need."""
-    try:
-        return importlib.import_module("altair")
-    except ModuleNotFoundError:
-        raise UserError("charts in a notebook need altair: pip install 'commodel[notebook]'") from None
 
 
 def tabulate_parameters(parameters: ParameterSet) -> pd.DataFrame:

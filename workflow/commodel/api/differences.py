@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from commodel.api.charts import load_altair
 from commodel.api.result import Answer
 from commodel.compare.snapshots import (
     CHANGED,
@@ -26,6 +27,8 @@ from commodel.files.text_tables import format_answer, format_table
 from commodel.units import format_seconds
 
 if TYPE_CHECKING:
+    import altair
+
     from commodel.api.campaigns import Run
 
 MIN_SHOWN_CHANGE = 0.01  # changes by less are not in the table of several results
@@ -69,6 +72,20 @@ class Difference(Answer):
         from commodel.reports.workbooks import write_difference  # slow to load
 
         write_difference(self.before, self.after, list(self.changes), Path(file))
+
+    def plot(self) -> altair.Chart:
+        """Return a chart of the ratios new over old of what changed, with their 95 % intervals; of all if nothing
+        changed."""
+        altair = load_altair()
+        changed = [change for change in self.changes if change.verdict in CHANGED] or list(self.changes)
+        names = {name: [getattr(change, name) for change in changed] for name in ("platform", "ratio", "low", "high")}
+        names["name"] = [change.label for change in changed]
+        rows = [dict(zip(names, values, strict=True)) for values in zip(*names.values(), strict=True)]
+        chart = altair.Chart(altair.Data(values=rows), title=self.sentence.partition(".")[0])
+        labels = altair.Y("name:N", sort=None, title=None)
+        ratio = altair.X("ratio:Q", title="new / old", scale=altair.Scale(zero=False))
+        intervals = chart.mark_rule().encode(altair.X("low:Q"), labels, x2="high:Q")
+        return intervals + chart.mark_point(filled=True).encode(ratio, labels, color="platform:N")
 
     def list_exceeding(self, share: float) -> list[Change]:
         """Return the changes by more than a share, either way, that the intervals do not explain."""

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from commodel import sources
-from commodel.api.advice import describe_sources
-from commodel.api.campaigns import load_altair, tabulate_parameters
+from commodel.api.campaigns import tabulate_parameters
+from commodel.api.charts import load_altair
 from commodel.api.held_out_errors import NOTES, describe_best, format_errors, list_plain_rows
-from commodel.api.result import Result
+from commodel.api.result import Result, describe_sources
 from commodel.compare.baselines import predict_baselines, score_choices
 from commodel.compare.held_out import Split, fit_without_held_out, predict_held_out, split_points
 from commodel.errors import UserError

@@ -1,8 +1,7 @@
-"""Data-parallel kernels: predicted communication, partitions balanced by speed, and measurements of both.
+"""Data-parallel kernels: partitions balanced by the speeds of processes, and measurements of these.
 
-`KernelPredictions.of` predicts a kernel's communication under several models, as a whole and iteration by iteration;
-`partition`, `balance` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations;
-`measure_speeds` samples the speed of each kind of process."""
+`partition`, `balance` and `balance_measuring` partition a matrix; `sample_kinds` samples the speed of each kind of
+process."""
 
 from __future__ import annotations
 
@@ -12,33 +11,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from commodel.advice.configurations import Configuration, Problem, Times, find_fastest
 from commodel.api.result import Result, write_or_return
 from commodel.errors import UserError, locate_mistakes
-from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
 from commodel.files.text_tables import format_answer, format_table
 from commodel.fits.speed_sampling import Rows, Sample, make_rectangle, sample_speeds
-from commodel.measure.batch import Progress, measure_now
+from commodel.measure.batch import Progress
 from commodel.measure.speeds import Kernel, make_measurer
-from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
 from commodel.models.speeds import Speed, Speeds, read_speeds
-from commodel.parameters import ParameterSet
-from commodel.patterns.build import complete_layout_and_ranks, list_parts
+from commodel.patterns.build import complete_layout_and_ranks
 from commodel.patterns.layouts import list_process_kinds, place_ranks
-from commodel.patterns.operations import (
-    canonicalize_operation,
-    fill_parameters,
-    find_operation,
-    make_tiles,
-    parse_parameters,
-)
 from commodel.patterns.partitions.arrangement import arrange_in_columns
 from commodel.patterns.partitions.drawing import draw_partition
 from commodel.patterns.partitions.shares import (
@@ -48,164 +35,23 @@ from commodel.patterns.partitions.shares import (
     partition_dynamic,
     partition_geometric,
 )
-from commodel.patterns.points import PlatformResources
 from commodel.patterns.rectangles import Rectangles, find_tiling_error, format_rectangles, read_rectangles
 from commodel.plan.config import load_named_platform
 from commodel.plan.planning import make_resources
 from commodel.platforms.platform import Platform
 from commodel.predictions.kernel_times import (
-    SUMMED_FAMILIES,
     Computation,
     count_iterations,
-    predict_by_sums,
     predict_computation,
 )
-from commodel.predictions.predictions import predict
-from commodel.predictions.validity import Validity
-from commodel.records import Measure, Point
-from commodel.results.raw_samples import read_marker, read_samples
-from commodel.units import format_bytes, format_count, format_seconds
+from commodel.records import Measure
+from commodel.units import format_count, format_seconds
 
 MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the τ–Lop paper's sum
 UNIT_NAMES = {"gemm": "block", "wave": "cell"}
 METHODS, INTERPOLATIONS = ("geometric", "constant", "dynamic"), ("piecewise", "akima")
 TIME_COLUMNS = ("time", "low", "high")
 MAX_SHOWN_ITERATIONS = 5  # slowest kinds of iterations that are shown
-
-
-@dataclass(frozen=True, eq=False)
-class KernelPredictions:
-    """Predictions of a kernel's communication. `rows` has one for each model and rule; `iterations` has, for each run
-    of iterations with equal messages, the first one, their count, and the predictions of each row."""
-
-    point: Point
-    simulated: bool
-    rows: list[dict[str, Any]]
-    iterations: list[dict[str, Any]]
-    # Seconds of an iteration in which the slowest process computes while its messages are in flight. NaN: unknown;
-    # None: computation and messages do not overlap.
-    overlapped_computation: float | None = None
-
-    @classmethod
-    def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPredictions:
-        parts = list_parts(point)
-        arguments = fill_parameters(point.operation, point.ranks)
-        overlapped = arguments.get("overlapped", False)
-        overlapped_computation = float(make_tiles(point.operation, point.ranks).seconds.max()) if overlapped else None
-        is_changed = any(map(describe_changes, sets))
-        rows, seconds_by_column = [], {}
-        for fitted in sets:
-            rules = [MESSAGES_RULE]
-            if fitted.model in SUMMED_FAMILIES and fitted.values and not overlapped:
-                rules.append(SUMS_RULE)
-            for rule in rules:
-                cost = predict_by_sums if rule == SUMS_RULE else None
-                (total,) = predict(fitted, [point], strict=False, cost=cost)
-                by_hand = {BY_HAND_KEY: describe_changes(fitted)} if is_changed else {}
-                times = {name: _replace_nan(getattr(total, name)) for name in ("seconds", "low", "high")}
-                rows.append({"model": total.model, "rule": rule, **by_hand, **times, "validity": total.validity_text})
-                if len(parts) > 1:
-                    predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
-                    seconds_by_column[_make_column_name(total.model, rule)] = [
-                        _replace_nan(prediction.seconds) for prediction in predictions
-                    ]
-        iterations = [
-            {"iteration": fill_parameters(part.operation, part.ranks)["iteration"], "count": count}
-            | {name: column[number] for name, column in seconds_by_column.items()}
-            for number, (part, count) in enumerate(parts)
-            if seconds_by_column
-        ]
-        return cls(point, any(entry.simulated for entry in sets), rows, iterations, overlapped_computation)
-
-    @property
-    def properties(self) -> dict[str, Any]:
-        names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
-        properties = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
-        if self.overlapped_computation is not None:
-            properties["computation"] = _replace_nan(self.overlapped_computation)
-        count = sum(entry["count"] for entry in self.iterations) or 1
-        return properties | {"iterations": count, "different": len(self.iterations) or 1}
-
-    @property
-    def slowest_iterations(self) -> list[dict[str, Any]]:
-        """The slowest kinds of iteration by the median prediction of the models that depend on the message size: first
-        and last, count, median, least and most seconds, and share of the whole."""
-        weighted = {
-            _make_column_name(row["model"], row["rule"])
-            for row in self.rows
-            if Validity.parse(row["validity"]).has_weight
-        }
-        timed = []
-        for entry in self.iterations:
-            if times := [seconds for name, seconds in entry.items() if name in weighted and seconds is not None]:
-                timed.append((entry["iteration"], entry["count"], median(times), times))
-        timed.sort(key=lambda entry: -entry[2])
-        total = sum(count * seconds for _, count, seconds, _ in timed)
-        return [
-            {
-                "iterations": str(first) if count == 1 else f"{first}-{first + count - 1}",
-                "count": count,
-                "median": seconds,
-                "least": min(times),
-                "most": max(times),
-                "share": count * seconds / total if total else 0.0,
-            }
-            for first, count, seconds, times in timed[:MAX_SHOWN_ITERATIONS]
-        ]
-
-    @property
-    def sentences(self) -> list[str]:
-        properties = self.properties
-        text = f"{properties['operation']}, {format_bytes(properties['bytes'])} a block or cell, "
-        text += f"{properties['ranks']} processes"
-        text += " on 1 node" if properties["nodes"] == 1 else f" on {properties['nodes']} nodes"
-        if properties["platform"]:
-            text += f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
-        if properties["iterations"] > 1:
-            text += f": {properties['iterations']} iterations, {properties['different']} of them different"
-        lines = [f"{text}; communication alone, predicted."]
-        if self.overlapped_computation is not None:
-            lines.append(
-                "Overlapped: the prediction is the communication time beyond the computation of "
-                f"{format_seconds(self.overlapped_computation)} an iteration."
-                if self.overlapped_computation == self.overlapped_computation
-                else "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition."
-            )
-        if any(row["rule"] == SUMS_RULE for row in self.rows):
-            lines.append("sums: by the τ–Lop paper's rule for this model, the sum of messages without contention.")
-        return lines
-
-
-def _make_column_name(model: str, rule: str) -> str:
-    return f"{model} {rule}" if rule == SUMS_RULE else model
-
-
-def _replace_nan(value: float) -> float | None:
-    return value if value == value else None
-
-
-@contextmanager
-def add_speeds(point: Point, speeds: Path | None, resources: PlatformResources) -> Iterator[tuple[Point, bool]]:
-    """Yield the point with a partition that has the speed of each process (without speeds, the point itself), and
-    whether the speeds are declared instead of measured."""
-    if speeds is None:
-        yield point, False
-        return
-    kinds, loaded = list_process_kinds(point.layout, point.ranks, dict(resources.types)), read_speeds(speeds)
-    with locate_mistakes(speeds):
-        curves = loaded.curves("gemm", kinds)
-    tiling = make_tiles(point.operation, point.ranks)
-    with TemporaryDirectory(prefix="commodel-") as folder:
-        path = Path(folder) / "partition.csv"
-        write_text(path, format_rectangles(replace(tiling, speed=predict_computation(tiling, curves).speed)))
-        write = {parameter.name: parameter.write for parameter in find_operation(point.operation).parameters}
-        other_arguments = [
-            f"{name}={write[name](value)}"
-            for name, value in parse_parameters(point.operation).items()
-            if name not in ("n", "grid", "partition")
-        ]
-        spelled = canonicalize_operation(":".join(["summa", f"partition={path}", *other_arguments]))
-        yield replace(point, operation=spelled), loaded.simulated
 
 
 SPEED_MEASURE = Measure("barrier", 0.02, 6, 1000, 0.5, 1, 1, 60.0)
@@ -511,7 +357,7 @@ def read_speeds_so_far(out: Path, platform: str) -> Speeds:
     return speeds
 
 
-def measure_speeds(
+def sample_kinds(
     processes: Processes,
     kernel: Kernel,
     sizes: tuple[int, int],
@@ -542,44 +388,3 @@ def _prepare_measuring(
             return samples
 
         yield run_with_progress
-
-
-REAL_MEASURE = Measure("window", 0.05, 6, 100, 5.0, 1, 1, 600.0)
-SIMULATED_MEASURE = replace(REAL_MEASURE, min_samples=1, max_samples=1, warmup=0)  # simulated samples are equal
-
-
-def measure_best(
-    configurations: Sequence[Configuration],
-    count: int,
-    problem: Problem,
-    resources: PlatformResources,
-    platform: str,
-    progress: Progress,
-) -> list[Configuration]:
-    """Measure the first `count` configurations and the one that computes fastest. Return all configurations."""
-    chosen = list(dict.fromkeys([*configurations[:count], find_fastest(configurations)]))
-    points = {configuration: configuration.point(problem, resources) for configuration in chosen}
-    with TemporaryDirectory(prefix="commodel-") as folder:
-        raw = SafePath.at(Path(folder).resolve()) / "raw"
-        raw.mkdir()
-        simulated = load_named_platform(platform).simulated
-        settings = SIMULATED_MEASURE if simulated else REAL_MEASURE
-        measure_now("configurations", tuple(points.values()), platform, settings, raw, progress)
-        return [
-            replace(configuration, measured=_read_measured_times(configuration, problem, points[configuration], raw))
-            if configuration in points
-            else configuration
-            for configuration in configurations
-        ]
-
-
-def _read_measured_times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
-    if marker := read_marker(raw, point.id):
-        raise UserError(f"{configuration.layout} was not measured: {', '.join(marker)}")
-    samples = [sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]]
-    repeats = problem.repeats(configuration.tiling)
-    computed = [sample["computation"] for sample in samples if "computation" in sample]
-    return Times(
-        repeats * median(computed) if computed else configuration.computation,
-        repeats * median(sample["seconds"] for sample in samples),
-    )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commodel.api.result import Answer
+from commodel.api.charts import draw_times
+from commodel.api.result import Answer, describe_sources
 from commodel.files.text_tables import format_answer, format_table
 from commodel.parameters import ParameterSet
 from commodel.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    import altair
 
 TIME_COLUMNS = ("measured", "time", "low", "high")
 MAX_NAMED = 4  # models in the answer
@@ -35,12 +39,15 @@ class Predictions(Answer):
         """Return the result of rows, with notes on the origin of their values. `has_defaults`: arguments of algorithms
         have their defaults."""
         origins = [f"{line}." for line in origins]
-        provenance = [
-            {"model": entry.model, "platform": entry.platform or "", "source": entry.source} for entry in sets
-        ]
+        provenance = describe_sources(sets)
         arguments = [DEFAULT_ARGUMENTS] if has_defaults else []
         notes = [*origins, *arguments, *_list_flaws(rows), *_describe_intervals(rows)]
         return cls(rows, _format_answer_sentence(rows), notes, provenance, origins, folders)
+
+    def plot(self) -> altair.Chart:
+        """Return a chart of the predicted times, with their intervals."""
+        named = self.frame.assign(name=[_name_row(row, self.rows) for row in self.rows])
+        return draw_times(named, self.sentence.rstrip("."))
 
     def text(self, verbose: bool = True) -> str:
         numbers = {text.removesuffix("."): number for number, text in enumerate(self.notes, 1)}
@@ -125,6 +132,15 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _join_first(texts: list[str], separator: str) -> str:
     return separator.join([*texts[:MAX_NAMED], *(["…"] if len(texts) > MAX_NAMED else [])])
+
+
+def _name_row(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the alternative and the model of a row, and the other values that differ between the rows."""
+    parts = [_name_alternative(row), str(row["model"])]
+    for key, form in (("ranks", "{} ranks"), ("bytes", "{}"), ("layout", "{}")):
+        if len({other[key] for other in rows}) > 1:
+            parts.append(form.format(format_bytes(row[key]) if key == "bytes" else row[key]))
+    return ", ".join(parts)
 
 
 def _name_alternative(row: Mapping[str, Any]) -> str:

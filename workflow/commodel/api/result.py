@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,8 @@ from commodel.files.text_tables import format_answer, format_rows
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from commodel.parameters import ParameterSet
 
 MAX_SHOWN_ROWS = 12  # in a notebook
 
@@ -86,6 +88,11 @@ class Answer(Result):
     sentence: str
     notes: Sequence[str]
     provenance: Sequence[Mapping[str, str]]
+
+
+def describe_sources(sets: Iterable[ParameterSet]) -> list[Mapping[str, str]]:
+    """Return a row for each parameter set: its model, its platform, and where its values come from."""
+    return [{"model": entry.model, "platform": entry.platform or "", "source": entry.source} for entry in sets]
 
 
 def write_or_return(text: str, file: str | Path | None) -> str | None:

@@ -5,6 +5,8 @@ Progress of long work is a line that is rewritten on a terminal, plain lines els
 runs as a job of Snakemake prints to the terminal as usual, and also to the log of the job.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys
@@ -14,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, TextIO, TypeVar
+from typing import IO, TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
@@ -22,6 +24,9 @@ from commodel.errors import JOB_VARIABLE
 from commodel.files.safe_paths import SafePath
 from commodel.files.text_tables import Rows, format_answer, format_rows
 from commodel.progress import listen_with
+
+if TYPE_CHECKING:
+    from commodel.api.result import Result
 
 
 def print_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbose: bool = True) -> None:
@@ -31,6 +36,15 @@ def print_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbose
 def print_rows(rows: Rows, style: str, out: Path | None = None) -> None:
     """Print rows as a table, JSON or CSV, or write them to a file."""
     write_or_print(format_rows(rows, style), out)
+
+
+def write_answer(result: Result, style: str, out: Path | None = None) -> None:
+    """Print a result, or write it to a file, in a format."""
+    if style == "xlsx" and out:
+        result.to_excel(out)
+        return
+    texts = {"json": result.to_json, "csv": result.to_csv}
+    write_or_print(str(texts[style]()) if style in texts else result.text(), out)
 
 
 def write_or_print(text: str, out: Path | None) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import click
 
 from commodel.cli._help import VerbWithModes, make_option_group
@@ -17,9 +20,8 @@ from commodel.cli._options import (
     style_option,
     verbose_option,
 )
-from commodel.cli._output import make_progress_printer, print_answer, print_rows, show_waiting
+from commodel.cli._output import make_progress_printer, print_rows, show_waiting, write_answer
 from commodel.errors import UserError
-from commodel.files.text_tables import format_table
 from commodel.records import Statistic
 
 LAYOUT_HELP = (
@@ -136,27 +138,11 @@ def advise(
 @make_option_group("Output", style_option)
 def score(platform: str | None, experiment: str | None, style: str) -> None:
     """Show the regret of the advice at the measured points."""
+    from commodel.api.advice_scores import score_advice
     from commodel.api.recommendations import EvidenceSource
-    from commodel.compare.combined_prediction import choose_alternatives, summarize_recommended_choices
 
-    evidence = EvidenceSource((), platform, experiment, print_note=make_progress_printer(False)).read(None)
-    if evidence.held_out.empty:
-        raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
-    figures = summarize_recommended_choices(choose_alternatives(evidence.held_out))
-    if figures.empty:
-        raise UserError("nothing to score: wanted three workloads or more with two predicted and measured alternatives")
-    if style != "table":
-        print_rows(figures.to_dict("records"), style)
-        return
-    workloads = figures["workloads"].sum()
-    right = (figures["right"] * figures["workloads"]).sum() / workloads
-    regret = (figures["regret_mean"] * figures["workloads"]).sum() / workloads
-    print_answer(
-        f"The advice is the fastest measured alternative, or tied with it, in {100 * right:.0f} % of {workloads} "
-        f"measured workloads; its mean regret is {100 * regret:.2g} %.",
-        format_table([_make_score_row(row) for row in figures.to_dict("records")]),
-        ["MPI default / advised: how many times as long the MPI default takes as the advised alternative."],
-    )
+    source = EvidenceSource((), platform, experiment, print_note=make_progress_printer(False))
+    write_answer(score_advice(source), style)
 
 
 @advise.command(
@@ -216,21 +202,22 @@ def score(platform: str | None, experiment: str | None, style: str) -> None:
     ),
 )
 @make_option_group("Output", out_option("Folder of partitions to write."), style_option)
-def advise_layouts(**options) -> None:
+def advise_layouts(
+    kernel: str,
+    blocks: int,
+    sizes: str | None,
+    count: int | None,
+    params: tuple[Path, ...],
+    platform: str,
+    experiment: str | None,
+    style: str,
+    **search,
+) -> None:
     """Rank layouts of processes for a kernel by computation plus communication."""
-    from commodel.cli.kernels import print_layout_ranking
+    from commodel.api.layout_rankings import LayoutSearch, rank_layouts
 
-    print_layout_ranking(**options)
-
-
-def _make_score_row(row: dict) -> dict:
-    return {
-        "platform": f"{row['platform']} (simulated)" if row["simulated"] else row["platform"],
-        "operation": row["operation"],
-        "workloads": row["workloads"],
-        "fastest [%]": round(100 * row["right"]),
-        "mean regret [%]": round(100 * row["regret_mean"], 2),
-        "max regret [%]": round(100 * row["regret_max"], 2),
-        "MPI default / advised": row["gain"],
-        "MPI default / fastest": row["largest_gain"],
-    }
+    request = LayoutSearch(kernel, blocks, bytes=sizes, measure=count, **search)
+    # A layout of thousands of messages may take seconds.
+    watch = make_progress_printer(not sys.stderr.isatty())
+    ranking = rank_layouts(request, params, platform, experiment, make_progress_printer(False), watch)
+    write_answer(ranking, style)

@@ -6,8 +6,7 @@ import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import EXPERIMENT_ARGUMENT, format_option, out_option, verbose_option
-from commodel.cli._output import print_answer, print_rows, show_waiting
-from commodel.files.text_tables import format_table
+from commodel.cli._output import show_waiting, write_answer
 
 
 @click.command(
@@ -44,23 +43,14 @@ def plan(
 
         click.echo(learn_network(experiment, learn, only))
         return
-    from commodel.plan.plan_tables import make_batch_rows, make_point_rows, summarize_plan, write_plan_workbook
-    from commodel.plan.planning import make_plan, write_plan
-    from commodel.results.campaign import Campaign, find_results
-    from commodel.results.progress import compare_with_earlier_durations
+    from commodel.api.plans import plan_ as plan_work
 
     with show_waiting("planning"):
-        experiment_plan = make_plan(experiment, Path.cwd(), only, not no_survey)
-    if write:
-        write_plan(experiment_plan, experiment, Path.cwd())
+        result = plan_work(experiment, only=only, survey=not no_survey, write=write)
     if style == "table":
-        remaining = Campaign(experiment_plan, find_results(experiment)).list_remaining_work()
-        durations = compare_with_earlier_durations(experiment_plan, Path("results")) if remaining else []
-        answer, *notes = (f"{line}." for line in summarize_plan(experiment_plan, remaining, durations, verbose))
-        print_answer(answer, format_table(make_batch_rows(experiment_plan, remaining)), notes, verbose)
-    elif style == "xlsx":
-        path = out or Path(f"{experiment_plan.experiment}-plan.xlsx")
-        write_plan_workbook(experiment_plan, path)
+        click.echo(result.text(verbose))
+        return
+    path = out or Path(f"{result.plan.experiment}-plan.xlsx")
+    write_answer(result, style, path if style == "xlsx" else None)
+    if style == "xlsx":
         click.echo(path)
-    else:
-        print_rows(make_point_rows(experiment_plan), style)

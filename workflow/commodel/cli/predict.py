@@ -21,7 +21,14 @@ from commodel.cli._options import (
     statistic_option,
     verbose_option,
 )
-from commodel.cli._output import copy_output_of_model, count_progress, print_rows, show_waiting
+from commodel.cli._output import (
+    copy_output_of_model,
+    count_progress,
+    make_progress_printer,
+    print_rows,
+    show_waiting,
+    write_answer,
+)
 from commodel.errors import UserError
 from commodel.units import format_count
 
@@ -249,11 +256,29 @@ def predict_matrix(
 @make_option_group("Models", PARAMS, set_option)
 @make_option_group("Platform and results", platform_option, experiment_option)
 @make_option_group("Output", out_option("File to write.  [default: the screen]"), STYLE)
-def predict_kernel(**options) -> None:
+def predict_kernel(
+    kernel: str,
+    side: str | None,
+    sizes: str | None,
+    params: tuple[Path, ...],
+    settings: tuple[str, ...],
+    platform: str | None,
+    experiment: str | None,
+    style: str | None,
+    out: Path | None,
+    **pattern,
+) -> None:
     """Predict the communication time of a kernel."""
-    from commodel.cli.kernels import print_kernel_predictions
+    from commodel.api.kernel_predictions import KernelPattern, predict_pattern
+    from commodel.api.recommendations import EvidenceSource
 
-    print_kernel_predictions(**options)
+    request = KernelPattern(kernel, side, sizes, **pattern)
+    request.check()
+    style = choose_style(style, out, STYLES)
+    source = EvidenceSource(params, platform, experiment, settings, make_progress_printer(False))
+    with show_waiting("predicting"):
+        result = predict_pattern(request, source)
+    write_answer(result, style, out)
 
 
 def _print_notes(notes: list[str]) -> None:

@@ -1,15 +1,12 @@
 """The verbs that set a project up: its files, the installed software, and completion by TAB."""
 
-import os
 from pathlib import Path
 
 import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH
-from commodel.cli._output import print_answer
 from commodel.errors import UserError
-from commodel.files.text_tables import format_table
 
 SNAKEFILE = """\
 # The workflow of the installed commodel: `snakemake --cores 2 --config experiment=demo`, or `commodel run demo`.
@@ -77,25 +74,12 @@ def _is_another(path: Path, text: str) -> bool:
     click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing."),
 )
 def doctor(need: str | None) -> None:
-    from commodel.platforms.tools import TOOLS, find_tool, read_version
-    from commodel.platforms.transport import detect_node_transport
+    from commodel.api.installation import doctor as list_programs
+    from commodel.platforms.tools import find_tool
 
     if need:
         raise SystemExit(0 if find_tool(need) else 1)
-    rows = []
-    for tool in TOOLS:
-        path = find_tool(tool.program)
-        answer = read_version([path, *tool.version_arguments]) if path else "missing"
-        purpose = tool.purpose if path else f"{tool.purpose}; install: {tool.installation}"
-        rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "needed for": purpose})
-    missing = [row["tool"] for row in rows if row["found"] == "missing"]
-    missing_text = f"; missing: {', '.join(missing)}" if missing else ""
-    answer = f"{len(rows) - len(missing)} of {len(rows)} programs are installed{missing_text}."
-    notes = [f"Messages between two ranks here: {transport}."] if (transport := detect_node_transport()) else []
-    notes.append(
-        f"{os.cpu_count()} cores here: measure with at most {os.cpu_count()} ranks, because MPI libraries busy-wait."
-    )
-    print_answer(answer, format_table(rows), notes)
+    click.echo(list_programs().text())
 
 
 @click.command(

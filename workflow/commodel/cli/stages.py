@@ -122,11 +122,16 @@ def measure(plan_file, batch, setting, out, quiet) -> None:
     click.option("--precision", default="2%", show_default=True, help="Half width of the median's 95 % interval."),
 )
 @make_option_group("Output", out_option("File of speeds (YAML) to update.", required=True), quiet_option)
-def measure_speeds(**options) -> None:
+def measure_speeds(
+    kernel: str, layout: str, platform: str, ranks: int | None, max_sizes: int, out: Path, quiet: bool, **how
+) -> None:
     """Measure the speed of each kind of process over the size of its share."""
-    from commodel.cli.kernels import print_measured_speeds
+    from commodel.api.measured_speeds import SpeedMeasurement, measure_speeds_of
 
-    print_measured_speeds(**options)
+    measurement = SpeedMeasurement(max_sizes=max_sizes, **how)
+    progress = make_progress_printer(quiet)
+    result = measure_speeds_of(kernel, layout, platform, ranks, out, measurement, progress)
+    click.echo(result.text())
 
 
 def _read_plan(path: Path) -> tuple[Plan, Path]:

@@ -93,7 +93,9 @@ def _find_kind(column: pd.Series) -> str:
     return "count" if column.dtype.kind == "i" else "text"
 
 
-def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str], simulated: bool, path: Path) -> None:
+def write_kernel(
+    rows: Sequence[Mapping], iterations: Sequence[Mapping], sentences: Sequence[str], simulated: bool, path: Path
+) -> None:
     """Write the predictions of a kernel. Times are in seconds, None if a model has no prediction."""
     frame = pd.DataFrame(rows)
     columns = [
