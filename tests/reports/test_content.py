@@ -34,8 +34,9 @@ def test_the_best_model_of_each_platform_is_named(report, comparison):
         points = (held_out["model"] == best).sum()
         name = f"{platform} (simulated)" if platform == "fattree" else platform
         first, others = [line for line in lines if line.startswith(name)]
-        verdict = "has the lowest" if "Statistically tied" in others else "predicts best:"
-        assert first.startswith(f"{name}: {best} {verdict} mean error {format_error(means[best])} on {points} ")
+        is_tied = "Statistically tied" in others
+        verdict = "has the lowest mean error," if is_tied else "predicts best: mean error"
+        assert first.startswith(f"{name}: {best} {verdict} {format_error(means[best])} on {points} ")
         assert f"{second} ({format_error(means[second])})" in others
         assert f"{third} ({format_error(means[third])})" in others
         assert [entry[1:] for entry in errors if entry[0] == platform] == list(means.items())
@@ -69,7 +70,7 @@ def test_further_findings_are_counted_and_the_answer_stays(small, number):
     shown = found[0].summarize(set())
     assert shown.question == f"{BEST_MODEL}: ether16"
     assert shown.sentences[0] == "Anomaly 0."
-    assert re.search(r" (predicts best:|has the lowest) mean error ", shown.sentences[1])
+    assert re.search(r" (predicts best: mean error|has the lowest mean error,) ", shown.sentences[1])
     assert len(shown.sentences) == 3
     without_remarks = summary.find_answers(campaign, no_uses, {})[0].sentences
     if (hidden := len(without_remarks) + number - 2) > 1:

@@ -467,7 +467,10 @@ def report(
 
     >>> report("results/demo", out="reports/demo").files  # doctest: +SKIP
     """
-    from commodel.reports import build_stored_report, write_pictures, write_report  # slow to load
+    from commodel.reports.pictures.render import start_drawing  # slow to load
+
+    start_drawing()  # takes half a second, in which the report is built
+    from commodel.reports import build_stored_report, write_pictures, write_report
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     target = Path(out) if out else None if pictures else Path("reports") / folder.absolute().name

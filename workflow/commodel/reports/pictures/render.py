@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -56,16 +57,22 @@ class _Drawer:
             self.close()
             raise DrawingError(self.obstacle) from None
 
+    def start(self) -> None:
+        """Start the process, unless it runs."""
+        if self.process is not None:
+            return
+        self.process = subprocess.Popen(
+            [sys.executable, os.fspath(DRAWING_PROGRAM)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        atexit.register(self.close)
+
     def _send_request(self, kind: str, specification: dict) -> bytes:
-        if self.process is None:
-            self.process = subprocess.Popen(
-                [sys.executable, os.fspath(DRAWING_PROGRAM)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-            atexit.register(self.close)
+        self.start()
         process = self.process
+        assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
         watch = threading.Timer(MAX_DRAWING_SECONDS, process.kill)
@@ -104,6 +111,12 @@ class _Drawer:
 
 
 _DRAWER = _Drawer()
+
+
+def start_drawing() -> None:
+    """Start the process that draws, so that it is ready when the first chart is drawn. A failure shows there."""
+    with suppress(OSError):
+        _DRAWER.start()
 
 
 def end_drawing() -> None:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 VEGA_LITE_VERSION = "6.4"
 BUNDLE_NAME = f"vega-{version('vl-convert-python')}-{VEGA_LITE_VERSION}.js"  # file name of the bundled scripts
+EMPTY_CHART = {"data": {"values": []}, "mark": "point"}
 PNG_SCALE = 2.0  # pixels of a PNG over those of the specification; enough for slides
 ALLOWED_URLS: list[str] = []  # charts load nothing
 
@@ -37,7 +38,9 @@ def draw_specification(kind: str, specification: dict) -> bytes:
 
 
 def serve_requests() -> None:
-    """Answer requests, `[kind, specification]` a line on standard input, each with a line of its length before it."""
+    """Answer requests, `[kind, specification]` a line on standard input, each with a line of its length before it. The
+    first drawing starts V8, so one is made before any request."""
+    draw_specification("svg", EMPTY_CHART)
     for line in sys.stdin:
         kind, specification = json.loads(line)
         answer = make_bundle().encode() if kind == "bundle" else draw_specification(kind, specification)

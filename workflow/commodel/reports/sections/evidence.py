@@ -285,7 +285,10 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
     note = "One row a point and model: prediction, measurement, error, and the file of the samples."
     if (frame["model"] == RECOMMENDED).any():
         note += " The recommended predictions of a platform come first; that of a point never uses its workload."
-        note += " predicted = stack × correction; low and high: ÷ and × interval factor (sheet Errors has the rule)."
+        note += (
+            " predicted = stack × correction; low and high: ÷ and × interval factor. Standings, in sheet Errors, has "
+        )
+        note += "the rule."
     values = [
         f"{fields[key].title} {table.column(key)[0]}" for key in constant if key != "leaves" or shown[key].iloc[0]
     ]

@@ -166,8 +166,8 @@ def make_error_grid(held_out: pd.DataFrame) -> Grid:
     title = "Mean error by model and operation"
     if best is not None:
         tied = find_tied_models(held_out, best)
-        verdict = "has the lowest" if tied else "predicts best:"
-        title = f"{best['model']} {verdict} mean error {format_error(best['mu_mean'])}"
+        verdict = "has the lowest mean error," if tied else "predicts best: mean error"
+        title = f"{best['model']} {verdict} {format_error(best['mu_mean'])}"
         title += f"; statistically tied: {shorten_list(tied, 2)}" if tied else ""
     return Grid("errors", title, ERRORS_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model")
 

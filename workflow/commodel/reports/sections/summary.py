@@ -154,8 +154,8 @@ def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
     tied, equal = find_tied_models(held_out, best), find_equal_models(held_out, best["model"])
-    verdict = "has the lowest" if tied else "predicts best:"
-    line = f"{best['model']} {verdict} mean error {format_error(best['mu_mean'])} "
+    verdict = "has the lowest mean error," if tied else "predicts best: mean error"
+    line = f"{best['model']} {verdict} {format_error(best['mu_mean'])} "
     line += f"on {format_count(best['points'], 'held-out point')}"
     line += (
         f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
