@@ -105,7 +105,9 @@ class _Drawer:
             return
         for pipe in (process.stdin, process.stdout):
             if pipe:
-                pipe.close()
+                # A process that ended has not read what was written for it.
+                with suppress(OSError):
+                    pipe.close()
         process.kill()
         process.wait()
 
