@@ -75,6 +75,11 @@ CALLS: dict[str, tuple[dict, ...]] = {
 }
 CALLS |= {
     "doctor": ({},),
+    "predict_matrix": (
+        {"experiment": "sample", "parameters": "loggp.yaml", "out": "matrix.parquet", "draws": 0},
+        {"experiment": "sample", "parameters": ["loggp.yaml"], "out": "matrix.csv", "platform": PLATFORM}
+        | {"values": {"L": "2us"}},
+    ),
     "advise_score": ({"platform": PLATFORM, "experiment": "sample"},),
     "plan_": ({"experiment": "sample", "only": PLATFORM, "survey": False, "write": False},),
     "predict_kernel": (

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.kernels import Partition, partition
     from commodel.api.layout_rankings import LayoutRanking, advise_layouts
     from commodel.api.library_rules import tune
+    from commodel.api.matrices import MatrixPredictions, predict_matrix
     from commodel.api.measured_speeds import MeasuredSpeeds, measure_speeds
     from commodel.api.plans import PlannedWork, plan_
     from commodel.api.predicted_times import Predictions
@@ -71,6 +72,8 @@ _MODULES = {
     "advise_score": "api.advice_scores",
     "MeasuredSpeeds": "api.measured_speeds",
     "measure_speeds": "api.measured_speeds",
+    "MatrixPredictions": "api.matrices",
+    "predict_matrix": "api.matrices",
     "PlannedWork": "api.plans",
     "plan_": "api.plans",
     "Recalibration": "api.calibration",
@@ -93,6 +96,7 @@ __all__ = [
     "Imported",
     "KernelPredictions",
     "LayoutRanking",
+    "MatrixPredictions",
     "MeasuredSpeeds",
     "ParameterSet",
     "Partition",
@@ -122,6 +126,7 @@ __all__ = [
     "plan_",
     "predict",
     "predict_kernel",
+    "predict_matrix",
     "report",
     "run",
     "show",

@@ -4,21 +4,90 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_stream
+from commodel.api.result import Answer, describe_sources
+from commodel.files.streamed_tables import check_suffix, make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
 from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.build import Shape
 from commodel.patterns.points import PlatformResources, find_ranks
-from commodel.plan.config import load_experiment
+from commodel.plan.config import find_config_file, load_experiment
 from commodel.plan.matrix import list_combinations
 from commodel.plan.planning import load_resources, use_received_files
 from commodel.plan.prediction_list import list_shapes
 from commodel.predictions.predictions import predict_shapes
+from commodel.units import format_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+Watch = Callable[[Sequence[Any], str], Iterable[Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatrixPredictions(Answer):
+    """Predictions of a matrix, in a file. `rows` has the file with its numbers of points and predictions."""
+
+    file: Path
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """The predictions in the file: a row for each point and parameter set."""
+        import pandas as pd  # the command line does not read them
+
+        read = pd.read_parquet if self.file.suffix == ".parquet" else pd.read_csv
+        return read(self.file)
+
+    def text(self, verbose: bool = True) -> str:
+        """Return the sentence and the notes."""
+        return "\n".join([self.sentence, *self.notes])
+
+
+def predict_matrix(
+    experiment: str | Path,
+    parameters: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    values: Mapping[str, str] | None = None,
+    platform: str | None = None,
+    draws: int | None = None,
+) -> MatrixPredictions:
+    """Predict every point of an experiment's matrix under sets of `parameters`, and write a table, .csv or .parquet.
+    Printed, the result is what `commodel predict matrix` prints.
+
+    `values` replace fitted ones, `platform` is that of the nodes. Without `draws` (0), predictions have no intervals.
+
+    >>> predict_matrix("demo", "loggp.yaml", "demo.parquet").predictions  # doctest: +SKIP
+    """
+    files = [parameters] if isinstance(parameters, str | Path) else parameters
+    settings = [f"{name}={value}" for name, value in (values or {}).items()]
+    sets = read_named_sets([Path(file) for file in files], settings)
+    return predict_named_sets(str(experiment), sets, Path(out), platform, draws)
+
+
+def predict_named_sets(
+    experiment: str,
+    sets: dict[str, ParameterSet],
+    out: Path,
+    platform: str | None,
+    draws: int | None,
+    watch: Watch = lambda shapes, activity: shapes,
+) -> MatrixPredictions:
+    """Write the predictions of an experiment's matrix under named sets. `watch` passes the shapes on, and may show how
+    many of them are done."""
+    check_suffix(out)
+    path = find_config_file("experiment", experiment)
+    placement = place_matrix(path, sets, platform)
+    rows, points = write_matrix_predictions(path, sets, out, placement, draws, watch)
+    sentence = f"{out}: {format_count(rows, 'prediction')} of {format_count(points, 'point')}."
+    notes = [f"{note}." for note in placement.notes]
+    counts = [{"file": str(out), "points": points, "predictions": rows}]
+    return MatrixPredictions(counts, sentence, notes, describe_sources(sets.values()), out)
 
 
 def read_named_sets(files: Sequence[Path], settings: Sequence[str]) -> dict[str, ParameterSet]:
@@ -90,7 +159,7 @@ def write_matrix_predictions(
     out: Path,
     placement: MatrixPlacement,
     draws: int | None,
-    watch: Callable[[Sequence[Any], str], Iterable[Any]],
+    watch: Watch,
 ) -> tuple[int, int]:
     """Write a row for each point and set, shape by shape, and return the numbers of rows and points.
 

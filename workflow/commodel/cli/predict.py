@@ -30,7 +30,6 @@ from commodel.cli._output import (
     write_answer,
 )
 from commodel.errors import UserError
-from commodel.units import format_count
 
 if TYPE_CHECKING:
     from commodel.files.safe_paths import SafePath
@@ -211,19 +210,15 @@ def predict_matrix(
     draws: int | None,
 ) -> None:
     """Predict every point of an experiment's matrix."""
-    from commodel.api.matrices import place_matrix, read_named_sets, write_matrix_predictions
+    from commodel.api.matrices import predict_named_sets, read_named_sets
     from commodel.files.streamed_tables import check_suffix
-    from commodel.plan.config import find_config_file
 
     check_suffix(out)
     if settings:
         refuse_campaign(out)
-    path = find_config_file("experiment", experiment)
     sets = read_named_sets(params, settings)
-    placement = place_matrix(path, sets, platform)
-    rows, points = write_matrix_predictions(path, sets, out, placement, draws, count_progress)
-    click.echo(f"{out}: {format_count(rows, 'prediction')} of {format_count(points, 'point')}", err=True)
-    _print_notes(placement.notes)
+    result = predict_named_sets(experiment, sets, out, platform, draws, count_progress)
+    click.echo(result.text(), err=True)
 
 
 @predict.command(
@@ -279,8 +274,3 @@ def predict_kernel(
     with show_waiting("predicting"):
         result = predict_pattern(request, source)
     write_answer(result, style, out)
-
-
-def _print_notes(notes: list[str]) -> None:
-    for note in notes:
-        click.echo(f"{note}.", err=True)
