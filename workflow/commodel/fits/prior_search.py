@@ -185,6 +185,8 @@ class LimitSearch:
         middles = task.only([numbers[len(numbers) // 2] for numbers in shapes])
         is_suitable = (middles.sizes > 0) & (count_messages(middles.points) <= MAX_LIMIT_MESSAGES)
         shapes = [numbers for numbers, suitable in zip(shapes, is_suitable, strict=True) if suitable]
+        if not shapes:
+            return cls(task.only([]), np.zeros(0))
         cases = middles.only(np.flatnonzero(is_suitable)).predict_cases(logs)
         chosen: set[int] = set()
         for number in range(len(task.limits)):
