@@ -29,9 +29,7 @@ from commodel.predictions.places import ONE_NODE, WORKLOAD, Places, number_label
 from commodel.stats import NORMAL_QUANTILE
 
 COVERAGE = 0.95
-# Points to which scales are fitted: those of all points, and those of an operation. Of more points, only evenly spread
-# workloads are used.
-MAX_FITTED_POINTS, MAX_FITTED_POINTS_OF_OPERATION = 400, 200
+MAX_FITTED_POINTS, SEED = 400, 1  # points to which scales are fitted; of more, so many are drawn at random
 MIN_POINTS_OF_SCALES = 20  # points of an operation from which on it has scales of its own
 MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1000, 200  # measured points of an operation, and of others, in a correction
 MAX_JOINT_POINTS = 500  # points that are corrected together, where their covariance is not wanted
@@ -205,6 +203,12 @@ class MeasuredResiduals:
         """Return those of evenly spread workloads, about `max_points`; all if there are fewer."""
         return self.only(self.places.select_evenly(max_points))
 
+    def draw(self, max_points: int) -> MeasuredResiduals:
+        """Return those of `max_points` points drawn at random, always the same; all if there are fewer. Some of them
+        are neighbours: without any, all that differs between neighbours would seem to be the part of one point."""
+        drawn = np.random.default_rng(SEED).permutation(len(self))[:max_points]
+        return self.only(np.sort(drawn))
+
     def join(self, other: MeasuredResiduals) -> MeasuredResiduals:
         """Return both, as the residuals of one fit."""
         logs, variances, allocation, setting = (
@@ -357,13 +361,13 @@ class ResidualModel:
 
     @staticmethod
     def _fit_scales(residuals: MeasuredResiduals) -> dict[str, Scales]:
-        pooled = fit_scales(residuals.thin_out(MAX_FITTED_POINTS), PRIOR, PRIOR_DEVIATIONS)
+        pooled = fit_scales(residuals.draw(MAX_FITTED_POINTS), PRIOR, PRIOR_DEVIATIONS)
         scales = {ALL_OPERATIONS: pooled}
         for name in np.unique(residuals.places.operation).tolist():
             own = residuals.only(residuals.places.operation == name)
             if len(own) >= MIN_POINTS_OF_SCALES:
                 deviations = np.minimum(SCALES_DEVIATION, PRIOR_DEVIATIONS)
-                scales[name] = fit_scales(own.thin_out(MAX_FITTED_POINTS_OF_OPERATION), pooled, deviations)
+                scales[name] = fit_scales(own.draw(MAX_FITTED_POINTS), pooled, deviations)
         return scales
 
     def predict(self, places: Places) -> Corrections:
