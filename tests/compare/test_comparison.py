@@ -464,7 +464,7 @@ def test_a_written_table_is_read_unchanged_and_one_without_a_column_is_refused(t
     write_table(tmp_path / "new.csv", table)
     assert set(read_table(tmp_path / "new.csv", COMPARISON)["basis"]) == set(table["basis"])
     assert list(table) == list_columns(COMPARISON)
-    for name in table:
+    for name in [field.name for field in COMPARISON if not field.optional]:
         write_table(tmp_path / "less.csv", table.drop(columns=name))
         with pytest.raises(UserError, match=f"found no column '{name}' among"):
             read_table(tmp_path / "less.csv", COMPARISON)
