@@ -138,6 +138,19 @@ def test_the_scales_of_drawn_residuals_are_found():
     assert np.hypot(found.size, found.near) == pytest.approx(np.hypot(true.size, true.near), rel=0.4)
 
 
+def test_the_scales_of_many_points_are_those_of_neighbours():
+    """Residuals that change smoothly from size to size have little noise, also if only a part of them is used."""
+    algorithms = [f"a{number}" for number in range(8)]
+    places = make_places(nodes=(2, 4, 8, 16), sizes=[4**power for power in range(16)], algorithms=algorithms)
+    residuals = draw(places, Scales(0.1, 0.3, 0.2, 0.3, 0.2, 0.02, 3.0))
+    assert len(places) > 2 * residual_model.MAX_FITTED_POINTS
+    model = fit(places, residuals)
+    assert model.scales["bcast"].point < 0.05
+    others = model.residuals.draw(10), model.residuals.draw(10)
+    assert others[0].logs.tolist() == others[1].logs.tolist()
+    assert len(others[0]) == 10
+
+
 def test_the_usual_ratio_of_an_algorithm_persists_beyond_the_data_and_the_interval_widens():
     places = make_places()
     residuals = np.where(places.algorithm == "allreduce ring", 0.5, 0.0) + 0.02 * draw(places)
