@@ -109,7 +109,7 @@ class Hierarchy:
 
     def apart(self, node: np.ndarray, src: np.ndarray, dst: np.ndarray) -> list[int]:
         """Return the distance classes of messages between ranks on these nodes."""
-        return np.unique(self.distance(node[src], node[dst])).tolist()
+        return np.flatnonzero(np.bincount(self.distance(node[src], node[dst]))).tolist()
 
     def classes(self, node: np.ndarray) -> list[int]:
         """Return the distance classes of all pairs of ranks on these nodes."""

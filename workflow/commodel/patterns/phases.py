@@ -152,7 +152,8 @@ def _join_phases(ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: 
     work += [part.copies for part in phases if part.copies is not None]
 
     def column(name: str) -> np.ndarray:
-        return np.concatenate([getattr(part, name) for part in phases])
+        columns = [getattr(part, name) for part in phases]
+        return np.concatenate(columns) if len(columns) > 1 else columns[0]
 
     return Schedule.of(
         ranks,
@@ -164,6 +165,8 @@ def _join_phases(ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: 
 
 
 def _delay_phase(part: Phase, start: int) -> Phase:
+    if start == 0:
+        return part
     copies = replace(part.copies, step=part.copies.step + start) if part.copies is not None else None
     return replace(part, step=part.step + start, copies=copies)
 

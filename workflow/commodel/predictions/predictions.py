@@ -257,7 +257,7 @@ def predict_shortest_message(model: Model, pattern: Schedule, waves: float = 1) 
     bounds = [np.full(pattern.sizes, inf)]
     for _, part in sample_parts(pattern):
         lengths = part.bytes.reshape(pattern.sizes, -1)
-        for channel in np.unique(part.channel):
+        for channel in np.flatnonzero(np.bincount(part.channel)):
             of_channel = np.flatnonzero(part.channel == channel)
             shortest = of_channel[lengths[0, of_channel].argmin()]
             message = Schedule.of(2, 0, 0, 1, lengths[0, shortest]).place(

@@ -389,7 +389,7 @@ class Classes:
     @classmethod
     def of(cls, schedule: Schedule, levels: Hierarchy) -> "Classes":
         distances = levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])
-        occurring = np.unique(distances).tolist()
+        occurring = np.flatnonzero(np.bincount(distances)).tolist()
         return cls(distances, {distance: np.flatnonzero(distances == distance) for distance in occurring}, levels)
 
     def column(self, name: str, bytes: np.ndarray, values: Values) -> Array:

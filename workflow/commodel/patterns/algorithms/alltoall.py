@@ -1,6 +1,7 @@
 """All-to-all exchanges: Bruck, linear and pairwise, as in MPICH and Open MPI."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -43,10 +44,17 @@ def bruck(ranks: int, bytes: int) -> Schedule:
 def linear(ranks: int, bytes: int) -> Schedule:
     """Return the exchange in which every rank sends to all others at once, starting with the previous rank."""
     check_rows(ranks * (ranks - 1))
-    source, turn = np.divmod(np.arange(ranks * (ranks - 1)), ranks - 1)
-    target = (source - turn - 1) % ranks
+    source, target = _list_sources_and_targets(ranks)
     exchange = join_stages(ranks, make_phase(0, source, target, bytes, lambda: (source * ranks + target) * bytes))
     return replace(exchange, shift=1)
+
+
+@lru_cache(maxsize=1)  # a table has many sizes of one number of ranks
+def _list_sources_and_targets(ranks: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ranks of messages from each rank to all others, the previous one first."""
+    target = (np.arange(ranks)[:, None] - np.arange(1, ranks)).ravel()
+    target[target < 0] += ranks
+    return np.repeat(np.arange(ranks), ranks - 1), target
 
 
 def pairwise(ranks: int, bytes: int) -> Schedule:
