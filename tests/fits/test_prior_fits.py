@@ -1,4 +1,4 @@
-"""A fit of model `shares` to a table of a machine with several ranks a node, whose values are known."""
+"""Fits of models `shares` and `taulop` to tables of a machine with several ranks a node, whose values are known."""
 
 from dataclasses import replace
 
@@ -185,3 +185,52 @@ def test_messages_are_counted_for_each_point():
     points = [*list_points((2, 24)), *(point("bcast", "chain:1KiB", ranks=4, bytes=size) for size in (8, 4096, 65536))]
     expected = [max(build_schedule(each).messages, 1) for each in points]
     assert count_messages(points).tolist() == expected
+
+
+TAULOP_VALUES = {
+    "o_0.a": "0.4us",
+    "p_0": "0.15us",
+    "o_1.a": "1.5us",
+    "p_1": "0.6us",
+    "L_0.1048576x1": "80us",
+    "L_0.1048576x6": "150us",
+    "L_1.1048576x1": "100us",
+    "L_1.1048576x6": "400us",
+    "gamma.b": "0.15ns/B",
+}
+
+
+@pytest.fixture(scope="module")
+def taulop():
+    origins = [f"L_{channel}.0x{level}=0s" for channel in (0, 1) for level in (1, RANKS_PER_NODE)]
+    texts = [*(f"{name}={value}" for name, value in TAULOP_VALUES.items()), *origins, "gamma.a=0s"]
+    return make_given_set("taulop", texts).with_settings(shared="port")
+
+
+@pytest.fixture(scope="module")
+def taulop_table(taulop):
+    points = list_points((2, 6, 12, 24), statistic=Statistic.COMPLETION)
+    return points, measure(taulop, points)
+
+
+def test_values_of_taulop_are_found_again(taulop, taulop_table):
+    fitted = fit_measured(*taulop_table, "taulop", "t.csv")
+    for name in TAULOP_VALUES:
+        assert fitted.numbers[name] == pytest.approx(taulop.numbers[name], rel=0.15), name
+    further = list_points((48,), statistic=Statistic.COMPLETION)
+    logs = np.log([row.seconds for row in predict(fitted, further)] / measure(taulop, further, noise=0))
+    assert np.exp(np.abs(logs).max()) < 1.1
+
+
+@pytest.mark.slow
+def test_the_start_of_taulop_does_not_matter(taulop_table):
+    fits = [fit_measured(*taulop_table, "taulop", "t.csv", seed=seed) for seed in range(10)]
+    further = list_points((48,), statistic=Statistic.COMPLETION)
+    logs = np.log([[row.seconds for row in predict(fitted, further, draws=0)] for fitted in fits])
+    assert np.exp(np.ptp(logs, axis=0).max()) < 1.02
+
+
+def test_one_rank_a_node_says_nothing_of_transfers_within_nodes(taulop):
+    points = list_points((2, 4, 8), per_node=1, statistic=Statistic.COMPLETION)
+    fitted = fit_measured(points, measure(taulop, points), "taulop", "t.csv")
+    assert not [name for name in fitted.numbers if name.startswith(("o_0", "L_0", "p_0"))]

@@ -1,4 +1,4 @@
-"""Fits of a model with many values to a table, by a prior for each value (`fit_with_priors`): model `shares`.
+"""Fits of a model to a table by a prior for each value (`fit_with_priors`): models `shares` and `taulop`.
 
 A table of collectives determines some values well and others hardly. Each value therefore has a prior: a typical value
 and a factor, within which, either way, it lies with a probability of two thirds. The result maximises the product of
@@ -71,6 +71,7 @@ class PriorTask:
     limits: Sequence[str]
     points: Sequence[Point]
     seconds: Array
+    settings: Mapping[str, str] = field(default_factory=dict)
     weights: Array | float = 1.0
     noise: float = 0.3  # standard deviation of the misfit, which relates it to the priors
 
@@ -94,8 +95,8 @@ class PriorTask:
         """Return ln(predicted/measured) for rows of logarithms and their eager limits: (rows, points)."""
         rows = dict(zip(self.names, exp(logs).T[..., None], strict=True))
         rows |= dict(zip(self.limits, limits.T[..., None], strict=True))
-        constants = {name: np.array([[value]]) for name, value in self.constants.items()}
-        model = Model.of(self.model, Values(rows | constants, dict(self.forms)))
+        constants = {name: np.full((len(logs), 1), value) for name, value in self.constants.items()}
+        model = Model.of(self.model, Values(rows | constants, dict(self.forms), dict(self.settings)))
         predicted = np.zeros((len(logs), len(self.seconds)))
         for numbers, pattern, count in self.stacks:
             cost = model.cost(pattern)
@@ -218,7 +219,7 @@ class LimitSearch:
         """Return the best eager limits for each row of values."""
         losses = [self.losses(row) for row in logs]
         best = [np.unravel_index(loss.argmin(), loss.shape) for loss in losses]
-        return self.list_limits()[np.array(best).reshape(len(logs), -1)]
+        return self.list_limits()[np.array(best, dtype=int).reshape(len(logs), len(self.task.limits))]
 
     def find_good_limits(self, logs: Array) -> list[list[float]]:
         """Return for each eager limit all values whose loss is not significantly above the least one."""

@@ -33,7 +33,7 @@ Remarks name the rows that a fit cannot explain, and a LogGP that is equal to Ho
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -71,7 +71,7 @@ from commodel.models.families import LOCAL_WORK, Family, find_family, infer_form
 from commodel.models.fitting.numerics import MIN_DIVISOR, draw_normals, exp, log, multiply_columns, solve
 from commodel.models.fitting.observed import DEFAULT_DRAWS, Fitted
 from commodel.models.fitting.regression import make_curve
-from commodel.models.keys import make_key, parse_key
+from commodel.models.keys import make_key, make_sample_key, parse_key
 from commodel.parameters import Estimate, ParameterSet, StoredResiduals
 from commodel.patterns.build import build_schedule, group_by_shape
 from commodel.patterns.layouts import place_ranks
@@ -360,14 +360,14 @@ def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: 
     operations = list_operations()
     reduces = any(operations[find_base_name(point.operation)].reduces for point in points)
     present = {"", *list_placements(points), *([LOCAL_WORK] if reduces else [])}
-    priors = {name: prior for name, prior in entry.priors.items() if prior.needs in present}
+    all_priors = entry.priors(_count_ranks_per_node(points))
+    priors = {name: prior for name, prior in all_priors.items() if prior.needs in present}
     limits = [name for name, need in (entry.eager_limits or {}).items() if need in present]
     if len(points) <= len(priors):
         raise UserError(f"model {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values")
-    # A function whose slope has a prior begins at 0.
-    constants = {make_key(parse_key(name).function, "a"): 0.0 for name in priors if parse_key(name).part == "b"}
-    forms = infer_forms(entry, [*priors, *constants])
-    task = PriorTask(entry, priors, forms, constants, limits, points, seconds)
+    constants = dict.fromkeys(_list_origins(priors), 0.0)
+    forms, settings = infer_forms(entry, [*priors, *constants]), dict(entry.table_settings or {})
+    task = PriorTask(entry, priors, forms, constants, limits, points, seconds, settings)
     fit = fit_with_priors(task, rng)
     sample = [points[number] for number in fit.sample]
     sample_seconds = seconds[fit.sample]
@@ -386,9 +386,25 @@ def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: 
         unidentified=find_unidentified(fit.intervals),
         intervals=fit.intervals,
         curves=(curve,),
+        settings=settings,
         missing=fit.missing,
         residuals=cross_validate_points(sample, fit.refit_without),
     )
+
+
+def _count_ranks_per_node(points: Sequence[Point]) -> int:
+    """Return the largest number of ranks on a node."""
+    layouts = {(point.layout, point.ranks) for point in points}
+    return max(int(np.bincount(place_ranks(layout, ranks)).max()) for layout, ranks in layouts)
+
+
+def _list_origins(names: Iterable[str]) -> Iterator[str]:
+    """Yield the names of values that are 0: functions whose slope or sample has a prior begin at 0."""
+    for key in map(parse_key, names):
+        if key.sample:
+            yield make_sample_key(key.function, 0, key.sample[1])
+        elif key.part == "b":
+            yield make_key(key.function, "a")
 
 
 def _sort_points(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:

@@ -128,7 +128,9 @@ class Family:
     delivered: Callable[[Schedule, Values], Array | None] | None = None
     initial_values: Mapping[str, float] | None = None  # for a fit to measured collectives
     fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own fit to measured collectives
-    priors: Mapping[str, Prior] | None = None  # for a fit to measured collectives with priors
+    # for a fit to measured collectives with priors: returns them from the largest number of ranks on a node
+    priors: Callable[[int], Mapping[str, Prior]] | None = None
+    table_settings: Mapping[str, str] | None = None  # settings of a fit to measured collectives
     eager_limits: Mapping[str, str] | None = None  # values that it chooses among message sizes, with what each needs
     by_class: str = ""  # ranks whose messages may have values by distance class: EVERYWHERE, BETWEEN nodes
     by_size: tuple[str, ...] = ()  # functions of `initial_values` that change at the same message sizes

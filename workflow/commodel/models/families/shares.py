@@ -306,7 +306,7 @@ FAMILY = Family(
     independent=True,
     by_message=True,
     settings=SETTINGS,
-    priors=PRIORS,
+    priors=lambda ranks_per_node: PRIORS,
     eager_limits={"S": BEYOND, "S_inside": NODE},
     setting_meanings={
         "order": "Whether a rank's messages to another share their links, or go one after the other",

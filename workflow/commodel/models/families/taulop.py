@@ -42,6 +42,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from commodel.hierarchy import BEYOND, NODE
 from commodel.models.evaluation.repeated_rounds import condense_rounds
 from commodel.models.evaluation.replay import sum_longest_work
 from commodel.models.evaluation.taulop_algebra import (
@@ -59,10 +60,21 @@ from commodel.models.evaluation.taulop_algebra import (
     sum_terms,
 )
 from commodel.models.evaluation.values import Pairs
-from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.families import (
+    LOCAL_WORK,
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Prior,
+    Schedule,
+    Values,
+    fit_local_work,
+)
 from commodel.models.fitting.channels import fit_overhead_by_size, fit_processors, group_by_concurrency
 from commodel.models.fitting.regression import describe_changed_samples, make_sample_values, make_sampled_curve
-from commodel.models.keys import Pair, make_key, parse_key
+from commodel.models.keys import Pair, make_key, make_sample_key, parse_key
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 
@@ -227,6 +239,28 @@ def _list_samples(values: Values, parameter: str) -> list[tuple[int, int]]:
     return cache[parameter]
 
 
+LONG_BYTES = 1 << 20  # of the samples to which L is linear from 0 B on, in a fit to a table
+# Seconds of a long transfer alone, and of each of many at once, for their share: of the memory, and of a port.
+ALONE_SECONDS, SHARE_SECONDS = (1e-4, 1.3e-4), (1e-5, 5e-5)
+
+
+def list_priors(ranks_per_node: int) -> dict[str, Prior]:
+    """Return the priors of a fit to a table: T_c(m) = o_c + m·(G_c + (τ − 1)·s_c) up to τ = `ranks_per_node`, and in
+    proportion to τ beyond. For clusters of the last twenty years, as in `shares`."""
+    priors = {
+        "o_0.a": Prior(5e-7, 4, NODE),
+        "p_0": Prior(3e-7, 4, NODE),
+        "o_1.a": Prior(2e-6, 4, BEYOND),
+        "p_1": Prior(3e-7, 4, BEYOND),
+        "gamma.b": Prior(2e-10, 4, LOCAL_WORK),
+    }
+    for channel, need in ((MEMORY, NODE), (NETWORK, BEYOND)):
+        for level in (1, max(ranks_per_node, 2)):
+            typical = ALONE_SECONDS[channel] + (level - 1) * SHARE_SECONDS[channel]
+            priors[make_sample_key(f"L_{channel}", LONG_BYTES, level)] = Prior(typical, 6, need)
+    return priors
+
+
 FAMILY = Family(
     name="taulop",
     title="τ–Lop",
@@ -258,5 +292,7 @@ FAMILY = Family(
     },
     limits=describe_limits,
     by_class=BETWEEN,
+    priors=list_priors,
+    table_settings={"shared": "port"},
     ignores="that ranks reach a step at different times; the cost of many messages at a receiver beyond the channel",
 )
