@@ -176,10 +176,18 @@ def predict(schedule: Schedule, values: Values) -> Array:
     state[..., 0, :], state[..., 1, :] = values[C], -np.inf  # T of the last closed phase, and the latest arrival since
     phases = iterate_phases(schedule)
 
+    seconds = _find_phase_seconds(values, o, FEW_MESSAGES)  # by number of messages
+
     def close_phases(state: State, ranks: np.ndarray | slice, count: np.ndarray) -> State:
+        nonlocal seconds
+        if not len(count):
+            return state
+        most = int(count.max())
+        if most >= seconds.shape[-1]:
+            seconds = _find_phase_seconds(values, o, 2 * most)
         ready, latest = state[..., 0, :], state[..., 1, :]
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
-        ready[..., ranks] = values["L"] + values.at(o, count + 1) + values["g"] + waited
+        ready[..., ranks] = seconds[..., count.astype(int)] + waited
         latest[..., ranks] = -np.inf
         return state
 
@@ -197,6 +205,14 @@ def predict(schedule: Schedule, values: Values) -> Array:
             next(phases)
             state = np.array(place_rounds(schedule)[part].run(state, play_rounds, first=1))
     return close_phases(state, *next(phases))[..., 0, :]
+
+
+FEW_MESSAGES = 8  # in a phase
+
+
+def _find_phase_seconds(values: Values, o: str, most: int) -> Array:
+    """Return the seconds of a combine phase of 0 to `most` messages, without what it waits for: (draws, messages)."""
+    return values["L"] + values.at(o, np.arange(most + 1) + 1.0) + values["g"]
 
 
 def _advance_state(
