@@ -174,20 +174,17 @@ def predict(schedule: Schedule, values: Values) -> Array:
     o, C = _name_functions(values)
     state = np.empty((*values.draw_shape, 2, schedule.ranks))
     state[..., 0, :], state[..., 1, :] = values[C], -np.inf  # T of the last closed phase, and the latest arrival since
-    phases = iterate_phases(schedule)
+    all_phases, most = _list_phases(schedule)
+    phases = iter(all_phases)
+    # Of a phase by its number of messages, without what it waits for.
+    seconds = values["L"] + values.at(o, np.arange(most + 1) + 1.0) + values["g"]
 
-    seconds = _find_phase_seconds(values, o, FEW_MESSAGES)  # by number of messages
-
-    def close_phases(state: State, ranks: np.ndarray | slice, count: np.ndarray) -> State:
-        nonlocal seconds
+    def close_phases(state: State, ranks: np.ndarray, count: np.ndarray) -> State:
         if not len(count):
             return state
-        most = int(count.max())
-        if most >= seconds.shape[-1]:
-            seconds = _find_phase_seconds(values, o, 2 * most)
         ready, latest = state[..., 0, :], state[..., 1, :]
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
-        ready[..., ranks] = seconds[..., count.astype(int)] + waited
+        ready[..., ranks] = seconds[..., count] + waited
         latest[..., ranks] = -np.inf
         return state
 
@@ -207,12 +204,13 @@ def predict(schedule: Schedule, values: Values) -> Array:
     return close_phases(state, *next(phases))[..., 0, :]
 
 
-FEW_MESSAGES = 8  # in a phase
-
-
-def _find_phase_seconds(values: Values, o: str, most: int) -> Array:
-    """Return the seconds of a combine phase of 0 to `most` messages, without what it waits for: (draws, messages)."""
-    return values["L"] + values.at(o, np.arange(most + 1) + 1.0) + values["g"]
+def _list_phases(schedule: Schedule) -> tuple[list[tuple[np.ndarray, np.ndarray]], int]:
+    """Return the ranks whose phases close before each step, and at the end, with their numbers of messages; and the
+    largest of these numbers. They are found once a schedule, for all values."""
+    if "phases" not in schedule.cache:
+        phases = [(ranks, count.astype(int)) for ranks, count in iterate_phases(schedule)]
+        schedule.cache["phases"] = phases, max(int(count.max(initial=0)) for _, count in phases)
+    return schedule.cache["phases"]
 
 
 def _advance_state(
