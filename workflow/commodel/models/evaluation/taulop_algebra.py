@@ -27,6 +27,7 @@ p_c is an extension of the paper: the time of a processor for each further messa
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,13 @@ class Terms:
     pair_sets: list[tuple[int, ...]]  # sets of indices of pairs
     group: np.ndarray  # first term of every group
     stage: np.ndarray  # first group of every stage
+
+    @cached_property
+    def distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of different terms, and which of them each term is."""
+        columns = [self.count, self.channel, self.bytes, self.transferred, self.message, self.pair_set]
+        distinct, number = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        return distinct, number.ravel()
 
 
 def number_by_sender(src: np.ndarray) -> np.ndarray:
@@ -362,14 +370,13 @@ def get_setting(settings: Mapping[str, Any], name: str) -> object:
 
 def compute_term_seconds(terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """Return the time of each term; of several pairs the slowest counts. Equal terms are computed once."""
-    columns = [terms.count, terms.channel, terms.bytes, terms.transferred, terms.message]
-    distinct, distinct_of = np.unique(np.stack([*columns, terms.pair_set]), axis=1, return_inverse=True)
+    distinct, distinct_of = terms.distinct
     seconds = np.empty((*values.draw_shape, distinct.shape[1]))
     for number, (count, channel, size, transferred, message, pair_set) in enumerate(distinct.T):
         active = (pairs[pair] for pair in terms.pair_sets[pair_set])
         by_pair = [_compute_pair_seconds(values, channel, pair, size, transferred, count, message) for pair in active]
         seconds[..., number] = np.max(by_pair, axis=0)
-    return seconds[..., distinct_of.ravel()]
+    return seconds[..., distinct_of]
 
 
 def find_overheads(terms: Terms, pairs: list[Pair], values: Values) -> Array:
