@@ -34,7 +34,8 @@ Remarks name the rows that a fit cannot explain, and a LogGP that is equal to Ho
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import fields, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -407,11 +408,14 @@ def _list_origins(names: Iterable[str]) -> Iterator[str]:
             yield make_key(key.function, "a")
 
 
+GET_FIELDS = attrgetter(*(field.name for field in fields(Point)))
+
+
 def _sort_points(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
     """Return the original number of each point, the points in an order that does not depend on the table, and times
     rounded to TIME_DIGITS."""
     rounded = np.array([float(f"{time:.{TIME_DIGITS}g}") for time in seconds])
-    order = sorted(range(len(points)), key=lambda number: (*astuple(points[number]), rounded[number]))
+    order = sorted(range(len(points)), key=lambda number: (*GET_FIELDS(points[number]), rounded[number]))
     return np.array(order), [points[number] for number in order], rounded[order]
 
 

@@ -355,6 +355,8 @@ def _arrange_by_row(values: Values, name: str, types_or_pairs: Sequence[str | Pa
     if not types_or_pairs:
         return np.zeros((*values.draw_shape, len(index)))
     columns = [find_value(values, name, type_or_pair) for type_or_pair in types_or_pairs]
+    if all(column is columns[0] for column in columns):
+        return np.broadcast_to(columns[0], (*values.draw_shape, len(index)))
     return np.concatenate([np.broadcast_to(column, (*values.draw_shape, 1)) for column in columns], axis=-1)[..., index]
 
 
