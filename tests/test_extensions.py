@@ -65,7 +65,7 @@ def test_an_extension_brings_a_model_a_probe_an_algorithm_and_a_format(example, 
     def run(*arguments):
         return call(example, *arguments, folder=tmp_path).stdout
 
-    listed = yaml.safe_load(run("show", "extensions", "--format", "json"))
+    listed = yaml.safe_load(run("show", "extensions", "maxrate", "--format", "json"))
     assert listed == [
         {
             "extension": "maxrate",
@@ -160,7 +160,8 @@ def test_an_extension_that_cannot_be_used_is_one_line_and_all_else_works(tmp_pat
     assert done.stderr.endswith(LAST_LINE)
     assert done.stderr.count("\n") == 1
     assert "loggp" in done.stdout
-    listed = call(sys.executable, "show", "extensions", "--format", "json", folder=tmp_path, paths=paths).stdout
+    question = ("show", "extensions", "strange", "--format", "json")
+    listed = call(sys.executable, *question, folder=tmp_path, paths=paths).stdout
     (row,) = yaml.safe_load(listed)
     assert row["brings"].startswith(problem)
     assert row["package"] == "commodel-strange 2.0"
@@ -221,6 +222,58 @@ def test_a_prediction_by_a_core_model_imports_no_model_of_an_extension(tmp_path)
     (site / "commodel_strange/loud.py").write_text("raise SystemExit('imported')\n")
     assert call(sys.executable, *PREDICT, folder=tmp_path, paths=[site]).stderr == ""
     assert call(sys.executable, "--help", folder=tmp_path, paths=[site]).stderr == ""
+
+
+CORE = """
+platform: fast-ethernet-32
+models: [hockney]
+measure: {min_samples: 2, max_samples: 4, passes: 1}
+probe_bytes: [1, 1KiB, 64KiB]
+library: false
+matrix:
+  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: 4, bytes: [1, 64KiB]}
+"""
+
+
+@pytest.fixture
+def core(tmp_path):
+    """Return the import path of a clone without our own extensions, as links to this one."""
+    for path in ROOT.iterdir():
+        if path.name not in ("workflow", "results", "reports", ".git"):
+            (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "workflow").mkdir()
+    for path in (ROOT / "workflow").iterdir():
+        if not path.name.startswith("commodel_"):
+            (tmp_path / "workflow" / path.name).symlink_to(path)
+    metadata = tmp_path / "workflow/commodel-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: commodel\nVersion: 0.1.0\n")
+    return tmp_path / "workflow"
+
+
+def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+
+    def run(*arguments, code=0):
+        return call(sys.executable, *arguments, folder=folder, paths=[core], code=code)
+
+    assert run("show", "extensions").stdout == "No extension is installed.\n"
+    assert "tan" in run(*PREDICT).stdout
+    run("init", ".")
+    refused = run("plan", str(core.parent / "params/experiments/paper-tan.yaml"), code=2)
+    assert "unknown paper 'tan'; install the extension that brings it" in refused.stderr
+    if find_tool("smpirun"):
+        (folder / "params/experiments/core.yaml").write_text(CORE)
+        run("run", "core")
+        assert (folder / "reports/core/core.xlsx").exists()
+
+
+def test_the_core_imports_no_extension():
+    names = {path.name for path in (ROOT / "workflow").glob("commodel_*")}
+    assert names
+    for path in (ROOT / "workflow/commodel").rglob("*.py"):
+        text = path.read_text()
+        assert not [name for name in names if f"import {name}" in text or f"from {name}" in text]
 
 
 def test_the_example_is_short():

@@ -19,9 +19,9 @@ from statistics import fmean
 
 import pandas as pd
 
-from commodel.predictions.papers.mrnet import PAIRS
-from commodel.predictions.papers.mrnet import TREES as MRNET_TREES
-from commodel.predictions.papers.tan import FAMILIES, TREES
+from commodel_papers.mrnet import PAIRS
+from commodel_papers.mrnet import TREES as MRNET_TREES
+from commodel_papers.tan import FAMILIES, TREES
 from tests.overlay.building import build
 
 HERE = Path(__file__).parent

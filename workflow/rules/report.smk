@@ -11,8 +11,8 @@ rule report:
             "reports.html.page",
             "reports.pictures.render",
             "reports.xlsx.workbook",
-            f"predictions.papers.{PLAN.paper}",
-        ),
+        )
+        + (list_extension_code("PAPER") if PLAN.paper else []),
         looks=[
             str(path)
             for path in (*sorted(PACKAGE.glob("reports/html/page.*")), PACKAGE / "reports" / "columns.csv")

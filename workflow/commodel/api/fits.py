@@ -36,7 +36,13 @@ from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
 from commodel.progress import report_within
 from commodel.records import Statistic
-from commodel.results.stage_files import digest_files, digest_inputs, list_extension_code, list_model_code
+from commodel.results.stage_files import (
+    PATTERN_CONSTANTS,
+    digest_files,
+    digest_inputs,
+    list_extension_code,
+    list_model_code,
+)
 from commodel.units import format_count
 
 if TYPE_CHECKING:
@@ -204,7 +210,7 @@ def join_names(paths: Sequence[Path]) -> str:
 def digest_fit_inputs(tables: Sequence[Path], model: str, *options: str | None) -> str:
     """Return a digest of the tables and of everything else that a fit depends on: options, the model's code, and the
     messages of algorithms."""
-    code = {Path(path) for path in (*list_model_code(model, "fits.settings"), *list_extension_code())}
+    code = {Path(path) for path in (*list_model_code(model, "fits.settings"), *list_extension_code(*PATTERN_CONSTANTS))}
     code.update((sources.PACKAGE / "patterns").rglob("*.py"))  # algorithms are found by folder, not by import
     return digest_inputs(code, digest_files(tables), *options)
 

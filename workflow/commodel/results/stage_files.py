@@ -19,17 +19,24 @@ from commodel.files.safe_reading import open_file
 
 RECORD = ".inputs.json"
 WAITING_SUFFIX = ".new"
+PATTERN_CONSTANTS = ("ALGORITHM", "OPERATION", "TOPOLOGY", "LAYOUT")  # of entries that may change the messages
 
 
 def list_model_code(model: str, *modules: str) -> list[str]:
     """Return the source files of a model and of some modules. A model of an extension depends on all files of it."""
     if sources.find_module_file(f"models.families.{model}"):
         return sources.list_source_files(*modules, f"models.families.{model}")
-    return [*sources.list_source_files(*modules), *list_extension_code()]
+    return [*sources.list_source_files(*modules), *list_extension_code("FAMILY")]
 
 
-def list_extension_code() -> list[str]:
-    return [file for installed in list_usable_extensions() for file in installed.list_files()]
+def list_extension_code(*constants: str) -> list[str]:
+    """Return the source files of the extensions that bring entries of some kinds."""
+    return [
+        file
+        for installed in list_usable_extensions()
+        if any(map(installed.extension.list_modules, constants))
+        for file in installed.list_files()
+    ]
 
 
 def list_fit_code(model: str) -> list[str]:
@@ -41,7 +48,7 @@ def list_prediction_code(model: str) -> list[str]:
     """Return the source files that a model's predictions depend on. Patterns are found by folder, not by import."""
     folders = ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
     patterns = [str(path) for folder in folders for path in sorted(sources.PACKAGE.glob(f"{folder}/*.py"))]
-    return [*list_model_code(model, "predictions.predictions"), *patterns, *list_extension_code()]
+    return [*list_model_code(model, "predictions.predictions"), *patterns, *list_extension_code(*PATTERN_CONSTANTS)]
 
 
 def digest_files(paths: Iterable[AnyPath]) -> str:

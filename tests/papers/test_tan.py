@@ -12,7 +12,7 @@ from commodel.models.probes import Site
 from commodel.predictions.papers import find_paper
 from commodel.records import PlatformKind
 from tests.models.synthetic import truth
-from tests.predictions.papers.evidence import PLATFORM, cases, column, evidence, figure, fitted, micro, table
+from tests.papers.evidence import PLATFORM, cases, column, evidence, figure, fitted, micro, table
 
 L, A, B, C = 98.0, 49.3, 0.783, 0.157  # table I, µs
 

@@ -11,7 +11,7 @@ import pytest
 from commodel.files.parameter_sets import read_parameters
 from commodel.platforms.tools import ROOT
 from commodel.predictions.papers import find_paper, list_papers
-from tests.predictions.papers.test_contract import nothing
+from tests.papers.test_contract import nothing
 
 PRINTED = Path(__file__).parent / "printed"
 UNITS = {"": 1.0, "us": 1e-6, "ms": 1e-3, "M": 1e6}

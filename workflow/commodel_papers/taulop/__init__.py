@@ -27,9 +27,9 @@ from commodel.predictions.papers import (
     Row,
     compute_error_factor,
 )
-from commodel.predictions.papers.taulop import examples
 from commodel.predictions.predictions import CostFunction, predict
 from commodel.records import PlatformKind, Point
+from commodel_papers.taulop import examples
 
 NETWORKS = {"fermi-ib": "InfiniBand", "fermi": "TCP"}  # by platform
 MATRIX_SIDES = {"summa": (128, 256), "wave2d": (256, 512)}  # N: blocks of 32 × 32 doubles, and cells

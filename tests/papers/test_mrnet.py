@@ -5,7 +5,7 @@ from math import isnan, nan
 import pytest
 
 from commodel.predictions.papers import find_paper
-from tests.predictions.papers.evidence import column, evidence, figure, table
+from tests.papers.evidence import column, evidence, figure, table
 
 g, o, L = 10e-6, 4e-6, 20e-6
 
@@ -59,7 +59,7 @@ def test_micro_benchmarks_are_of_whole_round_trips_and_rates():
 
 def test_every_mrnet_tree_has_the_stated_number_of_leaves():
     from commodel.patterns.trees.topologies import make_tree
-    from commodel.predictions.papers.mrnet import TREES
+    from commodel_papers.mrnet import TREES
 
     for trees in TREES.values():
         for leaves, spec in trees.items():

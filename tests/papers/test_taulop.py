@@ -12,13 +12,13 @@ from commodel.patterns.build import build_schedule
 from commodel.platforms.tools import ROOT
 from commodel.predictions.kernel_times import predict_by_sums
 from commodel.predictions.papers import Evidence, find_paper
-from commodel.predictions.papers.taulop import HOMOGENEOUS, INTERPRETATIONS, examples, list_runs
 from commodel.predictions.predictions import predict
 from commodel.records import PlatformKind, Point
+from commodel_papers.taulop import HOMOGENEOUS, INTERPRETATIONS, examples, list_runs
 from tests.models.exact import estimates
+from tests.papers.evidence import PLATFORM, rows
+from tests.papers.evidence import evidence as make_evidence
 from tests.patterns.catalogue import point
-from tests.predictions.papers.evidence import PLATFORM, rows
-from tests.predictions.papers.evidence import evidence as make_evidence
 
 O_0, O_1, MEMORY, WIRE = 3.0, 40.0, 0.5e-3, 2e-3  # seconds, and seconds a byte
 KB = 8192

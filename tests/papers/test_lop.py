@@ -9,7 +9,7 @@ import pytest
 from commodel.predictions.papers import find_paper
 from tests.models.synthetic import truth
 from tests.models.truths.lop import overhead, round_trip
-from tests.predictions.papers.evidence import cases, column, evidence, figure, fitted, micro, table
+from tests.papers.evidence import cases, column, evidence, figure, fitted, micro, table
 
 PARTNER_COUNTS = (1, 2, 4, 8, 16, 32, 63)
 

@@ -9,8 +9,8 @@ import pytest
 from commodel.models.parameter_sets import read_published
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.papers import find_paper
-from commodel.predictions.papers.cluster import Machine
-from tests.predictions.papers.evidence import PLATFORM, evidence, rows
+from commodel_papers.cluster import Machine
+from tests.papers.evidence import PLATFORM, evidence, rows
 
 # Of a packet of 1500 bytes, worked out by hand from table 1, µs.
 O_S, G_S, G_R, TAKEN = 44.32, 122.427, 123.186, 76.526 + 9.93

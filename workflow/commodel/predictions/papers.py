@@ -1,7 +1,7 @@
 """Figures and tables of papers: printed numbers next to predictions and measurements (`find_paper`).
 
-Each paper is one module. An experiment names it (`paper: cluster`), and its report has a section for each figure.
-Values are in seconds and bytes; the report scales and draws them.
+Extensions bring papers, each a module. An experiment names it (`paper: cluster`), and its report has a section for each
+figure. Values are in seconds and bytes; the report scales and draws them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from commodel.errors import UserError, suggest_name
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.predictions import make_predictor, predict
 from commodel.records import PlatformKind, Point
-from commodel.registry import discover, lookup
+from commodel.registry import discover_in_extensions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,11 +203,15 @@ class Paper:
 
 
 def find_paper(name: str) -> Paper:
-    return lookup("predictions.papers", "PAPER", name)
+    papers = discover_in_extensions("PAPER")
+    if name not in papers:
+        advice = suggest_name(name, papers) if papers else "install the extension that brings it"
+        raise UserError(f"unknown paper '{name}'; {advice}")
+    return papers[name]
 
 
 def list_papers() -> list[str]:
-    return list(discover("predictions.papers", "PAPER"))
+    return sorted(discover_in_extensions("PAPER"))
 
 
 def make_exact_set(model: str, values: Mapping[str, float]) -> ParameterSet:
