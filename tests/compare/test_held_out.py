@@ -34,11 +34,12 @@ from commodel.compare.held_out import (
 )
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
-from commodel.interchange import StatedProperties, pico
+from commodel.interchange import StatedProperties
 from commodel.models.families import list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.predictions import predict
+from commodel_formats import pico
 from tests.bench import heldout
 from tests.bench.heldout import list_splits
 from tests.patterns.catalogue import point

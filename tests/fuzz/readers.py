@@ -16,7 +16,7 @@ from commodel.api.predictions import list_points
 from commodel.api.recommendations import list_workloads
 from commodel.errors import UserError
 from commodel.files import expressions, quantities
-from commodel.interchange import mrnet, taulop
+from commodel.interchange import mrnet
 from commodel.models.parameter_sets import read_set
 from commodel.models.speeds import SPEED_FORMS, read_speeds
 from commodel.patterns.build import complete_layout
@@ -32,6 +32,7 @@ from commodel.predictions.predictions import predict
 from commodel.records import Plan
 from commodel.results.collection import collect_samples, summarize_raw
 from commodel.results.raw_samples import compute_checksum
+from commodel_formats import taulop
 from tests.fuzz import forms
 
 Run = Callable[[object, Path], object]

@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 
 from commodel.files import yaml as yamltext
 from commodel.fits.measured_tables import read_points
-from commodel.interchange import StatedProperties, netgauge, read_all_times, rules
+from commodel.interchange import StatedProperties, read_all_times, rules
 from commodel.patterns.build import complete_layout
 from commodel.patterns.pattern_files import goal, goal_binary
 from commodel.patterns.pattern_files.tasks import make_schedule
 from commodel.patterns.points import PlatformResources
 from commodel.patterns.trees.topologies import make_tree
 from commodel.registry import discover
+from commodel_formats import netgauge
 from tests.fuzz import forms, native, overlay, readers
 from tests.fuzz.folders import received_folder, received_folders
 from tests.fuzz.mutation import edited, written

@@ -5,8 +5,9 @@ Algorithm names of PICO: the project's name if the messages are the same, and th
 import pytest
 
 from commodel.errors import UserError
-from commodel.interchange import StatedProperties, pico, read_all_times
-from commodel.interchange.pico import find_equal_to_default, translate_algorithm
+from commodel.interchange import StatedProperties, read_all_times
+from commodel_formats import pico
+from commodel_formats.pico import find_equal_to_default, translate_algorithm
 from tests.cli.running import output
 from tests.interchange.samples import CUDA, HEAD, RUN, alloc, line, packed, samples
 from tests.refusals import catch_error_message

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.interchange.taulop import read_tables
 from commodel.models.evaluation.taulop_algebra import find_longest_group, make_terms
 from commodel.models.evaluation.values import Pairs, Values
 from commodel.models.families import complete_values, find_family
@@ -20,6 +19,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
 from commodel.predictions.predictions import predict
+from commodel_formats.taulop import read_tables
 from tests.models.exact import estimates
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import parameters, table, transmission

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.interchange import taulop as tables
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete_values, find_family
 from commodel.patterns.build import build_schedule
@@ -19,6 +18,7 @@ from commodel.patterns.operations import list_summands
 from commodel.patterns.rectangles import make_even_grid, read_rectangles
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import predict
+from commodel_formats import taulop as tables
 from tests.models.synthetic import costs, fit_machine, observed, truth
 from tests.models.taulop_terms import parameters, table, transmission
 from tests.patterns.catalogue import point

@@ -7,10 +7,10 @@ import pytest
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.results_folder import Results
-from commodel.interchange import taulop
 from commodel.plan.planning import load_plan
 from commodel.reports.stored_results import list_machines
 from commodel.results.provenance import NO_PROVENANCE
+from commodel_formats import taulop
 from tests.fuzz import forms, readers, targets
 
 

@@ -49,6 +49,7 @@ class Extension:
     formats: tuple[str, ...] = ()  # FORMAT
     papers: tuple[str, ...] = ()  # PAPER
     verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name
+    imports: Mapping[str, Verb] = field(default_factory=dict)  # subcommands of `commodel import`, by name
 
     def list_modules(self, constant: str) -> tuple[str, ...]:
         return getattr(self, MODULES_OF_CONSTANT[constant])
@@ -77,9 +78,12 @@ class InstalledExtension:
     extension: Extension = Extension("", INTERFACE)
     problem: str = ""
 
-    def list_entries(self, constant: str) -> Iterator[tuple[str, Any]]:
-        """Yield each entry of a kind with the name of its module. A module that cannot be imported is reported."""
+    def list_entries(self, constant: str, stem: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield each entry of a kind with the name of its module: of all modules, or of those that are called `stem`.
+        A module that cannot be imported is reported."""
         for name in self.extension.list_modules(constant):
+            if stem and name.rpartition(".")[2] != stem:
+                continue
             try:
                 entries = getattr(importlib.import_module(name), constant)
             except Exception as error:
@@ -94,7 +98,7 @@ class InstalledExtension:
             kind: [entry.name for _, entry in self.list_entries(constant)]
             for constant, kind in MODULES_OF_CONSTANT.items()
         }
-        brought["verbs"] = list(self.extension.verbs)
+        brought["verbs"] = [*self.extension.verbs, *(f"import {name}" for name in self.extension.imports)]
         return {kind: names for kind, names in brought.items() if names}
 
     def list_files(self) -> list[str]:

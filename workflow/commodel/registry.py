@@ -94,10 +94,13 @@ def _refuse_second(constant: str, name: str, first: str, second: str) -> None:
 
 def lookup(folder: str, constant: str, name: str) -> Any:
     """Return the entry called `name`; an error lists similar names. Only the file of that name is imported, if it
-    exists."""
+    exists in the registry's folder or in an extension."""
     stem = name.replace("-", "_")
     own = _import_entries(folder, constant, stem) if stem in _list_modules(folder) else ()
     entries = {entry.name: entry for entry in own}
+    if name not in entries:
+        named_modules = [installed.list_entries(constant, stem) for installed in list_usable_extensions()]
+        entries = {entry.name: entry for module_entries in named_modules for _, entry in module_entries}
     if name not in entries:
         entries = discover(folder, constant)
     if name in entries:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commodel import extensions
 from commodel.cli._help import Verb, VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, adapt_parameters, out_option
 from commodel.cli._output import show_waiting
-from commodel.extensions import list_names_in_text
+from commodel.extensions import list_names_in_text, list_usable_extensions
 from commodel.registry import lookup
 from commodel.units import format_count, format_seconds, parse_count
 
@@ -19,16 +20,7 @@ if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
 # Formats of tables of times.
-TIME_FORMATS = (
-    "csv",
-    "imb",
-    "microbench",
-    "mpiblib",
-    "osu",
-    "pico",
-    "reprompi",
-    "skampi",
-)
+TIME_FORMATS = ("csv", "imb", "osu")
 FILE_ARGUMENT = click.argument("file", type=PATH)
 TABLE_OPTION = out_option("Table of times (CSV) to write.", required=True)
 SET_OPTION = make_option_group("Output", out_option("Parameter set (YAML) to write.", required=True))
@@ -64,10 +56,13 @@ class Formats(VerbGroup):
     """Imports the module of a format only when the format is called, so that TAB is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*_list_time_formats(), *self.commands})
+        return sorted({*_list_time_formats(), *_list_further_imports(), *self.commands})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in _list_time_formats() and name not in self.commands:
+        further = _list_further_imports()
+        if name in further and name not in self.commands:
+            self.add_command(adapt_parameters(further[name].load()))
+        elif name in _list_time_formats() and name not in self.commands:
             self.add_command(adapt_parameters(_make_time_command(lookup("interchange", "FORMAT", name))))
         return super().get_command(ctx, name)
 
@@ -87,6 +82,12 @@ def import_() -> None:
 def _list_time_formats() -> list[str]:
     """Return the names of the formats of times, those of extensions too."""
     return [*TIME_FORMATS, *(name for name, *_ in list_names_in_text("FORMAT"))]
+
+
+def _list_further_imports() -> dict[str, extensions.Verb]:
+    """Return the subcommands that extensions bring, by name."""
+    further = [installed.extension.imports for installed in list_usable_extensions()]
+    return {name: verb for imports in further for name, verb in imports.items()}
 
 
 def _make_time_command(entry: Format) -> click.Command:
@@ -114,41 +115,6 @@ def _make_time_command(entry: Format) -> click.Command:
             click.echo(f"commodel: {note}", err=True)
 
     return command
-
-
-@import_.command(
-    name="taulop",
-    examples=(
-        "commodel import taulop taulop-tables -o taulop.yaml",
-        "commodel import taulop taulop-tables --network IB -o taulop.yaml",
-    ),
-)
-@click.argument("folder", type=PATH)
-@make_option_group(
-    "Network", click.option("--network", default="", help="Network, e.g. TCP.  [default: IB, else the first table]")
-)
-@SET_OPTION
-def tau_lop(folder: Path, network: str, out: Path) -> None:
-    """Read parameter tables of the τ–Lop tools: SHM.txt, IB.txt or TCP.txt, gamma.txt."""
-    from commodel.interchange import taulop
-
-    _write_set(out, taulop.read_tables(folder, network))
-
-
-@import_.command(
-    name="netgauge",
-    examples=(
-        "commodel import netgauge netgauge.txt -o loggp.yaml",
-        "commodel import netgauge node-1.txt -o node-1.yaml",
-    ),
-)
-@FILE_ARGUMENT
-@SET_OPTION
-def net_gauge(file: Path, out: Path) -> None:
-    """Read LogGP parameters that Netgauge printed or wrote."""
-    from commodel.interchange import netgauge
-
-    _write_set(out, netgauge.read_parameters(file))
 
 
 @import_.command(
@@ -186,7 +152,7 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
         click.echo(f"commodel: {text}", err=True)
 
 
-def _write_set(out: Path, parameters: ParameterSet) -> None:
+def write_set(out: Path, parameters: ParameterSet) -> None:
     from commodel.files.parameter_sets import write_parameters
 
     write_parameters(out, parameters)
