@@ -38,7 +38,7 @@ GROUPS = {  # in the order of use: the module of each verb, and its sentence
     },
     "Files: exchange with other tools": {
         "import": ("import_", "Read files of other tools."),
-        "export": ("export", "Write files for other tools, or join tables."),
+        "export": ("export", "Write files for other tools."),
         "completion": ("project", "Print the script that completes commands by TAB in a shell."),
     },
     "Stages: the single steps of a run": {

@@ -1,4 +1,4 @@
-"""commodel export: write schedules, trees, measurements and parameters for other tools, and join tables."""
+"""commodel export: write schedules, trees, measurements and parameters for other tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OUT = make_option_group("Output", out_option("File to write.  [default: the scre
     ),
 )
 def export() -> None:
-    """Write files for other tools, or join tables."""
+    """Write files for other tools."""
 
 
 @export.command(
