@@ -74,6 +74,7 @@ def test_an_extension_brings_a_model_a_probe_an_algorithm_and_a_format(example, 
             "brings": "models maxrate; algorithms bcast-two-chains; probes noderate; formats json-lines",
         }
     ]
+    assert "Extension maxrate of package commodel-maxrate 1.0." in run("doctor")
     assert "Gropp" in run("show", "models", "maxrate")
     assert "two-chains" in run("show", "algorithms", "bcast")
     assert "json-lines" in run("import", "--help")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commodel.api.result import Answer
+from commodel.extensions import InstalledExtension, list_extensions
 from commodel.platforms.tools import TOOLS, Tool, find_tool, read_version
 from commodel.platforms.transport import detect_node_transport
 
@@ -39,8 +40,15 @@ def doctor() -> Programs:
     notes = [f"Messages between two ranks here: {transport}."] if transport else []
     cores = os.cpu_count()
     notes.append(f"{cores} cores here: measure with at most {cores} ranks, because MPI libraries busy-wait.")
+    notes += [_describe_extension(installed) for installed in list_extensions() if installed.distribution != "commodel"]
     provenance = [{"source": row["where"], "tool": row["tool"]} for row in rows if row["found"] != MISSING]
     return Programs(rows, sentence, notes, provenance)
+
+
+def _describe_extension(installed: InstalledExtension) -> str:
+    """Return a sentence on an extension that another package brings."""
+    problem = f", not used: {installed.problem}" if installed.problem else ""
+    return f"Extension {installed.name} of package {installed.distribution} {installed.version}{problem}."
 
 
 def _describe_tool(tool: Tool) -> Mapping[str, Any]:
