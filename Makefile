@@ -78,18 +78,18 @@ test test-slow test-random: export OPENBLAS_NUM_THREADS = 1
 ALONE_TESTS = $(shell grep -lr --include='test_*.py' 'mark\.alone' tests)
 
 # What needs good times of a real measurement has the machine to itself; the rest, simulations too, runs three at a
-# time, as tests wait for what they start, the longest files first.
+# time, as tests wait for what they start: whole files, which make what their tests share once, the longest first.
 test: $(READY)
 	$(COMMODEL) build replay
 	$(COMMODEL) build mpi
 	$(COMMODEL) build overlay
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
-	.venv/bin/python -m pytest -n 3 --dist worksteal -m 'not lab and not alone and not slow'
+	.venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m 'not lab and not alone and not slow'
 	.venv/bin/python -m pytest -m 'alone and not lab' $(ALONE_TESTS)
 
 # The same at more length: intervals over hundreds of machines, stories told by plain Snakemake as well.
 test-slow: $(READY)
-	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'slow and not lab'
+	.venv/bin/python -m pytest -n 2 --dist loadfile -m 'slow and not lab'
 
 # Properties alone, with examples that nobody has seen yet.
 test-random: $(READY)

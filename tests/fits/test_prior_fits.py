@@ -139,7 +139,6 @@ def test_eager_limits_beyond_the_messages_of_the_points_are_missing(truth):
     assert "do not depend on it" in fitted.missing["S"]
 
 
-@pytest.mark.slow
 def test_points_whose_messages_differ_in_size_show_no_eager_limits(truth):
     patterns = {"allgather": ("recursive-doubling",), "reduce-scatter": ("recursive-halving",)}
     points = list_points((16, 32), alternatives=patterns, per_node=1)
@@ -149,6 +148,7 @@ def test_points_whose_messages_differ_in_size_show_no_eager_limits(truth):
     assert np.exp(np.median(np.abs(errors))) < 1.2
 
 
+@pytest.mark.slow
 def test_the_start_does_not_matter(noisy_table):
     points, times = noisy_table
     further_points = list_points((48,))

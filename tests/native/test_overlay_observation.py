@@ -10,7 +10,7 @@ import pytest
 from commodel.overlay import GONE, Network, OverlayError, OverlayTimeoutError
 from commodel.overlay.library import CLOSED
 from tests.native.overlay_worker import DIE, ECHO, MANY, OWN
-from tests.processes import command_name, family
+from tests.processes import arguments, command_name, family
 from tests.waiting import until
 
 WORKER = [sys.executable, str(Path(__file__).with_name("overlay_worker.py"))]
@@ -69,17 +69,12 @@ def test_every_process_counts_sent_packets_waves_and_queued_packets(network):
 
 def test_metrics_of_back_ends_that_compute_are_missing(network):
     stream = network.stream(filter="sum")
-    os.kill(
-        next(
-            process for process in family(os.getpid()) if "python" in command_name(process) and process != os.getpid()
-        ),
-        signal.SIGSTOP,
-    )
+    backends = [process for process in family(os.getpid()) if WORKER[1] in arguments(process)]
+    os.kill(backends[0], signal.SIGSTOP)
     table = network.metrics(seconds=0.5)
     stopped = set(range(7)) - set(table[table.stream == -1].node)
     assert len(stopped) == 1
-    for process in family(os.getpid())[1:]:
-        os.kill(process, signal.SIGCONT)
+    os.kill(backends[0], signal.SIGCONT)
     stream.send("", tag=OWN)
     assert stream.receive(seconds=60).leaves == 4
     assert len(network.metrics(seconds=60).query("stream == -1")) == 7
