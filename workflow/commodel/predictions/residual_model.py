@@ -34,7 +34,7 @@ MIN_POINTS_OF_SCALES = 20  # points of an operation from which on it has scales 
 MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1000, 200  # measured points of an operation, and of others, in a correction
 MAX_JOINT_POINTS = 500  # points that are corrected together, where their covariance is not wanted
 # Doublings over which residuals stay alike, and the distance, in these units, of points on one node and on several.
-NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 2.0
+NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 1.0
 # Standard deviation of a logarithm for each doubling beyond the measured sizes: no measured point shows whether
 # latency, bandwidth or another protocol dominates there. Fits of published models differ by 5 to 10 % between these.
 DEVIATION_BEYOND_SIZES = 0.05
