@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.cli._options import File, find_project
 from commodel.files.text_tables import format_table
-from commodel.interchange import extrap, goal
+from commodel.interchange import goal
 from commodel.patterns import schedule_files
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import list_operations
@@ -27,6 +27,7 @@ from commodel.patterns.trees import files
 from commodel.platforms.build import COMPILERS
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
+from commodel_formats import extrap
 from tests.cli.running import CAB, output, read_rows, run
 
 
@@ -270,9 +271,9 @@ def test_hard_coded_option_choices_equal_the_implemented_choices():
     def choices_of(command, option):
         return list(next(parameter for parameter in command.params if parameter.name == option).type.choices)
 
-    commands = main.get_command(None, "export").commands
-    assert choices_of(commands["goal"], "unit") == list(goal.UNITS)
-    assert choices_of(commands["extrap"], "style") == list(extrap.STYLES)
+    export = main.get_command(None, "export")
+    assert choices_of(export.get_command(None, "goal"), "unit") == list(goal.UNITS)
+    assert choices_of(export.get_command(None, "extrap"), "style") == list(extrap.STYLES)
     assert choices_of(main.get_command(None, "show").commands["schedule"], "style") == list(schedule_files.STYLES)
     assert choices_of(main.get_command(None, "show").commands["topology"], "style") == [*files.STYLES, "svg"]
     assert choices_of(main.get_command(None, "build"), "toolchain") == list(COMPILERS)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.interchange.extrap import (
+from commodel_formats.extrap import (
     format_json_lines,
     format_text,
     group_equal_points,

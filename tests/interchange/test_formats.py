@@ -31,7 +31,7 @@ def read(name, folder, text, **given):
 
 
 READ = sorted(name for name, entry in FORMATS.items() if entry.read_times)
-WRITTEN = {"goal", "mrnet", "extrap", "simgrid", "rules", "selection"}
+WRITTEN = {"goal", "mrnet", "rules", "selection"}
 
 
 def times(table):

@@ -3,11 +3,11 @@
 import pytest
 
 from commodel.files.tables import COMPARISON, read_table
-from commodel.interchange.simgrid import LOGGP, make_network, write_platform
 from commodel.models.parameter_sets import make_given_set, read_set
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
 from commodel.predictions.predictions import predict
+from commodel_formats.simgrid import LOGGP, make_network, write_platform
 from tests.patterns.catalogue import point
 from tests.refusals import catch_error_message
 from tests.workflow.conftest import Project

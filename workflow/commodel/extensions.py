@@ -50,6 +50,7 @@ class Extension:
     papers: tuple[str, ...] = ()  # PAPER
     verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name
     imports: Mapping[str, Verb] = field(default_factory=dict)  # subcommands of `commodel import`, by name
+    exports: Mapping[str, Export] = field(default_factory=dict)  # formats of `export`, by name
 
     def list_modules(self, constant: str) -> tuple[str, ...]:
         return getattr(self, MODULES_OF_CONSTANT[constant])
@@ -63,8 +64,24 @@ class Verb:
     sentence: str
 
     def load(self) -> Any:
-        module, _, function = self.function.partition(":")
-        return getattr(importlib.import_module(module), function)
+        return _load_function(self.function)
+
+
+@dataclass(frozen=True)
+class Export:
+    """A format that `commodel.export` writes: where its function is, as MODULE:FUNCTION, and its subcommand."""
+
+    function: str
+    command: Verb
+
+    def load(self) -> Any:
+        return _load_function(self.function)
+
+
+def _load_function(place: str) -> Any:
+    """Return the function at MODULE:FUNCTION."""
+    module, _, function = place.partition(":")
+    return getattr(importlib.import_module(module), function)
 
 
 @dataclass(frozen=True)
@@ -98,7 +115,9 @@ class InstalledExtension:
             kind: [entry.name for _, entry in self.list_entries(constant)]
             for constant, kind in MODULES_OF_CONSTANT.items()
         }
-        brought["verbs"] = [*self.extension.verbs, *(f"import {name}" for name in self.extension.imports)]
+        imports = [f"import {name}" for name in self.extension.imports]
+        exports = [f"export {name}" for name in self.extension.exports]
+        brought["verbs"] = [*self.extension.verbs, *imports, *exports]
         return {kind: names for kind, names in brought.items() if names}
 
     def list_files(self) -> list[str]:
@@ -115,6 +134,12 @@ def list_extensions() -> tuple[InstalledExtension, ...]:
 
 def list_usable_extensions() -> list[InstalledExtension]:
     return [installed for installed in list_extensions() if not installed.problem]
+
+
+def list_further_exports() -> dict[str, Export]:
+    """Return the formats that `export` of extensions writes, by name."""
+    further = [installed.extension.exports for installed in list_usable_extensions()]
+    return {name: export for exports in further for name, export in exports.items()}
 
 
 def list_names_in_text(constant: str) -> list[tuple[str, ...]]:

@@ -1,11 +1,12 @@
-"""Subcommands of `commodel import` that read parameter sets."""
+"""Subcommands of `commodel import` that read parameter sets, and subcommands of `commodel export`."""
 
 from pathlib import Path
 
 import click
 
 from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH
+from commodel.cli._options import PATH, format_option, out_option
+from commodel.cli.export import print_exported
 from commodel.cli.import_ import FILE_ARGUMENT, SET_OPTION, write_set
 
 
@@ -44,3 +45,48 @@ def import_netgauge(file: Path, out: Path) -> None:
     from commodel_formats import netgauge
 
     write_set(out, netgauge.read_parameters(file))
+
+
+@click.command(
+    name="extrap",
+    cls=Verb,
+    examples=(
+        "commodel export extrap results/sample/observations.csv -o sample.txt",
+        "commodel export extrap results/sample/comparison.csv --format jsonl -o sample.jsonl",
+    ),
+)
+@click.argument("table", type=PATH)
+@make_option_group(
+    "Output",
+    format_option("text", "jsonl", help_text="Write Extra-P's text format, or JSON lines."),
+    out_option("File to write; NAME-1, NAME-2 and so on for several sets of points.", required=True),
+)
+def export_extrap(table: Path, style: str, out: Path) -> None:
+    """Write the measurements of observations.csv or comparison.csv for Extra-P."""
+    from commodel_formats import exporters
+
+    print_exported(exporters.export_extrap(table, out, style=style))
+
+
+@click.command(
+    name="simgrid",
+    cls=Verb,
+    examples=(
+        (
+            "commodel export simgrid results/sample/fitted/fast-ethernet-32/hockney.yaml --nodes 64 "
+            "-o params/platforms/model.yaml"
+        ),
+        "commodel export simgrid loggp.yaml --nodes 8 -o params/platforms/loggp-8.yaml",
+    ),
+)
+@click.argument("params", type=PATH)
+@make_option_group("Platform", click.option("--nodes", required=True, help="Number of nodes of the platform."))
+@make_option_group(
+    "Output",
+    out_option("Platform (YAML) to write; its XML goes beside it.", required=True),
+)
+def export_simgrid(params: Path, nodes: str, out: Path) -> None:
+    """Write a simulated platform from a parameter set of LogGP or Hockney."""
+    from commodel_formats import exporters
+
+    print_exported(exporters.export_simgrid(params, out, nodes=nodes))

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from commodel.api.predictions import Amounts, Source, build_one_schedule, join_amounts, list_names, read_sets
 from commodel.api.result import Answer
 from commodel.errors import UserError, check_option_names, suggest_name
+from commodel.extensions import list_further_exports
 from commodel.files.atomic import write_text
-from commodel.interchange import extrap, goal, mrnet, rules, simgrid
+from commodel.interchange import goal, mrnet, rules
 from commodel.interchange.rules import Assumptions
 from commodel.parameters import ParameterSet
 from commodel.patterns.trees.files import format_mrnet
 from commodel.patterns.trees.topologies import make_tree
-from commodel.units import parse_count, parse_seconds
+from commodel.units import parse_seconds
 
 if TYPE_CHECKING:
     from commodel.api.advice import Decisions  # slow to load
@@ -68,9 +69,10 @@ def export(format: str, source: Any, out: str | Path | None = None, **options: A
 
     >>> print(export("mrnet", "kary:4^2"))  # doctest: +SKIP
     """
-    if format not in EXPORTERS:
-        raise UserError(f"found no format '{format}'; {suggest_name(format, list(EXPORTERS))}")
-    exporter = EXPORTERS[format]
+    further = list_further_exports()
+    if format not in EXPORTERS and format not in further:
+        raise UserError(f"found no format '{format}'; {suggest_name(format, [*EXPORTERS, *further])}")
+    exporter = further[format].load() if format in further else EXPORTERS[format]
     check_option_names(options, list(inspect.signature(exporter).parameters)[2:], f"export {format}")
     return exporter(source, Path(out) if out else None, **options)
 
@@ -93,7 +95,7 @@ def export_goal(
     pattern = {"algorithm": list_names(algorithm), "topology": list_names(topology), "layout": layout}
     amounts = {"ranks": join_amounts(ranks), "sizes": join_amounts(bytes)}
     schedule = build_one_schedule(operation=operation, **pattern, **amounts)
-    set_gamma, arguments = goal.convert_parameters(_read_set(parameters), unit) if parameters else (None, "")
+    set_gamma, arguments = goal.convert_parameters(read_set(parameters), unit) if parameters else (None, "")
     per_byte = parse_seconds(gamma) if gamma else set_gamma
     notes = []
     if goal.has_untimed_work(schedule, per_byte):
@@ -105,23 +107,6 @@ def export_mrnet(tree: str, out: Path | None = None, *, hosts: str | Path | None
     """Write a tree as a topology of MRNet, with the names of hosts from a file."""
     topology = make_tree(tree)
     return Exported.of("mrnet", tree, format_mrnet(mrnet.name_hosts(topology, Path(hosts)) if hosts else topology), out)
-
-
-def export_extrap(table: str | Path, out: Path | None = None, *, style: str = "text") -> Exported:
-    """Write measurements for Extra-P; one file for each set of points."""
-    if out is None:
-        raise UserError("export extrap: out is missing, wanted a file")
-    regions = extrap.group_times(extrap.read_measurements(Path(table)), Path(table))
-    return Exported.of_files("extrap", str(table), extrap.write_files(regions, style, out))
-
-
-def export_simgrid(parameters: Source, out: Path | None = None, *, nodes: int | str) -> Exported:
-    """Write a simulated platform and its XML from parameters of LogGP or Hockney."""
-    if out is None:
-        raise UserError("export simgrid: out is missing, wanted a file .yaml")
-    fitted = _read_set(parameters)
-    note = simgrid.write_platform(fitted, parse_count(nodes, 2), out)
-    return Exported.of_files("simgrid", fitted.source, [out, out.with_suffix(".xml")], [note] if note else [])
 
 
 def export_rules(
@@ -140,7 +125,8 @@ def export_rules(
     return Exported.of("rules", source, content, out)
 
 
-def _read_set(source: Source) -> ParameterSet:
+def read_set(source: Source) -> ParameterSet:
+    """Return the only parameter set of a source."""
     sets = read_sets(source)
     if len(sets) != 1:
         raise UserError(f"found {len(sets)} parameter sets, wanted one")
@@ -151,8 +137,6 @@ EXPORTERS: Mapping[str, Callable[..., Exported]] = MappingProxyType(
     {
         "goal": export_goal,
         "mrnet": export_mrnet,
-        "extrap": export_extrap,
-        "simgrid": export_simgrid,
         "rules": export_rules,
     }
 )

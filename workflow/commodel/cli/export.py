@@ -10,13 +10,14 @@ import click
 from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import (
     PATH,
+    adapt_parameters,
     commutative_option,
-    format_option,
     out_option,
     pattern_options,
     same_types_option,
 )
 from commodel.cli._output import show_waiting
+from commodel.extensions import list_further_exports
 
 if TYPE_CHECKING:
     from commodel.api.exports import Exported
@@ -24,8 +25,21 @@ if TYPE_CHECKING:
 OUT = make_option_group("Output", out_option("File to write.  [default: the screen]"))
 
 
+class Formats(VerbGroup):
+    """Imports the command of an extension only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*list_further_exports(), *self.commands})
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        further = list_further_exports()
+        if name in further and name not in self.commands:
+            self.add_command(adapt_parameters(further[name].command.load()))
+        return super().get_command(ctx, name)
+
+
 @click.group(
-    cls=VerbGroup,
+    cls=Formats,
     examples=(
         "commodel export goal --operation bcast --algorithm binomial --ranks 16 --bytes 1KiB",
         "commodel export mrnet kary:4^2",
@@ -82,49 +96,6 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     from commodel.api.exports import export_mrnet
 
     print_exported(export_mrnet(spec, out, hosts=hosts))
-
-
-@export.command(
-    name="extrap",
-    examples=(
-        "commodel export extrap results/sample/observations.csv -o sample.txt",
-        "commodel export extrap results/sample/comparison.csv --format jsonl -o sample.jsonl",
-    ),
-)
-@click.argument("table", type=PATH)
-@make_option_group(
-    "Output",
-    format_option("text", "jsonl", help_text="Write Extra-P's text format, or JSON lines."),
-    out_option("File to write; NAME-1, NAME-2 and so on for several sets of points.", required=True),
-)
-def to_extrap(table: Path, style: str, out: Path) -> None:
-    """Write the measurements of observations.csv or comparison.csv for Extra-P."""
-    from commodel.api.exports import export_extrap
-
-    print_exported(export_extrap(table, out, style=style))
-
-
-@export.command(
-    name="simgrid",
-    examples=(
-        (
-            "commodel export simgrid results/sample/fitted/fast-ethernet-32/hockney.yaml --nodes 64 "
-            "-o params/platforms/model.yaml"
-        ),
-        "commodel export simgrid loggp.yaml --nodes 8 -o params/platforms/loggp-8.yaml",
-    ),
-)
-@click.argument("params", type=PATH)
-@make_option_group("Platform", click.option("--nodes", required=True, help="Number of nodes of the platform."))
-@make_option_group(
-    "Output",
-    out_option("Platform (YAML) to write; its XML goes beside it.", required=True),
-)
-def to_simgrid(params: Path, nodes: str, out: Path) -> None:
-    """Write a simulated platform from a parameter set of LogGP or Hockney."""
-    from commodel.api.exports import export_simgrid
-
-    print_exported(export_simgrid(params, out, nodes=nodes))
 
 
 @export.command(

@@ -20,7 +20,6 @@ import yaml
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
-from commodel.interchange import Format
 from commodel.models.keys import make_key
 from commodel.parameters import ParameterSet
 from commodel.units import format_seconds
@@ -141,6 +140,3 @@ def format_platform(network: Network, nodes: int, file: str, title: str) -> str:
     section = {"file": file, "config": NEUTRAL_CONFIG | overheads | dict(network.config)}
     document = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
-
-
-FORMAT = Format("simgrid", "SimGrid")

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.tables import COMPARISON, OBSERVATIONS, read_column_names, read_table, select_fields
-from commodel.interchange import Format
 from commodel.records import LIBRARY
 
 if TYPE_CHECKING:
@@ -115,4 +114,3 @@ def write_files(regions: Regions, style: str, out: Path) -> list[Path]:
 
 
 STYLES = {"text": format_text, "jsonl": format_json_lines}
-FORMAT = Format("extrap", "Extra-P")
