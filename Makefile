@@ -24,7 +24,7 @@ help:
 	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…); what fails is kept in build/fuzz"
 	@echo "make lint     ruff, mypy, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make axe PAGE=…  accessibility of a report's page, by axe-core in Chromium: wide, narrow, dark, filtered; needs npm"
-	@echo "make size     files and tokens of the package, the native programs and the tests, by package"
+	@echo "make size     files and tokens of the core, the extensions, the native programs and the tests, by folder"
 	@echo "make golden   compare numbers with those of an earlier checkout: TASK=record there, TASK=compare here; GOLDEN=DIR"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million predictions in one process: minutes"

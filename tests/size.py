@@ -1,4 +1,4 @@
-"""Print the size of the package, its native programs and the tests, by folder: files and tokens.
+"""Print the size of the core, our extensions, the native programs and the tests, by folder: files and tokens.
 
 Python's tokens are those of `tokenize` without comments, line ends and indentation; a docstring is one. C's tokens
 are names, numbers, strings and signs outside of comments."""
@@ -48,8 +48,10 @@ def measure_folders(root: Path, patterns: tuple[str, ...], count) -> dict[str, t
 
 
 def main() -> None:
+    extensions = sorted(PACKAGE.parent.glob("commodel_*"))
     parts = {
-        "package": measure_folders(PACKAGE, ("*.py",), count_python_tokens),
+        "core": measure_folders(PACKAGE, ("*.py",), count_python_tokens),
+        **{folder.name: measure_folders(folder, ("*.py",), count_python_tokens) for folder in extensions},
         "native": measure_folders(NATIVE, ("*.c", "*.h"), count_c_tokens),
         "tests": measure_folders(TESTS, ("*.py",), count_python_tokens),
     }
