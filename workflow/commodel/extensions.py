@@ -95,9 +95,9 @@ class InstalledExtension:
     extension: Extension = Extension("", INTERFACE)
     problem: str = ""
 
-    def list_entries(self, constant: str, stem: str = "") -> Iterator[tuple[str, Any]]:
-        """Yield each entry of a kind with the name of its module: of all modules, or of those that are called `stem`.
-        A module that cannot be imported is reported."""
+    def list_entries(self, constant: str, stem: str = "") -> Iterator[Any]:
+        """Yield the entries of a kind: of all modules, or of those that are called `stem`. A module that cannot be
+        imported is reported."""
         for name in self.extension.list_modules(constant):
             if stem and name.rpartition(".")[2] != stem:
                 continue
@@ -106,13 +106,12 @@ class InstalledExtension:
             except Exception as error:
                 report_problem(self.name, f"cannot import {name}: {describe_error(error)}")
                 continue
-            for entry in entries if isinstance(entries, tuple) else (entries,):
-                yield name, entry
+            yield from entries if isinstance(entries, tuple) else (entries,)
 
     def list_brought(self) -> dict[str, list[str]]:
         """Return the names of everything that it brings, by kind."""
         brought = {
-            kind: [entry.name for _, entry in self.list_entries(constant)]
+            kind: [entry.name for entry in self.list_entries(constant)]
             for constant, kind in MODULES_OF_CONSTANT.items()
         }
         imports = [f"import {name}" for name in self.extension.imports]
@@ -134,6 +133,12 @@ def list_extensions() -> tuple[InstalledExtension, ...]:
 
 def list_usable_extensions() -> list[InstalledExtension]:
     return [installed for installed in list_extensions() if not installed.problem]
+
+
+def list_further_imports() -> dict[str, Verb]:
+    """Return the subcommands of `import` that extensions bring, by name."""
+    further = [installed.extension.imports for installed in list_usable_extensions()]
+    return {name: verb for imports in further for name, verb in imports.items()}
 
 
 def list_further_exports() -> dict[str, Export]:

@@ -8,6 +8,7 @@ name of the file, or a tuple of several entries.
 import importlib
 import pkgutil
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from commodel.errors import UserError, find_similar_name, suggest_name
@@ -41,7 +42,7 @@ def discover_in_extensions(constant: str) -> dict[str, Any]:
     entries: dict[str, Any] = {}
     distributions: dict[str, str] = {}
     for installed in list_usable_extensions():
-        for _, entry in installed.list_entries(constant):
+        for entry in installed.list_entries(constant):
             if entry.name in entries:
                 _refuse_second(constant, entry.name, distributions[entry.name], installed.distribution)
             entries[entry.name] = entry
@@ -52,7 +53,7 @@ def discover_in_extensions(constant: str) -> dict[str, Any]:
 def find_distribution(constant: str, name: str) -> str:
     """Return the package of the extension that brings an entry; empty if none does."""
     for installed in list_usable_extensions():
-        if any(entry.name == name for _, entry in installed.list_entries(constant)):
+        if any(entry.name == name for entry in installed.list_entries(constant)):
             return installed.distribution
     return ""
 
@@ -99,8 +100,8 @@ def lookup(folder: str, constant: str, name: str) -> Any:
     own = _import_entries(folder, constant, stem) if stem in _list_modules(folder) else ()
     entries = {entry.name: entry for entry in own}
     if name not in entries:
-        named_modules = [installed.list_entries(constant, stem) for installed in list_usable_extensions()]
-        entries = {entry.name: entry for module_entries in named_modules for _, entry in module_entries}
+        brought = chain.from_iterable(extension.list_entries(constant, stem) for extension in list_usable_extensions())
+        entries = {entry.name: entry for entry in brought}
     if name not in entries:
         entries = discover(folder, constant)
     if name in entries:

@@ -116,7 +116,8 @@ class Verbs(VerbGroup):
         for title, verbs in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{name:10}", text) for name, (_, text) in verbs.items()])
-        if brought := list_extension_verbs():
+        brought = list_extension_verbs()
+        if brought:
             with formatter.section("Extensions: verbs of other packages"):
                 formatter.write_dl([(f"{name:10}", verb.sentence) for name, verb in brought.items()])
 

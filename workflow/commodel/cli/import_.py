@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel import extensions
 from commodel.cli._help import Verb, VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, adapt_parameters, out_option
 from commodel.cli._output import show_waiting
-from commodel.extensions import list_names_in_text, list_usable_extensions
+from commodel.extensions import list_further_imports, list_names_in_text
 from commodel.registry import lookup
 from commodel.units import format_count, format_seconds, parse_count
 
@@ -56,10 +55,10 @@ class Formats(VerbGroup):
     """Imports the module of a format only when the format is called, so that TAB is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*_list_time_formats(), *_list_further_imports(), *self.commands})
+        return sorted({*_list_time_formats(), *list_further_imports(), *self.commands})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        further = _list_further_imports()
+        further = list_further_imports()
         if name in further and name not in self.commands:
             self.add_command(adapt_parameters(further[name].load()))
         elif name in _list_time_formats() and name not in self.commands:
@@ -82,12 +81,6 @@ def import_() -> None:
 def _list_time_formats() -> list[str]:
     """Return the names of the formats of times, those of extensions too."""
     return [*TIME_FORMATS, *(name for name, *_ in list_names_in_text("FORMAT"))]
-
-
-def _list_further_imports() -> dict[str, extensions.Verb]:
-    """Return the subcommands that extensions bring, by name."""
-    further = [installed.extension.imports for installed in list_usable_extensions()]
-    return {name: verb for imports in further for name, verb in imports.items()}
 
 
 def _make_time_command(entry: Format) -> click.Command:
