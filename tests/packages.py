@@ -13,7 +13,6 @@ BEGIN, END = "<!-- map: make map -->\n", "<!-- end of map -->\n"
 # From the lowest layer up. Modules outside of these packages may be imported everywhere.
 PACKAGES = (
     *(
-        "overlay",
         "files",
         "platforms",
         "patterns",

@@ -156,6 +156,8 @@ def test_the_overlay_network_s_lines_work(tmp_path):
     """A shell runs all code blocks of the page."""
     if find_tool("cc") is None:
         pytest.skip("no cc here")
+    if find_tool("pkg-config") is None:
+        pytest.skip("no pkgconfig here")
     for name in ("workflow", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".venv").symlink_to(sys.prefix)

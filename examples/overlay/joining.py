@@ -6,7 +6,7 @@ joining.c is the same tool in C.
 
 import sys
 
-from commodel.overlay import Network, OverlayError, OverlayTimeoutError, attach
+from commodel_overlay import Network, OverlayError, OverlayTimeoutError, attach
 
 
 def back_end(file: str, number: int) -> None:

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from commodel.overlay import Network, OverlayError, attach
+from commodel_overlay import Network, OverlayError, attach
 
 SLOW = 1  # tag: a question whose answer takes back-end 0 a while
 

@@ -1,6 +1,6 @@
 /* live_filters.c: several functions in one shared object, which streams name as live_filters.so@FUNCTION:
  *
- *   cc -shared -fPIC -I workflow/native/overlay examples/overlay/live_filters.c -o live_filters.so
+ *   cc -shared -fPIC -I workflow/commodel_overlay/native/overlay examples/overlay/live_filters.c -o live_filters.so
  *
  * peaks (internal, root) counts the values above a limit that the front-end may change while the stream runs; its count
  * so far survives the loss of a process. scaled (leaf) changes units before anything is sent. hops (down) counts the

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from threading import Thread
 
-from commodel.overlay import Network, OverlayError, attach
+from commodel_overlay import Network, OverlayError, attach
 
 LOAD, NAME = 1, 2  # tags
 

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from commodel.overlay import Network, OverlayError, attach
+from commodel_overlay import Network, OverlayError, attach
 
 LOAD, HOST = 1, 2  # what a back-end is asked for
 

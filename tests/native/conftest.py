@@ -190,25 +190,6 @@ def simulated(simgrid_programs, tmp_path):
     return run
 
 
-OVERLAY_COLUMNS = "id,operation,topology,bytes,filter,compute,mode,period,waves"
-
-
-@pytest.fixture
-def bench(overlay_programs, tmp_path):
-    """bench(rows, *options): start overlay-bench with these rows of a case file, and return its process."""
-    (tmp_path / "flat.top").write_text("l:0 => l:1 l:2 l:3 ;\n")
-    (tmp_path / "unequal.top").write_text("l:0 => l:1 l:2 ;\nl:1 => l:3 l:4 l:5 ;\nl:2 => l:6 ;\n")
-    (tmp_path / "chain.top").write_text("l:0 => l:1 ;\nl:1 => l:2 ;\n")
-
-    def start(rows, *options, header=OVERLAY_COLUMNS):
-        (tmp_path / "cases.csv").write_text("\n".join([header, *rows]) + "\n")
-        command = [overlay_programs / "overlay-bench", "--cases", "cases.csv", "--out", "out", *options]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(list(map(str, command)), cwd=tmp_path, **pipes)
-
-    return start
-
-
 @pytest.fixture
 def load_json():
     return lambda path: json.loads(Path(path).read_text())

@@ -4,10 +4,10 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from commodel.platforms.tools import NATIVE
+from commodel.platforms.tools import ROOT
 
 HERE = Path(__file__).parent
-SOURCES = NATIVE / "overlay"
+SOURCES = ROOT / "workflow/commodel_overlay/native/overlay"
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
 # The sanitizers of addresses, of leaks and of undefined behaviour.
 CHECKED = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.overlay import Network
+from commodel_overlay import Network
 from tests.overlay.conftest import flat, kary, kill
 from tests.overlay.wire import sent
 from tests.processes import command_name, family
@@ -100,7 +100,7 @@ def test_python_starts_one_step_and_refuses_incomplete_options(overlay_programs,
     monkeypatch.setenv("COMMODEL_OVERLAY", str(overlay_programs))
     program = tmp_path / "leaf.py"
     program.write_text(
-        "from commodel.overlay import attach\n"
+        "from commodel_overlay import attach\n"
         "with attach() as network:\n"
         "    for question, stream in network:\n"
         "        stream.send('%d', network.number)\n"
@@ -115,7 +115,7 @@ def test_python_starts_one_step_and_refuses_incomplete_options(overlay_programs,
         (f"connection_file={str(file)!r}", "both `launch` and `backend`, or none"),
         (f"launch={LAUNCHER.split()!r}", "wanted, for one step, a connection file"),
     ):
-        script = f"from commodel.overlay import Network\nNetwork({flat(2)!r}, {backend!r}, one_step=True, {options})"
+        script = f"from commodel_overlay import Network\nNetwork({flat(2)!r}, {backend!r}, one_step=True, {options})"
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode
         assert message in done.stderr

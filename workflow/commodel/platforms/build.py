@@ -8,16 +8,16 @@ from pathlib import Path
 from commodel.errors import UserError, make_printable
 from commodel.files.atomic import write_text
 from commodel.platforms.mpi_libraries import explain_mismatch, find_library_version
-from commodel.platforms.tools import NATIVE, find_sibling, find_tool
+from commodel.platforms.tools import NATIVE, OVERLAY_NATIVE, find_sibling, find_tool
 
 COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "replay": "cc"}
 MRNET = "mrnet_commnode"  # the program of MRNet's internal processes, in the folder bin of its installation
 MRNET_PARTS = ("include/mrnet/MRNet.h", "lib/libmrnet.*", "lib/libxplat.*")
 MPI_STARTERS = ("mpiexec", "mpirun")
 SOURCE_FOLDERS = {
-    "overlay": ("overlay", "bench"),
-    "mrnet": ("overlay", "bench", "mrnet"),
-    "replay": ("replay",),
+    "overlay": (OVERLAY_NATIVE / "overlay", OVERLAY_NATIVE / "bench"),
+    "mrnet": (OVERLAY_NATIVE / "overlay", OVERLAY_NATIVE / "bench", OVERLAY_NATIVE / "mrnet"),
+    "replay": (NATIVE / "replay",),
 }  # compiled in this order
 
 
@@ -101,8 +101,8 @@ def build_toolchain(root: Path, toolchain: str) -> Path:
     settings = [f"CC={find_tool('cc')}", f"CXX={compiler}"] if toolchain in SOURCE_FOLDERS else [f"MPICC={compiler}"]
     if toolchain == "mrnet":
         settings += [f"MRNET={_find_mrnet()}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
-    for source_folder in SOURCE_FOLDERS.get(toolchain, (".",)):
-        command = ["make", "-j2", "-C", str(NATIVE / source_folder), *settings, f"BUILD={folder.resolve()}"]
+    for source_folder in SOURCE_FOLDERS.get(toolchain, (NATIVE,)):
+        command = ["make", "-j2", "-C", str(source_folder), *settings, f"BUILD={folder.resolve()}"]
         command.append(f"IDENTITY={_identify_compiler(toolchain)}")
         run = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if run.returncode:

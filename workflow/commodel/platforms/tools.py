@@ -13,12 +13,20 @@ from pathlib import Path
 from commodel.sources import INSTALLED, ROOT
 
 NATIVE = ROOT / "workflow" / "native"
-OVERLAY = ("harness/*.[ch]", *(f"{part}/{name}" for part in ("overlay", "bench") for name in ("*.[ch]", "Makefile")))
-OVERLAY += ("overlay/filters/*.[ch]",)
-SOURCES = {  # by what carries messages
-    "mpi": ("harness/*.[ch]", "player/*.[ch]", "probes/*.[ch]", "kernels/*.[ch]", "Makefile"),
+OVERLAY_NATIVE = ROOT / "workflow" / "commodel_overlay" / "native"
+HARNESS = (NATIVE, "harness/*.[ch]")
+OVERLAY = (
+    HARNESS,
+    *((OVERLAY_NATIVE, f"{part}/{name}") for part in ("overlay", "bench") for name in ("*.[ch]", "Makefile")),
+    (OVERLAY_NATIVE, "overlay/filters/*.[ch]"),
+)
+SOURCES = {  # by what carries messages: folders, and patterns of files in them
+    "mpi": (
+        HARNESS,
+        *((NATIVE, name) for name in ("player/*.[ch]", "probes/*.[ch]", "kernels/*.[ch]", "Makefile")),
+    ),
     "overlay": OVERLAY,
-    "mrnet": (*OVERLAY, "mrnet/*.cc", "mrnet/*.[ch]", "mrnet/Makefile"),
+    "mrnet": (*OVERLAY, *((OVERLAY_NATIVE, f"mrnet/{name}") for name in ("*.cc", "*.[ch]", "Makefile"))),
 }
 LITERALS_AND_COMMENTS = re.compile(rb"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL)
 PRIVATE_SIMGRID = ROOT / ".simgrid" / "usr"  # unpacked there by the bootstrap script where there is no root
@@ -122,7 +130,7 @@ TOOLS = (
 def list_native_sources(toolchain: str) -> list[Path]:
     """Return the C sources and makefiles of a build."""
     patterns = SOURCES.get(toolchain, SOURCES["mpi"])
-    return sorted(path for pattern in patterns for path in NATIVE.glob(pattern))
+    return sorted(path for folder, pattern in patterns for path in folder.glob(pattern))
 
 
 @lru_cache

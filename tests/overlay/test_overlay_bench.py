@@ -11,7 +11,7 @@ import time
 import pytest
 
 from commodel.results.process_counts import read_counts
-from tests.native.conftest import OVERLAY_COLUMNS
+from tests.overlay.conftest import CASE_COLUMNS
 from tests.processes import family, kill, still_there
 from tests.waiting import until
 
@@ -115,7 +115,7 @@ def test_overlay_bench_stops_at_the_requested_precision(measured):
 def test_overlay_bench_describes_the_columns_and_records_metadata(bench, overlay_programs, tmp_path):
     program = [overlay_programs / "overlay-bench", "--describe"]
     about = json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
-    assert [column["name"] for column in about["columns"]] == OVERLAY_COLUMNS.split(",")[1:-1]
+    assert [column["name"] for column in about["columns"]] == CASE_COLUMNS.split(",")[1:-1]
     assert about["streams"]
     assert bench(["a,reduce,flat.top,8,sum,0,waves,0,1"], "--meta", "meta.json", *QUICK).wait(60) == 0
     meta = json.loads((tmp_path / "meta.json").read_text())

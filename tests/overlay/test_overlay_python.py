@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.overlay import Network, OverlayError, OverlayTimeoutError, Packet
-from commodel.overlay.library import CLOSED, LOST, _load_library
-from commodel.overlay.packets import DTYPES
-from tests.native.overlay_worker import DIE, ECHO, MANY, OWN, REASONS, SLOW, UNTIL_ENDED
+from commodel_overlay import Network, OverlayError, OverlayTimeoutError, Packet
+from commodel_overlay.library import CLOSED, LOST, _load_library
+from commodel_overlay.packets import DTYPES
+from tests.overlay.overlay_worker import DIE, ECHO, MANY, OWN, REASONS, SLOW, UNTIL_ENDED
 from tests.processes import family, still_there
 from tests.waiting import until
 

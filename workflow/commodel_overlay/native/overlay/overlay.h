@@ -14,7 +14,7 @@ const char *overlay_error(void); /* the last failure in this thread, one line */
 typedef struct {
   const char *topology, *topology_text; /* a file, or a text: `host:0 => host:1 host:2 ;`, or a table node,parent */
   char *const *backend, *const *launch; /* command of back-ends; one that runs it on {host}; NULL: others; by fork */
-  const char *node_program;             /* of internal processes; NULL: overlay-node beside this library */
+  const char *node_program;             /* of internal processes; NULL: overlay-node beside this library, or installed */
   const char *bind;                     /* where the front-end listens; NULL: 127.0.0.1, or its host with `launch` */
   const char *connection_file;          /* for processes that others start */
   double start_seconds, silence;        /* for start-up (0: 60); until a silent process counts as lost (0: 20) */

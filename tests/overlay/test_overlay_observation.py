@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from commodel.overlay import GONE, Network, OverlayError, OverlayTimeoutError
-from commodel.overlay.library import CLOSED
-from tests.native.overlay_worker import DIE, ECHO, MANY, OWN
+from commodel_overlay import GONE, Network, OverlayError, OverlayTimeoutError
+from commodel_overlay.library import CLOSED
+from tests.overlay.overlay_worker import DIE, ECHO, MANY, OWN
 from tests.processes import arguments, command_name, family
 from tests.waiting import until
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from commodel.errors import UserError
+from commodel.platforms.tools import find_build_root
 
 OK, FAILED, TIMEOUT, CLOSED, LOST = 0, -1, -2, -3, -4
-BUILD_FOLDER = Path(__file__).resolve().parents[3] / "build" / "overlay"
 FOLDER_VARIABLE = "COMMODEL_OVERLAY"  # environment variable: another folder of the library and of overlay-node
 MAX_VALUES = 64
 
@@ -151,7 +151,8 @@ FUNCTIONS = {  # by name without `overlay_`: the type of the result, then those 
 
 @cache
 def _load_library() -> ctypes.CDLL:
-    path = Path(os.environ.get(FOLDER_VARIABLE) or BUILD_FOLDER) / "liboverlay.so"
+    folder = os.environ.get(FOLDER_VARIABLE) or find_build_root() / "build" / "overlay"
+    path = Path(folder) / "liboverlay.so"
     try:
         loaded = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)  # for filters in shared objects
     except OSError:

@@ -20,7 +20,7 @@ static char **copy_command(char *const *command)
   return copy;
 }
 
-/* The overlay-node beside this library, or beside the program that it is a part of. */
+/* The overlay-node beside this library, or beside the program that it is a part of; else the installed one. */
 static char *find_node_program(void)
 {
   Dl_info library;
@@ -30,6 +30,12 @@ static char *find_node_program(void)
   size_t room = slash ? (size_t)(slash - library_path) + sizeof "/overlay-node" : 0;
   char *path = room ? malloc(room) : NULL;
   if (path) snprintf(path, room, "%.*s/overlay-node", (int)(slash - library_path), library_path);
+#ifdef OVERLAY_INSTALLED_NODE
+  if (!path || access(path, X_OK) != 0) {
+    free(path);
+    path = strdup(OVERLAY_INSTALLED_NODE);
+  }
+#endif
   return path;
 }
 

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from commodel.overlay import attach
+from commodel_overlay import attach
 
 ECHO, OWN, DIE, MANY, SLOW, UNTIL_ENDED, REASONS = range(7)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from commodel.overlay.library import MAX_VALUES, OverlayError, Value, call_for_pointer, call_library
+from commodel_overlay.library import MAX_VALUES, OverlayError, Value, call_for_pointer, call_library
 
 SCALARS = {"c": "i1", "uc": "u1", "hd": "i2", "uhd": "u2", "d": "i4", "ud": "u4", "ld": "i8", "uld": "u8"}
 SCALARS |= {"f": "f4", "lf": "f8"}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from commodel.overlay.library import (
+from commodel_overlay.library import (
     CLOSED,
     OK,
     TIMEOUT,
@@ -32,7 +32,7 @@ from commodel.overlay.library import (
     make_argument_array,
     make_last_error,
 )
-from commodel.overlay.packets import Packet
+from commodel_overlay.packets import Packet
 
 if TYPE_CHECKING:
     import pandas as pd  # slow to load, and of no use to a back-end
