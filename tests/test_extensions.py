@@ -199,7 +199,7 @@ GREET = """
 import click
 
 
-@click.command()
+@click.command(help="Say hello.")
 @click.argument("name")
 def greet(name):
     click.echo(f"hello {name}")
@@ -215,6 +215,21 @@ def test_an_extension_brings_a_verb_but_takes_none_from_the_core(tmp_path):
     problem = "found verb 'fit', which another package has"
     assert shown.stderr == f"commodel: extension strange: {problem}{LAST_LINE}"
     assert call(sys.executable, "greet", "you", folder=tmp_path, paths=[site]).stdout == "hello you\n"
+
+
+def test_an_extension_brings_subcommands_but_takes_none_from_the_core(tmp_path):
+    greet, plan = "Verb('commodel_strange.verbs:greet', 'Say hello.')", "Verb('x:y', 'Plan.')"
+    parts = f"{{'predict': {{'greet': {greet}, 'plan': {plan}}}, 'import': {{'greet': {greet}}}}}"
+    site = install_by_hand(tmp_path / "site", "commodel-strange", "", f"Extension('t', 1, subcommands={parts})")
+    (site / "commodel_strange/verbs.py").write_text(GREET)
+    shown = call(sys.executable, "predict", "--help", folder=tmp_path, paths=[site])
+    assert "greet   Say hello." in shown.stdout
+    problem = "found verb 'predict plan', which another package has"
+    assert shown.stderr == f"commodel: extension strange: {problem}{LAST_LINE}"
+    assert "Predict the points of a plan" in shown.stdout
+    for verb in ("predict", "import"):
+        done = call(sys.executable, verb, "greet", "you", folder=tmp_path, paths=[site])
+        assert done.stdout == "hello you\n"
 
 
 def test_a_prediction_by_a_core_model_imports_no_model_of_an_extension(tmp_path):

@@ -11,7 +11,7 @@ import ast
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
@@ -49,8 +49,8 @@ class Extension:
     formats: tuple[str, ...] = ()  # FORMAT
     papers: tuple[str, ...] = ()  # PAPER
     verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name
-    imports: Mapping[str, Verb] = field(default_factory=dict)  # subcommands of `commodel import`, by name
-    exports: Mapping[str, Export] = field(default_factory=dict)  # formats of `export`, by name
+    subcommands: Mapping[str, Mapping[str, Verb]] = field(default_factory=dict)  # by verb, such as `import`, and name
+    exports: Mapping[str, str] = field(default_factory=dict)  # formats of `commodel.export`: MODULE:FUNCTION by name
 
     def list_modules(self, constant: str) -> tuple[str, ...]:
         return getattr(self, MODULES_OF_CONSTANT[constant])
@@ -64,21 +64,10 @@ class Verb:
     sentence: str
 
     def load(self) -> Any:
-        return _load_function(self.function)
+        return load_function(self.function)
 
 
-@dataclass(frozen=True)
-class Export:
-    """A format that `commodel.export` writes: where its function is, as MODULE:FUNCTION, and its subcommand."""
-
-    function: str
-    command: Verb
-
-    def load(self) -> Any:
-        return _load_function(self.function)
-
-
-def _load_function(place: str) -> Any:
+def load_function(place: str) -> Any:
     """Return the function at MODULE:FUNCTION."""
     module, _, function = place.partition(":")
     return getattr(importlib.import_module(module), function)
@@ -114,9 +103,8 @@ class InstalledExtension:
             kind: [entry.name for entry in self.list_entries(constant)]
             for constant, kind in MODULES_OF_CONSTANT.items()
         }
-        imports = [f"import {name}" for name in self.extension.imports]
-        exports = [f"export {name}" for name in self.extension.exports]
-        brought["verbs"] = [*self.extension.verbs, *imports, *exports]
+        subcommands = [f"{verb} {name}" for verb, parts in self.extension.subcommands.items() for name in parts]
+        brought["verbs"] = [*self.extension.verbs, *subcommands]
         return {kind: names for kind, names in brought.items() if names}
 
     def list_files(self) -> list[str]:
@@ -135,16 +123,23 @@ def list_usable_extensions() -> list[InstalledExtension]:
     return [installed for installed in list_extensions() if not installed.problem]
 
 
-def list_further_imports() -> dict[str, Verb]:
-    """Return the subcommands of `import` that extensions bring, by name."""
-    further = [installed.extension.imports for installed in list_usable_extensions()]
-    return {name: verb for imports in further for name, verb in imports.items()}
+def list_subcommands(verb: str, taken: Collection[str] = ()) -> dict[str, Verb]:
+    """Return the subcommands of a verb that extensions bring, by name. A name that is taken is reported, and left
+    out."""
+    brought: dict[str, Verb] = {}
+    for installed in list_usable_extensions():
+        for name, command in installed.extension.subcommands.get(verb, {}).items():
+            if name in taken or name in brought:
+                report_problem(installed.name, f"found verb '{verb} {name}', which another package has")
+            else:
+                brought[name] = command
+    return brought
 
 
-def list_further_exports() -> dict[str, Export]:
-    """Return the formats that `export` of extensions writes, by name."""
+def list_exports() -> dict[str, str]:
+    """Return the formats that `commodel.export` writes by functions of extensions: MODULE:FUNCTION by name."""
     further = [installed.extension.exports for installed in list_usable_extensions()]
-    return {name: export for exports in further for name, export in exports.items()}
+    return {name: place for exports in further for name, place in exports.items()}
 
 
 def list_names_in_text(constant: str) -> list[tuple[str, ...]]:

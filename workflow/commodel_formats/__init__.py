@@ -1,6 +1,6 @@
 """Files of further benchmarks and tools: an extension of commodel, whose core reads OSU, IMB and CSV itself."""
 
-from commodel.extensions import Export, Extension, Verb
+from commodel.extensions import Extension, Verb
 
 EXTENSION = Extension(
     title="files of further benchmarks and tools",
@@ -14,29 +14,29 @@ EXTENSION = Extension(
         "commodel_formats.skampi",
         "commodel_formats.taulop",
     ),
-    imports={
-        "netgauge": Verb(
-            "commodel_formats.commands:import_netgauge", "Read LogGP parameters that Netgauge printed or wrote."
-        ),
-        "taulop": Verb(
-            "commodel_formats.commands:import_taulop",
-            "Read parameter tables of the τ–Lop tools: SHM.txt, IB.txt or TCP.txt, gamma.txt.",
-        ),
-    },
-    exports={
-        "extrap": Export(
-            "commodel_formats.exporters:export_extrap",
-            Verb(
+    subcommands={
+        "import": {
+            "netgauge": Verb(
+                "commodel_formats.commands:import_netgauge", "Read LogGP parameters that Netgauge printed or wrote."
+            ),
+            "taulop": Verb(
+                "commodel_formats.commands:import_taulop",
+                "Read parameter tables of the τ–Lop tools: SHM.txt, IB.txt or TCP.txt, gamma.txt.",
+            ),
+        },
+        "export": {
+            "extrap": Verb(
                 "commodel_formats.commands:export_extrap",
                 "Write the measurements of observations.csv or comparison.csv for Extra-P.",
             ),
-        ),
-        "simgrid": Export(
-            "commodel_formats.exporters:export_simgrid",
-            Verb(
+            "simgrid": Verb(
                 "commodel_formats.commands:export_simgrid",
                 "Write a simulated platform from a parameter set of LogGP or Hockney.",
             ),
-        ),
+        },
+    },
+    exports={
+        "extrap": "commodel_formats.exporters:export_extrap",
+        "simgrid": "commodel_formats.exporters:export_simgrid",
     },
 )

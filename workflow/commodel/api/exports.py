@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from commodel.api.predictions import Amounts, Source, build_one_schedule, join_amounts, list_names, read_sets
 from commodel.api.result import Answer
 from commodel.errors import UserError, check_option_names, suggest_name
-from commodel.extensions import list_further_exports
+from commodel.extensions import list_exports, load_function
 from commodel.files.atomic import write_text
 from commodel.interchange import goal, mrnet, rules
 from commodel.interchange.rules import Assumptions
@@ -69,10 +69,10 @@ def export(format: str, source: Any, out: str | Path | None = None, **options: A
 
     >>> print(export("mrnet", "kary:4^2"))  # doctest: +SKIP
     """
-    further = list_further_exports()
+    further = list_exports()
     if format not in EXPORTERS and format not in further:
         raise UserError(f"found no format '{format}'; {suggest_name(format, [*EXPORTERS, *further])}")
-    exporter = further[format].load() if format in further else EXPORTERS[format]
+    exporter = EXPORTERS[format] if format in EXPORTERS else load_function(further[format])
     check_option_names(options, list(inspect.signature(exporter).parameters)[2:], f"export {format}")
     return exporter(source, Path(out) if out else None, **options)
 

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from commodel.errors import find_similar_name, make_printable
+from commodel.extensions import list_subcommands
 
 MAX_NAMES_LENGTH = 26  # characters of names and metavar; with longer ones, the text is on the next line
 NUMBER_BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # range of a number; the help omits it, errors state it
@@ -91,9 +92,22 @@ class Verb(HelpPage):
 
 
 class VerbGroup(HelpPage, click.Group):
-    """A command with subcommands, in upper or lower case; an error about an unknown one suggests the nearest name."""
+    """A command with subcommands, in upper or lower case; an error about an unknown one suggests the nearest name.
+
+    Those that extensions bring are imported when they are called."""
 
     command_class = Verb
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self.commands, *list_subcommands(self.name or "", self.commands)})
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        brought = list_subcommands(self.name or "", self.commands).get(name)
+        if brought is None:
+            return super().get_command(ctx, name)
+        from commodel.cli._options import adapt_parameters  # which imports this module
+
+        return adapt_parameters(brought.load())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

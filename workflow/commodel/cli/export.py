@@ -10,14 +10,12 @@ import click
 from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import (
     PATH,
-    adapt_parameters,
     commutative_option,
     out_option,
     pattern_options,
     same_types_option,
 )
 from commodel.cli._output import show_waiting
-from commodel.extensions import list_further_exports
 
 if TYPE_CHECKING:
     from commodel.api.exports import Exported
@@ -25,21 +23,8 @@ if TYPE_CHECKING:
 OUT = make_option_group("Output", out_option("File to write.  [default: the screen]"))
 
 
-class Formats(VerbGroup):
-    """Imports the command of an extension only when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*list_further_exports(), *self.commands})
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        further = list_further_exports()
-        if name in further and name not in self.commands:
-            self.add_command(adapt_parameters(further[name].command.load()))
-        return super().get_command(ctx, name)
-
-
 @click.group(
-    cls=Formats,
+    cls=VerbGroup,
     examples=(
         "commodel export goal --operation bcast --algorithm binomial --ranks 16 --bytes 1KiB",
         "commodel export mrnet kary:4^2",

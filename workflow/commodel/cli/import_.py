@@ -10,7 +10,7 @@ import click
 from commodel.cli._help import Verb, VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, adapt_parameters, out_option
 from commodel.cli._output import show_waiting
-from commodel.extensions import list_further_imports, list_names_in_text
+from commodel.extensions import list_names_in_text, list_subcommands
 from commodel.registry import lookup
 from commodel.units import format_count, format_seconds, parse_count
 
@@ -55,13 +55,12 @@ class Formats(VerbGroup):
     """Imports the module of a format only when the format is called, so that TAB is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*_list_time_formats(), *list_further_imports(), *self.commands})
+        return sorted({*_list_time_formats(), *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        further = list_further_imports()
-        if name in further and name not in self.commands:
-            self.add_command(adapt_parameters(further[name].load()))
-        elif name in _list_time_formats() and name not in self.commands:
+        # A format of parameter sets has a command of its own.
+        known = {*self.commands, *list_subcommands("import")}
+        if name in _list_time_formats() and name not in known:
             self.add_command(adapt_parameters(_make_time_command(lookup("interchange", "FORMAT", name))))
         return super().get_command(ctx, name)
 
