@@ -4,11 +4,13 @@ import inspect
 import re
 
 import commodel
+from commodel.extensions import list_functions
 
 
 def describe_functions() -> str:
     """Return a section for each public name: signature, docstring, and the attributes and methods of a class."""
-    return "\n".join(_describe(name, getattr(commodel, name)) for name in commodel._MODULES)
+    names = [*commodel._MODULES, *list_functions()]
+    return "\n".join(_describe(name, getattr(commodel, name)) for name in names)
 
 
 def _describe(name: str, thing: object) -> str:

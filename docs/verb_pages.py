@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import click
 
-from commodel.cli import GROUPS, main
+from commodel.cli import group_verbs, main
 from commodel.cli._help import describe_option, wrap_command
 
 
 def describe_verbs() -> str:
     """Return a section for each group of verbs, and in it one for each verb and each part of a verb."""
     context = click.Context(main, info_name="commodel")
-    return "\n".join(line for title, verbs in GROUPS.items() for line in _describe_group(title, verbs, context))
+    return "\n".join(line for title, verbs in group_verbs().items() for line in _describe_group(title, verbs, context))
 
 
 def _describe_group(title: str, verbs: dict, context: click.Context) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """A contract over the public names of the package: every function with each of its parameters, every property and
 method of what they return, their texts in a notebook, and the examples of their docstrings.
 
-All of it is enumerated from `commodel.__all__`. A new function, parameter, property or method without a call fails the
-test.
+All of it is enumerated from `dir(commodel)`, which has the functions of our extensions, too. A new function, parameter,
+property or method without a call fails the test.
 """
 
 import ast
@@ -147,7 +147,7 @@ METHODS: dict[tuple[str, str], tuple] = {
     ("UserError", "show"): (),
 }
 # Methods of every result.
-RESULTS = [name for name in commodel.__all__ if hasattr(getattr(commodel, name), "to_excel")]
+RESULTS = [name for name in dir(commodel) if hasattr(getattr(commodel, name), "to_excel")]
 METHODS |= {(name, member): () for name in RESULTS for member in ("text", "to_csv", "to_json")}
 METHODS |= {(name, "to_excel"): ("answer.xlsx",) for name in RESULTS}
 # Other values in the examples, whose platform and runs are not in the test's project.
@@ -161,8 +161,8 @@ EXAMPLE_VALUES = {
 
 MEASURING = ("tune(", "calibrate(", "measure_speeds(")
 
-FUNCTIONS = [name for name in commodel.__all__ if inspect.isfunction(getattr(commodel, name))]
-CLASSES = [name for name in commodel.__all__ if inspect.isclass(getattr(commodel, name))]
+FUNCTIONS = [name for name in dir(commodel) if inspect.isfunction(getattr(commodel, name))]
+CLASSES = [name for name in dir(commodel) if inspect.isclass(getattr(commodel, name))]
 
 
 def list_parameters(name: str) -> set[str]:
@@ -286,7 +286,7 @@ def list_examples() -> Iterator[str]:
 
 
 def test_examples_of_the_documentation_run(project):  # noqa: F811
-    names = {name: getattr(commodel, name) for name in commodel.__all__}
+    names = {name: getattr(commodel, name) for name in dir(commodel)}
     examples = list(dict.fromkeys(list_examples()))
     assert len(examples) > 8
     with chdir(project.folder):

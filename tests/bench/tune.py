@@ -28,7 +28,6 @@ from statistics import median
 import numpy as np
 
 from commodel.advice.sequential_sampling import Arm, Arms, Measured, compute_belief, estimate_seconds
-from commodel.api.library_rules import MIN_SAMPLES, POINT_SECONDS
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
 from commodel.files.text_tables import format_table
@@ -39,6 +38,7 @@ from commodel.patterns.arguments import SEGMENT_OR_DEFAULT
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY, PlacedWorkload, Point
+from commodel_tune.tuning import MIN_SAMPLES, POINT_SECONDS
 
 FAMILY = "loggp"
 RATES = {"L": "1.5us", "o_s": "0.3us", "o_r": "0.3us", "g": "0.2us", "G": "0.04ns", "gamma": "0.1ns"}

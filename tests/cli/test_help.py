@@ -40,12 +40,12 @@ def read_words(example: str) -> list[str]:
 
 
 def test_the_overview_has_at_most_22_verbs_in_groups_in_the_order_of_use():
-    verbs = [name for group in GROUPS.values() for name in group]
-    assert verbs == main.list_commands(None)
+    verbs = main.list_commands(None)
+    assert {name for group in GROUPS.values() for name in group} < set(verbs)
     assert len(verbs) <= 22
     text = run("--help").output
     titles = re.findall(r"^(\w.+):$", text, re.MULTILINE)
-    assert [title for title in titles if title in GROUPS] == list(GROUPS)
+    assert titles[1:-1] == list(GROUPS)  # the first has examples, the last options; our extensions' verbs are in these
 
 
 @pytest.mark.parametrize("page", PAGES)

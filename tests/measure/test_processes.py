@@ -1,8 +1,7 @@
 """Failures of launchers: the message shown is the informative line of the launcher's output.
 `launcher_messages/*.txt` are outputs of failed starts by mpiexec of MPICH 4.0.2 and 5.0.2 and of Open MPI 4.1.4 and
 5.0.11, and by srun of Slurm 22.05. A line with the cause and a line with the expected message precede each output.
-Started processes end with the launcher, with its supervisor and with their parent. Cases that fail under selection
-rules are read from the files of a start.
+Started processes end with the launcher, with its supervisor and with their parent.
 """
 
 import re
@@ -13,15 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.api.library_rules import OPEN_MPI_DIALECT
-from commodel.files.safe_paths import SafePath
-from commodel.measure.library_collectives import LibraryTimer
 from commodel.measure.process import describe_failure, run_launcher
-from commodel.plan.config import find_config_file, load_platform
-from commodel.plan.planning import make_resources
-from commodel.records import LIBRARY, Choice, Measure
-from commodel.results import raw_samples
-from commodel.results.raw_samples import STOPPED_BY_FAILURES
 from tests.processes import alive, still_there
 from tests.waiting import until
 
@@ -127,26 +118,3 @@ def test_processes_that_left_the_session_of_the_launcher_end_with_it(tmp_path, s
         assert not [number for number in numbers if alive(number)]
         assert own.poll() is None
         own.kill()
-
-
-class Failing(LibraryTimer):
-    """Mark the second case as timed out, and all later cases as given up."""
-
-    def _run(self, raw, batch, how, settings):
-        raw.mkdir()
-        for number, case in enumerate(batch.cases[1:]):
-            reason = "not done after 20 s" if number == 0 else f"{STOPPED_BY_FAILURES}: not done after 20 s"
-            raw_samples.write_marker(raw, case.id, raw_samples.TIMEOUT, reason, 1)
-        return raw
-
-
-@pytest.mark.parametrize("algorithm", [LIBRARY, "linear"])
-def test_untried_cases_are_failures_of_an_algorithm_but_not_of_the_library_default(tmp_path, algorithm):
-    """After three successive failures of the library default the other cases are not tried; they might pass."""
-    loaded = load_platform(find_config_file("platform", "local"))
-    measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    place = Failing("local", loaded, make_resources(loaded), OPEN_MPI_DIALECT, measure, SafePath.at(tmp_path))
-    failures = place.find_failures("results", "gather", [64], [Choice("gather", 2, 0, algorithm)], "block")
-    given_up = [why for why in failures.values() if why.startswith(STOPPED_BY_FAILURES)]
-    assert len(failures) - len(given_up) == 1
-    assert bool(given_up) == (algorithm != LIBRARY)

@@ -26,14 +26,12 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.kernel_predictions import KernelPredictions, predict_kernel
     from commodel.api.kernels import Partition, partition
     from commodel.api.layout_rankings import LayoutRanking, advise_layouts
-    from commodel.api.library_rules import tune
     from commodel.api.matrices import MatrixPredictions, predict_matrix
     from commodel.api.measured_speeds import MeasuredSpeeds, measure_speeds
     from commodel.api.plans import PlannedWork, plan_
     from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
     from commodel.api.recommendations import advise, decide
-    from commodel.api.tuning import Tuning
     from commodel.errors import UserError
     from commodel.parameters import ParameterSet
 
@@ -80,8 +78,6 @@ _MODULES = {
     "calibrate": "api.calibration",
     "Programs": "api.installation",
     "doctor": "api.installation",
-    "Tuning": "api.tuning",
-    "tune": "api.library_rules",
     "ParameterSet": "parameters",
     "UserError": "errors",
 }
@@ -107,7 +103,6 @@ __all__ = [
     "ReportFiles",
     "Run",
     "Shown",
-    "Tuning",
     "UserError",
     "__version__",
     "advise",
@@ -130,15 +125,22 @@ __all__ = [
     "report",
     "run",
     "show",
-    "tune",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'commodel' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"commodel.{_MODULES[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"commodel.{_MODULES[name]}"), name)
+    if not name.startswith("_"):
+        from commodel.extensions import list_functions, load_function
+
+        functions = list_functions()
+        if name in functions:
+            return load_function(functions[name])
+    raise AttributeError(f"module 'commodel' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    from commodel.extensions import list_functions
+
+    return sorted([*__all__, *list_functions()])

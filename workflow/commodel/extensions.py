@@ -50,6 +50,7 @@ class Extension:
     papers: tuple[str, ...] = ()  # PAPER
     verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name
     subcommands: Mapping[str, Mapping[str, Verb]] = field(default_factory=dict)  # by verb, such as `import`, and name
+    functions: Mapping[str, str] = field(default_factory=dict)  # names in `commodel`, and MODULE:NAME of each
     exports: Mapping[str, str] = field(default_factory=dict)  # formats of `commodel.export`: MODULE:FUNCTION by name
 
     def list_modules(self, constant: str) -> tuple[str, ...]:
@@ -62,15 +63,16 @@ class Verb:
 
     function: str
     sentence: str
+    group: str = "Extensions"  # first word of the title under which the help lists it, such as "Ask"
 
     def load(self) -> Any:
         return load_function(self.function)
 
 
 def load_function(place: str) -> Any:
-    """Return the function at MODULE:FUNCTION."""
-    module, _, function = place.partition(":")
-    return getattr(importlib.import_module(module), function)
+    """Return the function or class at MODULE:NAME."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class InstalledExtension:
         }
         subcommands = [f"{verb} {name}" for verb, parts in self.extension.subcommands.items() for name in parts]
         brought["verbs"] = [*self.extension.verbs, *subcommands]
+        brought["functions"] = list(self.extension.functions)
         return {kind: names for kind, names in brought.items() if names}
 
     def list_files(self) -> list[str]:
@@ -140,6 +143,12 @@ def list_exports() -> dict[str, str]:
     """Return the formats that `commodel.export` writes by functions of extensions: MODULE:FUNCTION by name."""
     further = [installed.extension.exports for installed in list_usable_extensions()]
     return {name: place for exports in further for name, place in exports.items()}
+
+
+def list_functions() -> dict[str, str]:
+    """Return the names that extensions add to the package `commodel`, and where each is, as MODULE:NAME."""
+    functions = [installed.extension.functions for installed in list_usable_extensions()]
+    return {name: place for names in functions for name, place in names.items()}
 
 
 def list_names_in_text(constant: str) -> list[tuple[str, ...]]:

@@ -128,7 +128,7 @@ class Candidates:
     def list_choices(self, workload: Workload) -> Sequence[str]:
         if self.assumptions is None:
             return self.only
-        from commodel.api.library_rules import list_named_algorithms  # slow to load
+        from commodel.advice.rule_candidates import list_named_algorithms
 
         return list_named_algorithms(workload, self.only, self.assumptions)
 
@@ -137,7 +137,7 @@ def select_for_rules(
     workloads: Sequence[Workload], candidates: Candidates, progress: Callable[[str], None]
 ) -> tuple[list[Workload], Candidates]:
     """Return the workloads for which Open MPI's rules may name an algorithm, and the candidates on one layout."""
-    from commodel.api.library_rules import leave_out_unsafe  # slow to load
+    from commodel.advice.rule_candidates import leave_out_unsafe
 
     if len(candidates.layouts) > 1:
         raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")

@@ -27,7 +27,6 @@ GROUPS = {  # in the order of use: the module of each verb, and its sentence
     "Ask: predict and choose": {
         "predict": ("predict", "Predict the time of a workload, a whole matrix or a kernel."),
         "advise": ("advise", "Rank the alternatives for a workload by all fitted models."),
-        "tune": ("tune", "Measure and write rules for the MPI library's collectives."),
         "calibrate": ("calibrate", "Adapt fitted models to this allocation by a few points."),
         "partition": ("kernels", "Balance a matrix over processes of different speeds."),
     },
@@ -87,16 +86,30 @@ def list_extension_verbs() -> dict[str, Verb]:
     return verbs
 
 
+def group_verbs() -> dict[str, dict[str, str]]:
+    """Return the sentence of each verb by the title of its group. Verbs of extensions that name no group are last."""
+    groups = {title: {name: sentence for name, (_, sentence) in verbs.items()} for title, verbs in GROUPS.items()}
+    titles = {title.partition(":")[0]: title for title in GROUPS}
+    for name, verb in list_extension_verbs().items():
+        title = titles.get(verb.group, "Extensions: verbs of other packages")
+        groups.setdefault(title, {})[name] = verb.sentence
+    return groups
+
+
 class Verbs(VerbGroup):
     """Imports the module of a verb only when the verb is called. The command has the name of the verb."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
-        return [*VERBS, *list_extension_verbs()]
+        return [name for verbs in group_verbs().values() for name in verbs]
 
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
         if name not in VERBS:
             verb = list_extension_verbs().get(name)
-            return adapt_parameters(verb.load()) if verb else None
+            if verb is None:
+                return None
+            command = verb.load()
+            command.help = verb.sentence
+            return adapt_parameters(command)
         module_name, sentence = VERBS[name]
         command = getattr(
             importlib.import_module(f"commodel.cli.{module_name}"), "import_" if name == "import" else name
@@ -113,13 +126,9 @@ class Verbs(VerbGroup):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, verbs in GROUPS.items():
+        for title, verbs in group_verbs().items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:10}", text) for name, (_, text) in verbs.items()])
-        brought = list_extension_verbs()
-        if brought:
-            with formatter.section("Extensions: verbs of other packages"):
-                formatter.write_dl([(f"{name:10}", verb.sentence) for name, verb in brought.items()])
+                formatter.write_dl([(f"{name:10}", sentence) for name, sentence in verbs.items()])
 
 
 @click.command(

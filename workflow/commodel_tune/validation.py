@@ -16,8 +16,8 @@ from scipy.optimize import brentq
 from scipy.special import polygamma
 from scipy.stats import t
 
-from commodel.advice.tuning import CollectiveTimer, list_rule_choices
 from commodel.records import LIBRARY, Choice, PlacedWorkload
+from commodel_tune.search import CollectiveTimer, list_rule_choices
 
 CONFIDENCE = 0.95  # probability that an interval contains the true gain
 MIN_ALLOWED_GAIN = 0.95  # smallest gain that a rule may have in a workload

@@ -69,8 +69,8 @@ from commodel.cli._output import make_progress_printer, print_rows
     verbose_option,
 )
 def tune(commutative, same_types, quiet, style, verbose, **options) -> None:
-    from commodel.api.library_rules import TuningRequest, tune_library
     from commodel.interchange.rules import Assumptions
+    from commodel_tune.tuning import TuningRequest, tune_library
 
     request = TuningRequest(**options, assumptions=Assumptions(commutative, same_types))
     result = tune_library(request, make_progress_printer(quiet))

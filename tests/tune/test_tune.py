@@ -9,8 +9,16 @@ from statistics import mean
 import pytest
 
 import commodel
-from commodel.advice import tuning
-from commodel.advice.rule_validation import (
+from commodel.advice.sequential_sampling import DEFAULT_WITH_RULES, Arm, Arms, compute_belief
+from commodel.errors import UserError
+from commodel.interchange.rules import Assumptions
+from commodel.records import LIBRARY, Choice, PlacedWorkload, StartTimings
+from commodel_tune import search
+from commodel_tune.dialects import OPEN_MPI_DIALECT, find_dialect
+from commodel_tune.results import Outcome, Tuning, describe_control
+from commodel_tune.search import choose_algorithms, search_choices
+from commodel_tune.tuning import TuningRequest
+from commodel_tune.validation import (
     MAX_CONTROLS,
     MIN_GAIN_TO_VALIDATE,
     Row,
@@ -21,15 +29,8 @@ from commodel.advice.rule_validation import (
     select_for_screening,
     select_for_validation,
 )
-from commodel.advice.sequential_sampling import DEFAULT_WITH_RULES, Arm, Arms, compute_belief
-from commodel.advice.tuning import choose_algorithms, search_choices
-from commodel.api.library_rules import OPEN_MPI_DIALECT, TuningRequest, find_dialect
-from commodel.api.tuning import Outcome, Tuning, describe_control
-from commodel.errors import UserError
-from commodel.interchange.rules import Assumptions
-from commodel.records import LIBRARY, Choice, PlacedWorkload, StartTimings
 from tests.cli.running import run
-from tests.cli.simulated_mpi import ALGORITHMS, CASES, DEFAULTS, SIZES, arms, cost, machine
+from tests.tune.simulated_mpi import ALGORITHMS, CASES, DEFAULTS, SIZES, arms, cost, machine
 
 
 def test_tune_search_chooses_algorithms_within_five_percent_of_the_fastest(tmp_path):
@@ -110,7 +111,7 @@ def test_two_equally_fast_algorithms_do_not_count_as_ignored_rules(tmp_path, mon
         (arm.workload.operation, arm.algorithm, arm.workload.bytes)
         for arm in (alternatives.arms[number] for number in checked)
     }
-    monkeypatch.setattr("tests.cli.simulated_mpi.cost", lambda *arm: 1e-4 if arm in pair else true_cost(*arm))
+    monkeypatch.setattr("tests.tune.simulated_mpi.cost", lambda *arm: 1e-4 if arm in pair else true_cost(*arm))
     searched = search_choices(machine(tmp_path / "again"), alternatives, 1e9, lambda text: None)
     assert len(searched.belief.measured_arms) > len(checked)
     assert not searched.ignored
@@ -140,7 +141,7 @@ def test_a_barrier_costs_a_start_more_than_other_operations(tmp_path):
     ]
     place = machine(tmp_path)
     belief = compute_belief(Arms.of(alternatives), {})
-    costs = tuning._estimate_costs(place.measure, belief, 1.0)
+    costs = search._estimate_costs(place.measure, belief, 1.0)
     assert costs[:2] == pytest.approx(costs[2:] + 1)
     assert belief.next_points(1, costs) == [2]
 
@@ -164,7 +165,7 @@ def test_a_selection_in_the_users_environment_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("version", "changes_defaults"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
 def test_rules_change_the_defaults_of_open_mpi_versions_with_han(monkeypatch, version, changes_defaults):
     monkeypatch.setattr(
-        "commodel.api.library_rules.find_library_version", lambda command: f"Open MPI v{version}, package: Debian"
+        "commodel_tune.dialects.find_library_version", lambda command: f"Open MPI v{version}, package: Debian"
     )
     assert find_dialect(Path("library")).changes_defaults == changes_defaults
 
@@ -228,7 +229,7 @@ def test_the_check_starts_time_two_algorithms_of_each_operation():
         for name, prediction in (("linear", 1e-4), ("bruck", 1e-5))
     ]
     alternatives = Arms.of([*arms().arms, *barrier])
-    first = [list(algorithms) for algorithms in zip(*tuning._choose_check_pairs(alternatives).values(), strict=True)]
+    first = [list(algorithms) for algorithms in zip(*search._choose_check_pairs(alternatives).values(), strict=True)]
     timed = {
         (alternatives.arms[arm].workload.operation, alternatives.arms[arm].algorithm)
         for start in first
@@ -372,7 +373,7 @@ def test_printed_rules_equal_the_output_of_the_verb(tmp_path, monkeypatch):
         requests.append(request)
         return result
 
-    monkeypatch.setattr("commodel.api.library_rules.tune_library", tune_library)
+    monkeypatch.setattr("commodel_tune.tuning.tune_library", tune_library)
     verb = "tune --platform here --ranks 8 --operation bcast --bytes 8 --minutes 2 --same-types"
     printed = run(f"{verb} --verbose").stdout.rstrip("\n")
     assert str(result) == printed

@@ -8,14 +8,14 @@ from math import expm1
 from statistics import mean
 from typing import Any
 
-from commodel.advice.rule_validation import Row, Stage, find_slowed_workloads
-from commodel.advice.tuning import Search, list_rule_choices
 from commodel.api.result import Answer
 from commodel.files.text_tables import format_answer, format_table
-from commodel.measure.library_collectives import LibraryTimer
 from commodel.patterns.libraries import OPEN_MPI
 from commodel.records import LIBRARY, PlacedWorkload
 from commodel.units import format_bytes
+from commodel_tune.search import Search, list_rule_choices
+from commodel_tune.timer import LibraryTimer
+from commodel_tune.validation import Row, Stage, find_slowed_workloads
 
 ENVIRONMENT_FILE = "environment.sh"
 

@@ -1,25 +1,41 @@
-"""Rules for an MPI library's own collectives: the rules that each library can express (`Dialect`), and the search for
-rules that pay.
-
-`tune` takes operations, ranks and sizes. It returns the rules whose results were verified and whose gain was measured.
-"""
+"""Rules for an MPI library's own collectives (`tune`): those that pay are searched, verified and measured."""
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from commodel.advice import Workload
-from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence, combine_sets
-from commodel.advice.rule_validation import (
+from commodel.api.platform_evidence import find_platform_evidence
+from commodel.api.predictions import Amounts, Source, join_amounts, list_sources, read_sets
+from commodel.api.recommendations import list_workloads
+from commodel.errors import UserError, check_option_names
+from commodel.files.atomic import read_json, write_json, write_text
+from commodel.files.safe_paths import SafePath
+from commodel.files.tables import write_table
+from commodel.interchange.rules import NO_ASSUMPTIONS, Assumptions
+from commodel.patterns.operations import canonicalize_operation
+from commodel.patterns.points import PlatformResources
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import make_resources
+from commodel.platforms.build import build_toolchain, find_starter, get_program_folder
+from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
+from commodel.platforms.platform import Platform
+from commodel.platforms.tools import find_build_root
+from commodel.records import LIBRARY, Measure, PlacedWorkload, Synchronisation
+from commodel.results.campaign import open_lock
+from commodel.sources import ROOT
+from commodel_tune.dialects import find_dialect
+from commodel_tune.results import ENVIRONMENT_FILE, Outcome, Tuning, make_gain_row
+from commodel_tune.search import choose_algorithms, list_arms, list_rule_choices, search_choices
+from commodel_tune.timer import LibraryTimer
+from commodel_tune.validation import (
     MIN_GAIN_TO_VALIDATE,
     SCREENING_PAIRS,
     confirm_rules,
@@ -28,119 +44,7 @@ from commodel.advice.rule_validation import (
     select_for_screening,
     select_for_validation,
 )
-from commodel.advice.tuning import choose_algorithms, list_arms, list_rule_choices, search_choices
-from commodel.api.platform_evidence import find_platform_evidence
-from commodel.api.predictions import Amounts, Source, join_amounts, list_sources, read_sets
-from commodel.api.recommendations import list_workloads
-from commodel.api.tuning import ENVIRONMENT_FILE, Outcome, Tuning, make_gain_row
-from commodel.errors import UserError, check_option_names
-from commodel.files.atomic import read_json, write_json, write_text
-from commodel.files.safe_paths import SafePath
-from commodel.files.tables import write_table
-from commodel.interchange import rules, selection
-from commodel.interchange.rules import BENCHMARK_ASSUMPTIONS, NO_ASSUMPTIONS, Assumptions
-from commodel.measure.library_collectives import LibraryTimer
-from commodel.patterns.libraries import MPICH, OPEN_MPI
-from commodel.patterns.operations import canonicalize_operation
-from commodel.patterns.points import PlatformResources
-from commodel.plan.config import find_config_file, load_platform
-from commodel.plan.planning import make_resources
-from commodel.platforms.build import build_toolchain, find_starter, get_program_folder
-from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
-from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
-from commodel.platforms.platform import Platform
-from commodel.platforms.tools import find_build_root
-from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload, Synchronisation
-from commodel.results.campaign import open_lock
-from commodel.sources import ROOT
 
-HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefer component `han` to `tuned` by default
-TUNED_PRIORITY = "99"  # of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """The rules of one MPI library: file format, operations, and the algorithms that a rule can name."""
-
-    library: str
-    file: str  # name of the rules
-    operations: Collection[str]
-    names: Callable[[str, str, int, Assumptions], bool]  # whether a rule may name an algorithm
-    write: Callable[[list[Choice], Assumptions], str]
-    environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
-    changes_defaults: bool  # True if a rule also changes the library default at other sizes of the operation
-    # Operations for which ranks of a correct program may look up different sizes.
-    size_independent_operations: tuple[str, ...] = ()
-    assumptions: Assumptions = NO_ASSUMPTIONS  # of the programs that will use the rules
-
-    def can_name(self, operation: str, spec: str, ranks: int) -> bool:
-        return self.names(operation, spec, ranks, self.assumptions)
-
-    def text(self, choices: Iterable[Choice]) -> str:
-        """Return the rules file for timing: our own program passes the same counts on all ranks."""
-        return self._text(choices, BENCHMARK_ASSUMPTIONS)
-
-    def user_text(self, choices: Iterable[Choice]) -> str:
-        """Return the rules file for the user's programs, under the assumptions about them."""
-        return self._text(choices, self.assumptions)
-
-    def _text(self, choices: Iterable[Choice], assumptions: Assumptions) -> str:
-        """Return the rules file. Numbers of ranks above the measured ones get no rule."""
-        choices = list(choices)
-        max_ranks = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
-        rules_above = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in max_ranks.items())
-        return self.write([*choices, *rules_above], assumptions)
-
-
-def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
-    """Return the rules dialect of the MPI library with which a native program was built. `start` is the command that
-    starts one rank: some programs find their library only in the environment that it sets."""
-    version = find_library_version([str(program)]) or find_library_version([*start, str(program)])
-    if find_kind(version) == OPEN_MPI:
-        return replace(OPEN_MPI_DIALECT, changes_defaults=HAN_VERSIONS.search(version) is not None)
-    if find_kind(version) == MPICH:
-        builtin_tree = selection.read_builtin_tree(find_shared_library(program))
-        return replace(
-            MPICH_DIALECT, write=lambda choices, assumptions: selection.format_selection(choices, builtin_tree)
-        )
-    raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
-
-
-def _make_open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
-    return {
-        "OMPI_MCA_coll_tuned_priority": TUNED_PRIORITY,
-        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-        "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(path),
-    }
-
-
-def _make_mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
-    """Return the environment for MPICH. Collectives of a device would precede the selection, so they are off for
-    operations with a rule."""
-    collectives = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
-    settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in collectives}
-    return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **settings}
-
-
-OPEN_MPI_DIALECT = Dialect(
-    OPEN_MPI,
-    "rules.conf",
-    tuple(rules.COLLECTIVE_NUMBERS),
-    lambda name, spec, ranks, assumptions: rules.can_select(name, spec, assumptions),
-    rules.format_rules,
-    _make_open_mpi_environment,
-    changes_defaults=False,  # rule 0 is the default of `tuned`, unless another component has priority
-    size_independent_operations=rules.SIZE_INDEPENDENT_OPERATIONS,
-)
-MPICH_DIALECT = Dialect(
-    MPICH,
-    "rules.json",
-    tuple(selection.COLLECTIVES),
-    lambda name, spec, ranks, assumptions: bool(selection.find_function(name, spec, ranks)),
-    lambda choices, assumptions: "",
-    _make_mpich_environment,
-    changes_defaults=True,  # for an operation with a rule, the device's own collectives are off
-)
 OPTIONS_FILE, GAINS_FILE = "options.json", "gains.csv"
 # For measuring a point.
 POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, POINT_TIMEOUT = 0.05, 5, 40, 0.1, 60.0
@@ -315,41 +219,3 @@ def _write_results(outcome: Outcome) -> None:
     table = [make_gain_row(name, row) for name, stage in stages.items() for row in stage.rows]
     if table:
         write_table(timer.folder / GAINS_FILE, pd.DataFrame(table))
-
-
-def list_named_algorithms(workload: Workload, only: Sequence[str], assumptions: Assumptions) -> list[str]:
-    """Return the algorithms, or of these `only` some, that Open MPI's rules may name for a workload."""
-    if workload.leaves:
-        raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
-    for spec in only:
-        if not rules.can_select(workload.operation, spec):
-            raise UserError(f"Open MPI's rules cannot name '{spec}' for {workload.operation}")
-        if risk := rules.find_risk(workload.operation, spec, assumptions):
-            raise UserError(f"found --only {spec} for {workload.operation}, which {risk}; {_suggest_option(risk)}")
-    specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes)
-    return [spec for spec in specs if rules.can_select(workload.operation, spec, assumptions)]
-
-
-def leave_out_unsafe(
-    workloads: Sequence[Workload], choices: Callable[[Workload], Sequence[str]], progress: Callable[[str], None]
-) -> list[Workload]:
-    """Return the workloads for which a rule may name an algorithm, and print which operations are left to Open MPI."""
-    safe = [workload for workload in workloads if choices(workload)]
-    for operation in dict.fromkeys(workload.operation for workload in workloads if workload not in safe):
-        specs = next(
-            list_algorithms(workload.operation, workload.ranks, workload.bytes)
-            for workload in workloads
-            if workload.operation == operation
-        )
-        risks = filter(None, (rules.find_risk(operation, spec) for spec in specs))
-        risk = next(risks, rules.FAILS_WITH_MIXED_DATATYPES)
-        text = f"no algorithm of {operation} is safe in a rule; {_suggest_option(risk)}"
-        if not safe:
-            raise UserError(text)
-        progress(f"left to Open MPI: {text}")
-    return safe
-
-
-def _suggest_option(risk: str) -> str:
-    option = "--commutative" if risk == rules.REORDERS_OPERANDS else "--same-types"
-    return f"wanted: {option}, if this holds for all programs"

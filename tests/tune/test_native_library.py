@@ -3,13 +3,13 @@ Results for legal but unusual inputs: libraries are correct, and a wrong algorit
 
 import pytest
 
-from commodel.api.library_rules import MPICH_DIALECT, find_dialect
-from commodel.interchange import selection
 from commodel.models.probes.verify import INPUTS, list_cases
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.libraries import MPICH
 from commodel.platforms.mpi_libraries import find_kind, find_library_version
 from commodel.records import Choice
+from commodel_tune import mpich_selection as selection
+from commodel_tune.dialects import MPICH_DIALECT, find_dialect
 
 US = 1e-6
 OPERATIONS = ["bcast", "scatter", "gather", "reduce", "allreduce", "reduce-scatter", "allgather", "alltoall"]

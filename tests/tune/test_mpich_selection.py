@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.interchange.selection import (
+from commodel.patterns.algorithms import find_algorithms
+from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
+from commodel.platforms.tools import find_build_root
+from commodel.records import Choice
+from commodel_tune.mpich_selection import (
     COLLECTIVES,
     WHOLE_RESULT_COLLECTIVES,
     find_function,
     format_selection,
     read_builtin_tree,
 )
-from commodel.patterns.algorithms import find_algorithms
-from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
-from commodel.platforms.tools import find_build_root
-from commodel.records import Choice
 
 OWN = {
     f"collective={name}": {

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.rule_validation import (
+from commodel.records import LIBRARY, PlacedWorkload
+from commodel_tune.validation import (
     Gain,
     average_gains,
     choose_unmeasured_sizes,
@@ -18,7 +19,6 @@ from commodel.advice.rule_validation import (
     order_starts,
     pool_variances,
 )
-from commodel.records import LIBRARY, PlacedWorkload
 
 
 def test_a_gain_by_hand():

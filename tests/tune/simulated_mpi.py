@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 
 from commodel.advice.sequential_sampling import Arm, Arms
-from commodel.api.library_rules import OPEN_MPI_DIALECT
 from commodel.files.safe_paths import SafePath
-from commodel.measure.library_collectives import LibraryTimer
 from commodel.records import LIBRARY, Measure, PlacedWorkload
 from commodel.stats import MIN_NOISE
+from commodel_tune.dialects import OPEN_MPI_DIALECT
+from commodel_tune.timer import LibraryTimer
 
 SIZES = (64, 2048, 65536)
 ALGORITHMS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}

@@ -1,0 +1,104 @@
+"""The rules that each MPI library can express (`Dialect`), and the dialect of a library (`find_dialect`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.interchange import rules
+from commodel.interchange.rules import BENCHMARK_ASSUMPTIONS, NO_ASSUMPTIONS, Assumptions
+from commodel.patterns.libraries import MPICH, OPEN_MPI
+from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
+from commodel.records import LIBRARY, Choice
+from commodel_tune import mpich_selection as selection
+
+HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefer component `han` to `tuned` by default
+TUNED_PRIORITY = "99"  # of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The rules of one MPI library: file format, operations, and the algorithms that a rule can name."""
+
+    library: str
+    file: str  # name of the rules
+    operations: Collection[str]
+    names: Callable[[str, str, int, Assumptions], bool]  # whether a rule may name an algorithm
+    write: Callable[[list[Choice], Assumptions], str]
+    environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
+    changes_defaults: bool  # True if a rule also changes the library default at other sizes of the operation
+    # Operations for which ranks of a correct program may look up different sizes.
+    size_independent_operations: tuple[str, ...] = ()
+    assumptions: Assumptions = NO_ASSUMPTIONS  # of the programs that will use the rules
+
+    def can_name(self, operation: str, spec: str, ranks: int) -> bool:
+        return self.names(operation, spec, ranks, self.assumptions)
+
+    def text(self, choices: Iterable[Choice]) -> str:
+        """Return the rules file for timing: our own program passes the same counts on all ranks."""
+        return self._text(choices, BENCHMARK_ASSUMPTIONS)
+
+    def user_text(self, choices: Iterable[Choice]) -> str:
+        """Return the rules file for the user's programs, under the assumptions about them."""
+        return self._text(choices, self.assumptions)
+
+    def _text(self, choices: Iterable[Choice], assumptions: Assumptions) -> str:
+        """Return the rules file. Numbers of ranks above the measured ones get no rule."""
+        choices = list(choices)
+        max_ranks = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
+        rules_above = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in max_ranks.items())
+        return self.write([*choices, *rules_above], assumptions)
+
+
+def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
+    """Return the rules dialect of the MPI library with which a native program was built. `start` is the command that
+    starts one rank: some programs find their library only in the environment that it sets."""
+    version = find_library_version([str(program)]) or find_library_version([*start, str(program)])
+    if find_kind(version) == OPEN_MPI:
+        return replace(OPEN_MPI_DIALECT, changes_defaults=HAN_VERSIONS.search(version) is not None)
+    if find_kind(version) == MPICH:
+        builtin_tree = selection.read_builtin_tree(find_shared_library(program))
+        return replace(
+            MPICH_DIALECT, write=lambda choices, assumptions: selection.format_selection(choices, builtin_tree)
+        )
+    raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
+
+
+def _make_open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
+    return {
+        "OMPI_MCA_coll_tuned_priority": TUNED_PRIORITY,
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(path),
+    }
+
+
+def _make_mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
+    """Return the environment for MPICH. Collectives of a device would precede the selection, so they are off for
+    operations with a rule."""
+    collectives = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
+    settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in collectives}
+    return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **settings}
+
+
+OPEN_MPI_DIALECT = Dialect(
+    OPEN_MPI,
+    "rules.conf",
+    tuple(rules.COLLECTIVE_NUMBERS),
+    lambda name, spec, ranks, assumptions: rules.can_select(name, spec, assumptions),
+    rules.format_rules,
+    _make_open_mpi_environment,
+    changes_defaults=False,  # rule 0 is the default of `tuned`, unless another component has priority
+    size_independent_operations=rules.SIZE_INDEPENDENT_OPERATIONS,
+)
+MPICH_DIALECT = Dialect(
+    MPICH,
+    "rules.json",
+    tuple(selection.COLLECTIVES),
+    lambda name, spec, ranks, assumptions: bool(selection.find_function(name, spec, ranks)),
+    lambda choices, assumptions: "",
+    _make_mpich_environment,
+    changes_defaults=True,  # for an operation with a rule, the device's own collectives are off
+)
