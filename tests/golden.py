@@ -16,9 +16,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMODEL = Path(sys.executable).with_name("commodel")
-EXPERIMENTS = dict.fromkeys(("sample", "demo", "families", "catalogue"), "fast-ethernet-32") | {
+EXPERIMENTS = dict.fromkeys(("sample", "demo", "families", "catalogue", "jobs"), "fast-ethernet-32") | {
     "kernels": "two-nodes",
+    "networks": "trunks-72",
+    "paper-cluster": "",
+    "paper-lop": "",
     "paper-tan": "",
+    "paper-taulop": "two-nodes",
 }
 TABLES = ("*.csv", "fitted/*/*.yaml", "validated/*/*", "predictions/*.csv")
 TABLE = "examples/collectives.csv"
@@ -89,7 +93,7 @@ def run_everything(folder: Path, names: list[str]) -> None:
     (folder / "commands").mkdir(exist_ok=True)
     for number, line in enumerate(COMMANDS.read_text().splitlines()):
         if line and not line.startswith("#"):
-            (folder / "commands" / f"{number:02}").write_text(line + "\n" + run(*shlex.split(line), cwd=folder))
+            (folder / "commands" / f"{number:03}").write_text(line + "\n" + run(*shlex.split(line), cwd=folder))
 
 
 def compare(golden: Path, names: list[str]) -> int:
