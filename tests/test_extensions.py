@@ -232,6 +232,80 @@ def test_an_extension_brings_subcommands_but_takes_none_from_the_core(tmp_path):
         assert done.stdout == "hello you\n"
 
 
+MAKEFILE = "all:\n\t$(CC) -DREPLY='\"$(REPLY)\"' -o $(BUILD)/answer answer.c\n"
+ANSWER = "#include <stdio.h>\nint main(void) { puts(REPLY); return 0; }\n"
+NATIVE = """Extension('t', 1, native=(
+    Native('{}', ('native',), ('native/*.c',), compiler='{}', sentence='Says hello.', settings='commodel_strange.s:s'),
+))"""
+
+
+@pytest.fixture
+def install_native(tmp_path):
+    """Return a function that installs an extension with a C program for a toolchain."""
+
+    def install(toolchain, compiler=""):
+        extension = NATIVE.format(toolchain, compiler)
+        site = install_by_hand(tmp_path / "site", "commodel-strange", "", extension)
+        package = site / "commodel_strange"
+        (package / "s.py").write_text("s = lambda: {'REPLY': 'hello'}\n")
+        (package / "native").mkdir()
+        (package / "native/Makefile").write_text(MAKEFILE)
+        (package / "native/answer.c").write_text(ANSWER)
+        return site
+
+    return install
+
+
+DIGESTS = "from commodel.platforms.toolchains import *; print([compute_native_digest(name) for name in ('mpi', '{}')])"
+
+
+@pytest.mark.skipif(find_tool("cc") is None, reason="no C compiler")
+def test_an_extension_brings_a_toolchain_of_its_own(install_native, tmp_path):
+    site = install_native("strange", "cc")
+    assert "strange     Says hello." in call(sys.executable, "build", "--help", folder=tmp_path, paths=[site]).stdout
+    (tmp_path / "script.py").write_text(
+        "from pathlib import Path\nfrom commodel.platforms.build import build_toolchain\n"
+        "folder = Path('built/build/strange')\nfolder.mkdir(parents=True)\n"
+        "print(build_toolchain(Path('built'), 'strange'))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(site)}
+
+    def run(*command):
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert run(sys.executable, "script.py") == "built/build/strange\n"
+    assert run("built/build/strange/answer") == "hello\n"
+    core, own = yaml.safe_load(run(sys.executable, "-c", DIGESTS.format("strange")))
+    (site / "commodel_strange/native/answer.c").write_text(ANSWER + "int more;\n")
+    assert yaml.safe_load(run(sys.executable, "-c", DIGESTS.format("strange")))[0] == core
+    assert yaml.safe_load(run(sys.executable, "-c", DIGESTS.format("strange")))[1] != own
+
+
+def test_programs_that_an_extension_adds_to_a_toolchain_count_in_its_digest(install_native, tmp_path):
+    def digest(*paths):
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
+        command = [sys.executable, "-c", DIGESTS.format("smpi")]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        return yaml.safe_load(done.stdout)
+
+    with_program = digest(install_native("mpi"))
+    assert with_program[0] != digest()[0]
+    assert with_program[1] == digest()[1]
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "compiler", "problem"),
+    [
+        ("mpi", "cc", "found toolchain 'mpi', which another package has"),
+        ("strange", "", "found toolchain 'strange' without a compiler"),
+    ],
+)
+def test_a_toolchain_that_cannot_be_used_is_one_line(install_native, tmp_path, toolchain, compiler, problem):
+    done = call(sys.executable, "build", "--help", folder=tmp_path, paths=[install_native(toolchain, compiler)])
+    assert done.stderr == f"commodel: extension strange: {problem}{LAST_LINE}"
+
+
 def test_a_prediction_by_a_core_model_imports_no_model_of_an_extension(tmp_path):
     extension = "Extension('t', 1, models=('commodel_strange.loud',), formats=('commodel_strange.loud',))"
     site = install_by_hand(tmp_path / "site", "commodel-strange", "", extension)

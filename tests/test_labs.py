@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from commodel.platforms.mpi_libraries import find_kind
-from commodel.platforms.tools import ROOT, compute_native_digest, find_sibling, find_tool, read_version
+from commodel.platforms.toolchains import compute_native_digest
+from commodel.platforms.tools import ROOT, find_sibling, find_tool, read_version
 from tests.lab.pinned_mpi import first_on_path
 
 LAB = ROOT / "tests" / "lab"

@@ -24,7 +24,7 @@ from commodel.patterns import schedule_files
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import list_operations
 from commodel.patterns.trees import files
-from commodel.platforms.build import COMPILERS
+from commodel.platforms.toolchains import list_toolchains
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
 from commodel_formats import extrap
@@ -276,7 +276,7 @@ def test_hard_coded_option_choices_equal_the_implemented_choices():
     assert choices_of(export.get_command(None, "extrap"), "style") == list(extrap.STYLES)
     assert choices_of(main.get_command(None, "show").commands["schedule"], "style") == list(schedule_files.STYLES)
     assert choices_of(main.get_command(None, "show").commands["topology"], "style") == [*files.STYLES, "svg"]
-    assert choices_of(main.get_command(None, "build"), "toolchain") == list(COMPILERS)
+    assert choices_of(main.get_command(None, "build"), "toolchain") == list(list_toolchains())
 
 
 def test_wide_tables_have_wrapped_columns_or_are_printed_vertically(monkeypatch):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from commodel.platforms.tools import ROOT, compute_native_digest
+from commodel.platforms.toolchains import compute_native_digest
+from commodel.platforms.tools import ROOT
 
 SCRIPT = Path(__file__).with_name("apptainer.sh")
 # Definitions of faulty images: without an MPI library, with another MPI, and of other C sources.

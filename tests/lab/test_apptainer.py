@@ -13,7 +13,8 @@ import pytest
 
 from commodel import __version__
 from commodel.platforms.build import build_toolchain
-from commodel.platforms.tools import ROOT, compute_native_digest, find_tool
+from commodel.platforms.toolchains import compute_native_digest
+from commodel.platforms.tools import ROOT, find_tool
 from tests.lab.apptainer_lab import NO_MPI, OPEN_MPI, OTHER_SOURCES, make_platform_file
 
 pytestmark = pytest.mark.lab

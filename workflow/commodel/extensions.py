@@ -51,6 +51,7 @@ class Extension:
     verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name
     subcommands: Mapping[str, Mapping[str, Verb]] = field(default_factory=dict)  # by verb, such as `import`, and name
     functions: Mapping[str, str] = field(default_factory=dict)  # names in `commodel`, and MODULE:NAME of each
+    native: tuple[Native, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)  # formats of `commodel.export`: MODULE:FUNCTION by name
 
     def list_modules(self, constant: str) -> tuple[str, ...]:
@@ -67,6 +68,23 @@ class Verb:
 
     def load(self) -> Any:
         return load_function(self.function)
+
+
+@dataclass(frozen=True)
+class Native:
+    """Native programs: `commodel build TOOLCHAIN` compiles the folders in their order, each by its Makefile.
+
+    Paths are relative to the package. The Makefile gets `BUILD`, the folder of the programs; `NATIVE`, that of the
+    core's sources; and `MPICC`, or `CC` and `CXX`.
+    """
+
+    toolchain: str  # one of the core, such as mpi, which builds these too; or the extension's own
+    folders: tuple[str, ...]
+    sources: tuple[str, ...]  # patterns of files; if one changes, points are measured again
+    core_sources: tuple[str, ...] = ()  # the same for files of the core, such as harness/*.[ch]
+    compiler: str = ""  # of a toolchain of its own, such as cc
+    sentence: str = ""  # on a toolchain of its own, for the help
+    settings: str = ""  # MODULE:FUNCTION that returns further variables of make, by name
 
 
 def load_function(place: str) -> Any:
@@ -108,6 +126,7 @@ class InstalledExtension:
         subcommands = [f"{verb} {name}" for verb, parts in self.extension.subcommands.items() for name in parts]
         brought["verbs"] = [*self.extension.verbs, *subcommands]
         brought["functions"] = list(self.extension.functions)
+        brought["native"] = list(dict.fromkeys(native.toolchain for native in self.extension.native))
         return {kind: names for kind, names in brought.items() if names}
 
     def list_files(self) -> list[str]:
@@ -149,6 +168,15 @@ def list_functions() -> dict[str, str]:
     """Return the names that extensions add to the package `commodel`, and where each is, as MODULE:NAME."""
     functions = [installed.extension.functions for installed in list_usable_extensions()]
     return {name: place for names in functions for name, place in names.items()}
+
+
+def list_natives() -> list[tuple[str, Path, Native]]:
+    """Return the native programs of extensions, with the extension's name and the folder of its package."""
+    natives: list[tuple[str, Path, Native]] = []
+    for installed in list_usable_extensions():
+        for native in installed.extension.native:
+            natives.append((installed.name, _find_folders(installed.module)[0], native))
+    return natives
 
 
 def list_names_in_text(constant: str) -> list[tuple[str, ...]]:

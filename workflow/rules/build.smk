@@ -1,5 +1,6 @@
 from commodel.platforms.build import note_compiler
-from commodel.platforms.tools import list_native_sources, find_build_root
+from commodel.platforms.toolchains import list_native_sources
+from commodel.platforms.tools import find_build_root
 
 
 rule build:

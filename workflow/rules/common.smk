@@ -8,6 +8,7 @@ from commodel.results.campaign import begin_campaign, check_workflow_settings
 from commodel.errors import UserError
 from commodel.plan.planning import require_mpi_types
 from commodel.platforms.slurm import NOTHING_SUBMITTED
+from commodel.platforms.toolchains import list_toolchains
 from commodel.results.stage_files import list_extension_code, list_fit_code, list_prediction_code
 from commodel.sources import PACKAGE, list_source_files
 from commodel.units import format_count
@@ -51,4 +52,4 @@ wildcard_constraints:
     batch="|".join(BATCHES) or "none",
     model="|".join(PLAN.models),
     platform="|".join(PLAN.platforms),
-    toolchain="mpi|smpi|overlay|mrnet",
+    toolchain="|".join(list_toolchains()),

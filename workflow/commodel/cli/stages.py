@@ -11,6 +11,7 @@ from commodel.cli._help import Verb, VerbWithModes, make_option_group
 from commodel.cli._options import PATH, out_option, process_count_option, quiet_option
 from commodel.cli._output import make_progress_printer, show_waiting
 from commodel.errors import UserError
+from commodel.platforms.toolchains import list_toolchains
 
 if TYPE_CHECKING:
     from commodel.records import Plan
@@ -19,15 +20,9 @@ if TYPE_CHECKING:
 @click.command(
     cls=Verb,
     examples=("commodel build", "commodel build smpi"),
-    arguments={
-        "mpi": "Probes, player and kernels, with the MPI library here (default).",
-        "smpi": "The same programs for SimGrid.",
-        "overlay": "The overlay network and its benchmark.",
-        "mrnet": "The same benchmark for MRNet.",
-        "replay": "The library that replays schedules, for this installation.",
-    },
+    arguments={name: entry.sentence for name, entry in list_toolchains().items()},
 )
-@click.argument("toolchain", type=click.Choice(["mpi", "smpi", "overlay", "mrnet", "replay"]), default="mpi")
+@click.argument("toolchain", type=click.Choice(list(list_toolchains())), default="mpi")
 def build(toolchain: str) -> None:
     from commodel.platforms.build import build_toolchain as compile_programs
     from commodel.platforms.tools import find_build_root

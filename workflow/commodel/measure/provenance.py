@@ -20,7 +20,7 @@ from commodel.plan.planning import list_named_files
 from commodel.platforms import cores
 from commodel.platforms.container import describe_image
 from commodel.platforms.cores import measure_busy_processors
-from commodel.platforms.tools import compute_native_digest
+from commodel.platforms.toolchains import compute_native_digest
 from commodel.records import Batch, Plan
 from commodel.results.provenance import find_revision, list_versions
 

@@ -41,11 +41,12 @@ from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.plan.message_lengths import choose_probe_sizes
 from commodel.plan.surveys import BATCH_INFIX, list_networks_needed, needs_survey
 from commodel.plan.surveys import PROBE as SURVEY
-from commodel.platforms.build import COMPILERS, get_program_folder
+from commodel.platforms.build import get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import check_mpi_type, make_constraint
-from commodel.platforms.tools import compute_native_digest, find_build_root, find_tool
+from commodel.platforms.toolchains import compute_native_digest, list_toolchains
+from commodel.platforms.tools import find_build_root, find_tool
 from commodel.predictions.papers import find_paper
 from commodel.records import (
     ArchivedFile,
@@ -573,5 +574,5 @@ def find_missing_compiler(plan: Plan, batch: str) -> str:
     """Return the compiler that is needed for the programs of a batch and not installed; empty if there is none."""
     if Path(find_programs_file(plan, batch)).exists():
         return ""
-    compiler = COMPILERS[get_toolchain(load_named_platform(plan.batch(batch).platform))]
+    compiler = list_toolchains()[get_toolchain(load_named_platform(plan.batch(batch).platform))].compiler
     return "" if find_tool(compiler) else compiler

@@ -6,19 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from commodel.errors import UserError, make_printable
+from commodel.extensions import load_function
 from commodel.files.atomic import write_text
 from commodel.platforms.mpi_libraries import explain_mismatch, find_library_version
-from commodel.platforms.tools import NATIVE, OVERLAY_NATIVE, find_sibling, find_tool
+from commodel.platforms.toolchains import MPI_TOOLCHAINS, list_toolchains
+from commodel.platforms.tools import NATIVE, find_sibling, find_tool
 
-COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "replay": "cc"}
 MRNET = "mrnet_commnode"  # the program of MRNet's internal processes, in the folder bin of its installation
 MRNET_PARTS = ("include/mrnet/MRNet.h", "lib/libmrnet.*", "lib/libxplat.*")
 MPI_STARTERS = ("mpiexec", "mpirun")
-SOURCE_FOLDERS = {
-    "overlay": (OVERLAY_NATIVE / "overlay", OVERLAY_NATIVE / "bench"),
-    "mrnet": (OVERLAY_NATIVE / "overlay", OVERLAY_NATIVE / "bench", OVERLAY_NATIVE / "mrnet"),
-    "replay": (NATIVE / "replay",),
-}  # compiled in this order
 
 
 def get_program_folder(root: Path, toolchain: str) -> Path:
@@ -31,7 +27,8 @@ def find_starter(toolchain: str, names: Iterable[str]) -> str | None:
 
     The starter of an MPI is searched first in the compiler's folder, so that it is of the same MPI as the programs.
     Others, such as srun and smpirun, are found on PATH."""
-    starters_of_compiler = [find_sibling(COMPILERS[toolchain], name) for name in names if name in MPI_STARTERS]
+    compiler = list_toolchains()[toolchain].compiler
+    starters_of_compiler = [find_sibling(compiler, name) for name in names if name in MPI_STARTERS]
     return next(filter(None, [*starters_of_compiler, *map(find_tool, names)]), None)
 
 
@@ -41,7 +38,7 @@ def note_compiler(root: Path, toolchain: str) -> Path:
     note = get_program_folder(root, toolchain) / "compiler"
     identity = _identify_compiler(toolchain)
     if not (identity or note.exists()):
-        raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")
+        raise UserError(f"no {list_toolchains()[toolchain].compiler} found; see commodel doctor")
     if identity and not (note.exists() and note.read_text(encoding="utf-8").strip() == identity):
         write_text(note, f"{identity}\n")
     return note
@@ -53,7 +50,8 @@ def _identify_compiler(toolchain: str) -> str:
     /usr/bin/mpicc may link to the compiler of any installed MPI, and packages are upgraded in place. All links are
     included, since Open MPI's compilers for all languages are links to one program.
     """
-    if not (path := find_tool(COMPILERS[toolchain])):
+    path = find_tool(list_toolchains()[toolchain].compiler)
+    if not path:
         return ""
     links = [Path(path)]
     while links[-1].is_symlink():
@@ -73,11 +71,16 @@ def refuse_mismatched_starter(root: Path, starter: str, slurm_mpi: str = "") -> 
     name = Path(starter).name
     if slurm_mpi:
         advice = "write mpi: pmix in section slurm of the platform file"
-    elif find_sibling(COMPILERS["mpi"], name) == starter:  # another compiler compiled the programs
+    elif find_sibling(list_toolchains()["mpi"].compiler, name) == starter:  # another compiler compiled the programs
         advice = "call commodel build mpi"
     else:
         advice = f"put the mpicc and the {name} of one MPI first on PATH, and call commodel build mpi"
     raise UserError(f"the native programs have {why}; {advice}")
+
+
+def find_mrnet_settings() -> dict[str, str]:
+    """Return variables of make for the programs that use MRNet."""
+    return {"MRNET": str(_find_mrnet()), "SUBSTRATE": "MRNet", "PROGRAM": "mrnet-bench"}
 
 
 def _find_mrnet() -> Path:
@@ -94,16 +97,18 @@ def _find_mrnet() -> Path:
 
 def build_toolchain(root: Path, toolchain: str) -> Path:
     """Compile the native programs of a toolchain whose sources have changed, and return their folder."""
-    compiler = find_tool(COMPILERS[toolchain])
+    entry = list_toolchains()[toolchain]
+    compiler = find_tool(entry.compiler)
     if compiler is None:
-        raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")
+        raise UserError(f"no {entry.compiler} found; see commodel doctor")
     folder = get_program_folder(root, toolchain)
-    settings = [f"CC={find_tool('cc')}", f"CXX={compiler}"] if toolchain in SOURCE_FOLDERS else [f"MPICC={compiler}"]
-    if toolchain == "mrnet":
-        settings += [f"MRNET={_find_mrnet()}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
-    for source_folder in SOURCE_FOLDERS.get(toolchain, (NATIVE,)):
-        command = ["make", "-j2", "-C", str(source_folder), *settings, f"BUILD={folder.resolve()}"]
-        command.append(f"IDENTITY={_identify_compiler(toolchain)}")
+    settings = {"MPICC": compiler} if toolchain in MPI_TOOLCHAINS else {"CC": find_tool("cc"), "CXX": compiler}
+    for place in entry.settings:
+        settings |= load_function(place)()
+    settings |= {"NATIVE": str(NATIVE), "BUILD": str(folder.resolve()), "IDENTITY": _identify_compiler(toolchain)}
+    variables = [f"{name}={value}" for name, value in settings.items()]
+    for source_folder in entry.folders:
+        command = ["make", "-j2", "-C", str(source_folder), *variables]
         run = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if run.returncode:
             errors = run.stderr.splitlines()

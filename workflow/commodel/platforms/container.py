@@ -17,7 +17,8 @@ from typing import Any
 from commodel.errors import UserError, make_printable
 from commodel.files.safe_reading import open_file
 from commodel.platforms.mpi_libraries import explain_mismatch
-from commodel.platforms.tools import compute_native_digest, find_tool, read_version, run_tool
+from commodel.platforms.toolchains import compute_native_digest
+from commodel.platforms.tools import find_tool, read_version, run_tool
 
 RUNTIMES = ("apptainer", "singularity")
 IMAGE_PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them

@@ -1,6 +1,5 @@
 """External programs that commodel starts (`find_tool`, `run_tool`): their paths and versions. Nothing is installed."""
 
-import hashlib
 import re
 import shutil
 import subprocess
@@ -13,22 +12,6 @@ from pathlib import Path
 from commodel.sources import INSTALLED, ROOT
 
 NATIVE = ROOT / "workflow" / "native"
-OVERLAY_NATIVE = ROOT / "workflow" / "commodel_overlay" / "native"
-HARNESS = (NATIVE, "harness/*.[ch]")
-OVERLAY = (
-    HARNESS,
-    *((OVERLAY_NATIVE, f"{part}/{name}") for part in ("overlay", "bench") for name in ("*.[ch]", "Makefile")),
-    (OVERLAY_NATIVE, "overlay/filters/*.[ch]"),
-)
-SOURCES = {  # by what carries messages: folders, and patterns of files in them
-    "mpi": (
-        HARNESS,
-        *((NATIVE, name) for name in ("player/*.[ch]", "probes/*.[ch]", "kernels/*.[ch]", "Makefile")),
-    ),
-    "overlay": OVERLAY,
-    "mrnet": (*OVERLAY, *((OVERLAY_NATIVE, f"mrnet/{name}") for name in ("*.cc", "*.[ch]", "Makefile"))),
-}
-LITERALS_AND_COMMENTS = re.compile(rb"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL)
 PRIVATE_SIMGRID = ROOT / ".simgrid" / "usr"  # unpacked there by the bootstrap script where there is no root
 
 
@@ -125,20 +108,3 @@ TOOLS = (
     ),
     Tool("make", "make", ("--version",), "building the probes and the player", "apt-get install make"),
 )
-
-
-def list_native_sources(toolchain: str) -> list[Path]:
-    """Return the C sources and makefiles of a build."""
-    patterns = SOURCES.get(toolchain, SOURCES["mpi"])
-    return sorted(path for folder, pattern in patterns for path in folder.glob(pattern))
-
-
-@lru_cache
-def compute_native_digest(substrate: str = "mpi") -> str:
-    """Return the digest of the code that measures: another player makes other measurements, comments do not."""
-    hashed = hashlib.blake2b(digest_size=6)
-    for path in list_native_sources(substrate):
-        content = path.read_bytes()
-        code = content if path.name == "Makefile" else LITERALS_AND_COMMENTS.sub(rb"\1 ", content)
-        hashed.update(path.name.encode() + b"\0" + b" ".join(code.split()))
-    return hashed.hexdigest()
