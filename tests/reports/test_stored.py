@@ -8,6 +8,7 @@ from dataclasses import replace
 import openpyxl
 import pytest
 
+from commodel.extensions import INTERFACE, Extension, InstalledExtension, ReportSection
 from commodel.files.atomic import write_json
 from commodel.plan.planning import load_plan
 from commodel.reports import build_stored_report, write_xlsx
@@ -165,3 +166,51 @@ def test_machines_that_only_an_error_names_are_found_by_their_likeness():
     ]
     assert find_similar_names({"n002", "n001", "login"}, messages) == {"n002", "n017", "n4.example.org"}
     assert find_similar_names({"login.example.org"}, ["login2 and loginA"]) == set()
+
+
+SOURCE = """
+from commodel.reports.elements import Answer, Section
+
+
+def make_count(inputs):
+    sentence = f"{inputs.plan.experiment}: {len(inputs.comparison)} predictions, {inputs.results.folder.name}."
+    return [Section("Count", "Counted.", (Answer("Count", (sentence,)),))]
+
+
+def make_cables(inputs):
+    return [Section("Cables", "Seen.", (Answer("Cables", (f"{sorted(inputs.simulated)} has none.",)),))]
+
+
+def make_nothing(inputs):
+    return []
+"""
+
+
+def test_extensions_make_sections_with_a_place_on_the_page_and_in_the_workbook(unedited, tmp_path, monkeypatch):
+    (tmp_path / "strange_sections.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    sections = {
+        "Count": ReportSection("strange_sections:make_count", "answers", contents="numbers of rows"),
+        "Cables": ReportSection("strange_sections:make_cables", "evidence", sheet="Network"),
+        "Nothing": ReportSection("strange_sections:make_nothing"),
+    }
+    extension = Extension("strange", INTERFACE, sections=sections)
+    installed = InstalledExtension("strange", "commodel-strange", "1", "strange_sections", extension)
+    monkeypatch.setattr("commodel.extensions.list_extensions", lambda: (installed,))
+    report = build_stored_report(unedited)
+    names = [section.name for section in report.sections]
+    assert names.index("Findings") < names.index("Count") < names.index("Comparison")
+    assert names.index("Raw summary") < names.index("Cables") < names.index("Provenance")
+    assert "Nothing" not in names
+    (answer,) = report.section("Count").blocks
+    models = next(table for table in report.tables if table.name == "Comparison").column("model")
+    assert answer.sentences == (f"trees: {len(models) - models.count('recommended')} predictions, trees.",)
+    write_xlsx(report, tmp_path / "trees.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "trees.xlsx")
+    assert "Cables" not in book.sheetnames
+    texts = [str(cell.value) for row in book["Network"].iter_rows() for cell in row]
+    (position,) = [number for number, text in enumerate(texts) if "['fattree'] has none." in text]
+    assert texts.index("Latency") < position
+    assert book["Count"] is not None
+    overview = [cell.value for row in book[book.sheetnames[0]].iter_rows() for cell in row]
+    assert "Count: numbers of rows" in overview

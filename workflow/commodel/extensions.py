@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 GROUP = "commodel.extensions"
 INTERFACE = 1  # number of the interface described here; a change that breaks extensions raises it
@@ -52,6 +52,7 @@ class Extension:
     subcommands: Mapping[str, Mapping[str, Verb]] = field(default_factory=dict)  # by verb, such as `import`, and name
     functions: Mapping[str, str] = field(default_factory=dict)  # names in `commodel`, and MODULE:NAME of each
     native: tuple[Native, ...] = ()
+    sections: Mapping[str, ReportSection] = field(default_factory=dict)  # of an experiment's report, by name
     exports: Mapping[str, str] = field(default_factory=dict)  # formats of `commodel.export`: MODULE:FUNCTION by name
 
     def list_modules(self, constant: str) -> tuple[str, ...]:
@@ -85,6 +86,20 @@ class Native:
     compiler: str = ""  # of a toolchain of its own, such as cc
     sentence: str = ""  # on a toolchain of its own, for the help
     settings: str = ""  # MODULE:FUNCTION that returns further variables of make, by name
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    """A section of an experiment's report: the function that makes it, and its place.
+
+    The function takes `SectionInputs` of `commodel.reports.report_inputs` and returns the sections, none if there is
+    nothing to show. They have the name under which the extension lists this.
+    """
+
+    function: str  # as MODULE:FUNCTION
+    place: Literal["answers", "evidence"] = "evidence"  # on the page: behind the findings, or behind the raw summary
+    sheet: str = ""  # of the workbook, to which it is appended, such as Network; empty: a sheet of its own
+    contents: str = ""  # of its own sheet, for the list of sheets
 
 
 def load_function(place: str) -> Any:
@@ -126,6 +141,7 @@ class InstalledExtension:
         subcommands = [f"{verb} {name}" for verb, parts in self.extension.subcommands.items() for name in parts]
         brought["verbs"] = [*self.extension.verbs, *subcommands]
         brought["functions"] = list(self.extension.functions)
+        brought["sections"] = list(self.extension.sections)
         brought["native"] = list(dict.fromkeys(native.toolchain for native in self.extension.native))
         return {kind: names for kind, names in brought.items() if names}
 
@@ -177,6 +193,12 @@ def list_natives() -> list[tuple[str, Path, Native]]:
         for native in installed.extension.native:
             natives.append((installed.name, _find_folders(installed.module)[0], native))
     return natives
+
+
+def list_sections() -> dict[str, ReportSection]:
+    """Return the sections of reports that extensions make, by name."""
+    sections = [installed.extension.sections for installed in list_usable_extensions()]
+    return {name: section for named in sections for name, section in named.items()}
 
 
 def list_names_in_text(constant: str) -> list[tuple[str, ...]]:

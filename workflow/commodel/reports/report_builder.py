@@ -71,6 +71,7 @@ def build_report(inputs: ReportInputs) -> Report:
         latencies = evidence.make_latency_section(inputs.distributions, raw, simulated)
         (trips,) = latencies.tables
         screens = make_first_screens(campaign, trips)
+        brought = inputs.make_brought_sections(frame, simulated)
         recommended_rows = campaign.recommended_rows
         del campaign, prepared
         sections = (
@@ -78,6 +79,7 @@ def build_report(inputs: ReportInputs) -> Report:
             *pictures,
             *answers,
             *kernels.make_sections(inputs.partitions, inputs.unread_files, frame, inputs.speeds, raw, simulated),
+            *brought["answers"],
             *trees.make_sections(inputs.tree_predictions, simulated),
             # the last section that needs all rows, and stores them
             evidence.make_prediction_section(evidence.put_first(recommended_rows, frame)),
@@ -93,6 +95,7 @@ def build_report(inputs: ReportInputs) -> Report:
             evidence.make_fit_section(inputs.parameter_sets),
             evidence.make_raw_section(raw, simulated),
             *inputs.overlay_sections,
+            *brought["evidence"],
             *provenance_tables.make_sections(inputs.provenance, inputs.run_provenance, simulated),
             make_glossary_section(),
         )

@@ -10,8 +10,11 @@ import pandas as pd
 from commodel.compare.alternatives import PredictedTree
 from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
+from commodel.extensions import list_sections, load_function
+from commodel.files.results_folder import Results
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
+from commodel.records import Plan
 from commodel.reports.elements import Section, select_columns, to_plain_value
 from commodel.reports.sections.evidence import OPTIONAL_TIMES
 from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
@@ -23,6 +26,17 @@ def _make_empty_raw() -> pd.DataFrame:
 
 def _make_empty_drift() -> pd.DataFrame:
     return pd.DataFrame(columns=["compared_with"])
+
+
+@dataclass(frozen=True, eq=False)
+class SectionInputs:
+    """What sections of extensions are made of."""
+
+    plan: Plan
+    results: Results
+    comparison: pd.DataFrame  # as `comparison_frame.prepare_comparison` returns it, without recommended predictions
+    raw: pd.DataFrame  # the summary of the samples
+    simulated: set[str]  # platforms whose measurements come from a simulator
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +69,19 @@ class ReportInputs:
     paper_sections: Sequence[Section] = ()
     overlay_sections: Sequence[Section] = ()
     samples: Section | None = None
+    # Of sections that extensions make; without them there are none.
+    plan: Plan | None = None
+    results: Results | None = None
+
+    def make_brought_sections(self, frame: pd.DataFrame, simulated: set[str]) -> dict[str, list[Section]]:
+        """Return the sections of extensions by their place. `frame` is the prepared comparison."""
+        places: dict[str, list[Section]] = {"answers": [], "evidence": []}
+        if self.plan is None or self.results is None:
+            return places
+        inputs = SectionInputs(self.plan, self.results, frame, self.raw, simulated)
+        for section in list_sections().values():
+            places[section.place] += load_function(section.function)(inputs)
+        return places
 
     def find_simulated(self, frame: pd.DataFrame) -> set[str]:
         """Return the platforms whose measurements come from a simulator. `frame` is the prepared comparison."""

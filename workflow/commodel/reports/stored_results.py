@@ -243,6 +243,8 @@ def _build_report(
         paper_sections=paper_sections,
         overlay_sections=overlay.make_sections(plan, results, raw),
         samples=make_samples_section(plan, results, raw) if samples else None,
+        plan=plan,
+        results=results,
     )
     del compared, comparison, evidence
     references = [inputs]

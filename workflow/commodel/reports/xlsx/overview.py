@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
+from commodel.extensions import list_sections
 from commodel.reports.elements import FirstScreen, Grid, Report, SourceRows, Tile
 from commodel.reports.report_builder import LATENCY_QUESTION, list_commands
 from commodel.reports.xlsx.charts import ChartData
@@ -228,8 +229,9 @@ class Overview:
             ),
         ]
         entries = [entry for entry in answers if entry[1]]
+        contents = SHEET_CONTENTS | {name: section.contents for name, section in list_sections().items()}
         for name, sheet in places.sheets.items():
-            entries.append((f"{name}: {SHEET_CONTENTS[name]}" if name in SHEET_CONTENTS else name, link_cell(sheet)))
+            entries.append((f"{name}: {contents[name]}" if contents.get(name) else name, link_cell(sheet)))
         make_format, second_column = self.writer.make_format, self.quarters[2][0]
         self.sheet.write_string(
             self.row, 0, "Where to look", make_format(bold=True, font_size=12, font_color=HEADER_COLOUR)

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import xlsxwriter
 
+from commodel.extensions import list_sections
 from commodel.files.atomic import make_temporary_folder, write_atomically
 from commodel.files.streamed_tables import return_freed_memory
 from commodel.reports.elements import (
@@ -110,9 +111,11 @@ def merge_sections(report: Report) -> list[Section]:
     if all(section.name != "Comparison" for section in report.sections):  # the answer of another verb
         return list(report.sections)
     sections = {section.name: section for section in (*report.sections, *filter(None, [report.samples]))}
+    brought = list_sections()
     merged = []
     for sheet, names in SHEETS.items():
-        present = [sections.pop(name) for name in names if name in sections]
+        appended = [name for name, section in brought.items() if section.sheet == sheet]
+        present = [sections.pop(name) for name in (*names, *appended) if name in sections]
         if present:
             blocks: list[Block] = []
             for section in present:
