@@ -128,6 +128,7 @@ def test_decide_has_a_row_for_each_workload(loggp):
         (lambda: commodel.predict("bcast", model="hockney", alpha="1us", beta="1ns/B"), "ranks is missing"),
         (lambda: commodel.advise("bcast", [4, 8], 8, evidence=()), "found 2 workloads, wanted one"),
         (lambda: commodel.fit(pd.DataFrame({"operation": ["bcast"]}), "loggp"), "seconds"),
+        (lambda: commodel.predict("bcast", 8, 1, evidence="a.yaml"), "found evidence=a.yaml with neither a model nor"),
         (lambda: commodel.load("no/such/folder"), "found no plan"),
         (lambda: commodel.load(TABLE), "found a file, wanted a folder of results"),
     ],

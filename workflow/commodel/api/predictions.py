@@ -236,7 +236,8 @@ def choose_sets(
     """Return the parameter sets of the sources with some values in place of theirs (`NAME=VALUE`), or one set of these
     values alone."""
     if not sources and not model:
-        raise NoSourceError("found neither a model nor parameters, wanted one of the two")
+        found = f"{settings[0]} with neither" if settings else "neither"
+        raise NoSourceError(f"found {found} a model nor parameters, wanted one of the two")
     sets = [parameters for source in sources for parameters in read_sets(source, model, platform)]
     if sources:
         return replace_by_hand(sets, settings)
