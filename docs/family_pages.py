@@ -138,7 +138,7 @@ def _row(parameter: Parameter) -> str:
 
 def _probes(entry: Family) -> str:
     named = ", ".join(f"`{name}`" for name in entry.probes) or "none"
-    there = ", ".join(f"`{name}`" for name in entry.on_overlay)
+    there = ", ".join(f"`{name}`" for name in entry.probes_without_mpi)
     return f"Fitted from {named}" + (f". On an overlay network: from {there}." if there else ".")
 
 

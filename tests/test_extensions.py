@@ -352,6 +352,13 @@ def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):
     run("init", ".")
     refused = run("plan", str(core.parent / "params/experiments/paper-tan.yaml"), code=2)
     assert "unknown paper 'tan'; install the extension that brings it" in refused.stderr
+    for file in ("experiments/overlay.yaml", "platforms/local-overlay.yaml"):
+        shutil.copy(ROOT / "params" / file, folder / "params" / file)
+    refused = run("plan", "overlay", code=2)
+    assert refused.stderr == (
+        f"commodel: {folder}/params/platforms/local-overlay.yaml:4: substrate: found 'overlay', which the extension "
+        "commodel_overlay brings; install it\n"
+    )
     if find_tool("smpirun"):
         (folder / "params/experiments/core.yaml").write_text(CORE)
         run("run", "core")

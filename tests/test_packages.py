@@ -25,7 +25,7 @@ TOP_MODULES = {
     "records",
     "registry",
 }
-TOP_MODULES |= {"sources", "stats", "torus", "units"}
+TOP_MODULES |= {"sources", "stats", "substrates", "torus", "units"}
 
 
 def test_every_folder_is_a_listed_package_and_top_modules_are_few():

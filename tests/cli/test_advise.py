@@ -165,7 +165,7 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
         (f"{WORKLOAD} --platform nowhere", "no platforms in params/platforms"),
         (f"{WORKLOAD} --experiment none", "found no results of experiment 'none'; run it first"),
         (f"{WORKLOAD} --params P --params P", "found two sets of model loggp"),
-        (f"{WORKLOAD} --params P --leaves 8", "give ranks, or leaves of a tree on an overlay network, not both"),
+        (f"{WORKLOAD} --params P --leaves 8", "give ranks, or leaves of a tree, not both"),
         ("--operation allreduce --bytes 8 --params P", "ranks is missing; allreduce needs a number of ranks"),
         ("--operation allreduc --ranks 8 --bytes 1KiB --params P", "unknown operation 'allreduc'; did you mean"),
         ("--operation allreduce --ranks 8 --params P", "bytes is missing"),

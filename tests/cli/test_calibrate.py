@@ -84,7 +84,6 @@ def test_calibrate_reads_the_setting_from_the_environment(sets, tmp_path, monkey
         ([], "give --experiment or --platform of a run, or --params"),
         (["--params", "SETS"], "--platform is missing"),
         (["--params", "SETS", "--experiment", "sample"], "give --params or --experiment"),
-        (["--params", "SETS", "--platform", "local-overlay"], "an overlay network: only MPI is calibrated"),
         (["--params", "SETS", "--platform", "infiniband"], "infiniband-64"),
         (["--params", "SETS", *PLATFORM, "--points", "1"], "1 is not in the range"),
         (["--params", "SETS", *PLATFORM, "--setting", "x" * 81], "--setting: found"),

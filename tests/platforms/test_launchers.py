@@ -1,6 +1,5 @@
 """Launchers are pure functions: they return the argv of a job, so no cluster is needed."""
 
-import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import load_platform
-from commodel.platforms.launchers import LAUNCHERS, MPI_NAMES, Job, get_toolchain, make_front_end_argv
+from commodel.platforms.launchers import LAUNCHERS, MPI_NAMES, Job
 from commodel.platforms.platform import SECTIONS
 from tests.configfiles import NETWORK
 
@@ -147,38 +146,3 @@ def test_an_agent_is_there(job, monkeypatch):
     monkeypatch.setenv("COMMODEL_AGENT", "no-such-agent")
     with pytest.raises(UserError, match="COMMODEL_AGENT: found no program 'no-such-agent'"):
         LAUNCHERS["hosts"].argv(job("hosts"))
-
-
-OVERLAYS = {name: f"substrate: overlay\n{text}" for name, text in PLATFORMS.items() if name != "simgrid"}
-
-
-@pytest.mark.parametrize(
-    ("name", "reached", "launch"),
-    [
-        ("local", [], []),
-        (
-            "slurm",
-            ["/bin/start", "--overlap", "--mpi=none", "-N1", "-n1", "-w", "n1"],
-            ["--launch", "/bin/start --overlap --mpi=none -N1 -n1 -w {host}"],
-        ),
-        (
-            "hosts",
-            ["ssh", "b", "env", "-uSLURMD_NODENAME", "--chdir=/shared/x"],
-            ["--launch", "ssh {host} env -uSLURMD_NODENAME --chdir=/shared/x"],
-        ),
-    ],
-)
-def test_a_front_end_is_started_alone_on_the_node_of_rank_0(job, monkeypatch, name, reached, launch):
-    monkeypatch.delenv("COMMODEL_AGENT", raising=False)
-    launched_job = replace(job(name, nodes=(1, 0), text=OVERLAYS[name]), folder=Path("/shared/x"))
-    launched_job = replace(launched_job, names=()) if name == "local" else launched_job
-    assert get_toolchain(launched_job.platform) == "overlay"
-    command = ["/bin/player", "--out", "a b;c", *launch]
-    quoted = map(shlex.quote, command) if name == "hosts" else command  # a shell there reads it
-    assert make_front_end_argv(LAUNCHERS[name], launched_job) == [*reached, *quoted]
-
-
-def test_hosts_are_reached_in_plain_folders_only(job):
-    launched_job = replace(job("hosts", text=OVERLAYS["hosts"]), folder=Path("/shared/a b"))
-    with pytest.raises(UserError, match="found the folder '/shared/a b', wanted a path of"):
-        make_front_end_argv(LAUNCHERS["hosts"], launched_job)

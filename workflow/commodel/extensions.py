@@ -29,6 +29,7 @@ MODULES_OF_CONSTANT = {
     "TOPOLOGY": "topologies",
     "LAYOUT": "layouts",
     "PROBE": "probes",
+    "SUBSTRATE": "substrates",
     "FORMAT": "formats",
     "PAPER": "papers",
 }
@@ -46,6 +47,7 @@ class Extension:
     topologies: tuple[str, ...] = ()  # TOPOLOGY
     layouts: tuple[str, ...] = ()  # LAYOUT
     probes: tuple[str, ...] = ()  # PROBE
+    substrates: tuple[str, ...] = ()  # SUBSTRATE
     formats: tuple[str, ...] = ()  # FORMAT
     papers: tuple[str, ...] = ()  # PAPER
     verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name

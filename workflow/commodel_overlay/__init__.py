@@ -10,6 +10,8 @@ Packets hold numbers, texts and numpy arrays, described by the format strings of
 import importlib
 from typing import TYPE_CHECKING
 
+from commodel.extensions import Extension
+
 if TYPE_CHECKING:  # type checkers and editors find the names here
     from commodel_overlay.library import OverlayError, OverlayTimeoutError
     from commodel_overlay.network import GONE, BackEnd, Network, NetworkEvent, Stream, attach
@@ -26,7 +28,14 @@ _MODULES = {
     "Stream": "network",
     "attach": "network",
 }
+EXTENSION = Extension(
+    title="a tree of processes over TCP, which multicasts and reduces, and its benchmark",
+    interface=1,
+    operations=("commodel_overlay.operations",),
+    substrates=("commodel_overlay.substrate",),
+)
 __all__ = [
+    "EXTENSION",
     "GONE",
     "BackEnd",
     "Network",

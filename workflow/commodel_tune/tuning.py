@@ -110,7 +110,7 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
     # Learned levels are not loaded, since Slurm may allocate other nodes.
     loaded = load_platform(find_config_file("platform", platform), use_learned_levels=False)
     launcher = LAUNCHERS[loaded.launcher]
-    if launcher.simulated or loaded.overlay:
+    if launcher.simulated or not loaded.uses_mpi:
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
     if loaded.image:
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")

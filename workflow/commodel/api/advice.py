@@ -23,13 +23,13 @@ from commodel.files.text_tables import format_answer, format_table
 from commodel.interchange import rules
 from commodel.interchange.rules import Assumptions
 from commodel.parameters import ParameterSet
-from commodel.patterns.operations import OVERLAY
 from commodel.patterns.points import PlatformResources
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Measure
 from commodel.predictions.interval_basis import IntervalBasis
 from commodel.records import Point
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
+from commodel.substrates import MPI
 from commodel.units import format_bytes, format_duration, format_seconds
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def estimate_measuring(point: Point, resources: PlatformResources) -> float:
     if not resources.launcher:
         return math.nan
     settings = records.Measure(**Measure.model_validate({}).model_dump())
-    return Durations(resources.launcher, settings, resources.substrate == OVERLAY).estimate_point(point)
+    return Durations(resources.launcher, settings, resources.substrate or MPI).estimate_point(point)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -105,8 +105,8 @@ class RecalibrationRequest:
         if not (platform or source.platform):
             raise UserError("--platform is missing: the sets name no platform to measure on")
         loaded = load_named_platform(platform or source.platform)
-        if loaded.overlay:
-            raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
+        if not loaded.uses_mpi:
+            raise UserError(f"platform '{loaded.name}' has substrate '{loaded.substrate}': only MPI is calibrated")
         slurm_job = os.environ.get("SLURM_JOB_ID", "")
         setting_name = (
             find_setting(setting) or loaded.setting or (parse_setting(f"job={slurm_job}") if slurm_job else "")

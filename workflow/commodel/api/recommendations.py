@@ -223,7 +223,7 @@ def list_workloads(
         name = canonicalize_operation(operation)
         amounts = leaves or ranks or find_required_ranks(name)
         if leaves and ranks:
-            raise UserError("give ranks, or leaves of a tree on an overlay network, not both")
+            raise UserError("give ranks, or leaves of a tree, not both")
         if not amounts:
             raise UserError(f"ranks is missing; {name} needs a number of ranks")
         if has_size(name) and sizes is None:

@@ -41,7 +41,7 @@ PLATFORM = click.option("--platform", help="Platform of a run.  [default: its on
     "Workload",
     click.option("--operation", "operations", multiple=True, help="Operation (`commodel show operations`); repeated."),
     click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
-    click.option("--leaves", help="Leaves of a tree, for an overlay network, in place of --ranks."),
+    click.option("--leaves", help="Leaves of a tree, in place of --ranks."),
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
     statistic_option,
 )

@@ -300,8 +300,9 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
         if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
-        probed, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL_WORK_PROBES
-        heterogeneity |= {"probed_classes": probed} if probed or not overlay else {}
+        probed = list_probed_classes(entry, first)
+        without_mpi = {*entry.probes_without_mpi} - LOCAL_WORK_PROBES
+        heterogeneity |= {"probed_classes": probed} if probed or not without_mpi else {}
         return _add_checks(entry, parameters.with_settings(**heterogeneity), evidence)
     classes = {}
     for name, class_evidence in by_class.items():

@@ -46,7 +46,7 @@ def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float
 
 def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
     has_own_probes = any(observed.probes.get(name) for name in entry.probes)
-    for name in entry.probes_on(overlay=not has_own_probes):
+    for name in entry.list_probes(uses_mpi=has_own_probes):
         cases = observed.probes.get(name, ())
         patterns = [
             (number, make_case_schedule(name, case.settings, observed.types)) for number, case in enumerate(cases)

@@ -45,7 +45,6 @@ from commodel.records import Batch, Measure, Plan, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE_OUTCOME, OwnAttempt
 from commodel.results.campaign import open_lock
-from commodel.results.process_counts import join_counts
 from commodel.results.provenance import check_setting, describe_commit
 from commodel.results.raw_samples import (
     clear_current_case,
@@ -55,6 +54,7 @@ from commodel.results.raw_samples import (
     read_samples,
 )
 from commodel.sources import ROOT
+from commodel.substrates import find_substrate
 
 # Reasons for which `Watch` stops a program.
 STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT, STOPPED_BY_BUDGET = "starting", "timeout", "budget"
@@ -234,7 +234,7 @@ def measure_batch(
         raise platform.error((), "the platform has changed since the plan was made; plan again")
     launcher = LAUNCHERS[platform.launcher]
     toolchain_name = get_toolchain(platform)
-    starter = find_starter(toolchain_name, launcher.starters) if not platform.overlay or launcher.in_job else ""
+    starter = find_starter(toolchain_name, launcher.starters) if platform.uses_mpi or launcher.in_job else ""
     if starter is None:
         raise UserError(
             f"no {' or '.join(launcher.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
@@ -407,7 +407,9 @@ def _join_passes(context: StartContext, cases: list[str]) -> None:
         sampled = {number: path for number, path in paths if path.exists()}
         if sampled and case not in measured | marked:
             raw_samples.join_passes(sampled, context.folder, case)
-            join_counts(context.pass_folders, context.folder, case)
+            if not context.platform.uses_mpi:
+                starts = find_substrate(context.platform.substrate).load_starts()
+                starts.join_passes(context.pass_folders, context.folder, case)
 
 
 def _mark_unmeasured(context: StartContext, ids: set[str], attempt: OwnAttempt) -> None:

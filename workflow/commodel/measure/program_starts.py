@@ -1,13 +1,21 @@
 """Starts of native programs (`list_starts`). One start measures many cases with the same ranks and placement.
 
-`prepare_start` writes the inputs of a start into the work folder: its cases, the schedules, partitions and topologies
-that they name, and the placement of ranks. An overlay network creates each tree once for all its cases. Programs start
-in the work folder and all paths are relative to it, since smpirun accepts no path with a space."""
+`prepare_start` writes the inputs of a start into the work folder: its cases, the schedules and partitions that they
+name, and the placement of ranks. Programs start in the work folder and all paths are relative to it, since smpirun
+accepts no path with a space.
+
+For another substrate than MPI, a module of its extension (`Substrate.starts`) has these functions:
+
+- `list_starts(batch, substrate)` yields the starts of all cases and points of a batch,
+- `store_inputs(rows, work, hosts)` writes what the rows of a start refer to, and returns the rows of the case file,
+- `make_argv(launcher, job)` returns the command of a start,
+- `join_passes(pass_folders, folder, case)` joins further tables of a case that its program wrote in each pass.
+"""
 
 import csv
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -30,25 +38,20 @@ from commodel.patterns.layouts import (
     place_ranks,
 )
 from commodel.patterns.operations import (
-    MPI,
-    fill_parameters,
-    find_base_name,
     find_operation,
     make_tiles,
     parse_parameters,
 )
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.schedule_files import write_player_table
-from commodel.patterns.trees.files import format_mrnet
-from commodel.patterns.trees.topologies import make_tree
-from commodel.patterns.trees.tree import place_on_hosts
 from commodel.platforms import container
 from commodel.platforms.build import get_program_folder
-from commodel.platforms.launchers import Job, Launcher, get_toolchain, make_front_end_argv
+from commodel.platforms.launchers import Job, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.simulated_networks import has_traces, write_network_with_traces
 from commodel.platforms.tools import find_build_root
 from commodel.records import ENOUGH_EQUAL_SAMPLES, LIBRARY, Batch, Case, Plan, Point, compute_digest
+from commodel.substrates import MPI, find_substrate
 
 PARTITION_SUFFIX = ".partition"
 
@@ -74,36 +77,6 @@ def store_partition(row: dict[str, Any], work: AnyPath) -> dict[str, Any]:
     waits = row.get("overlapped") and not row["compute"]
     write_text(path, rectangles.format_rectangles(tiling if waits else replace(tiling, speed=None)))
     return {**row, "partition": path.name}
-
-
-LOCAL_HOST = "localhost"  # name of the nodes if all processes run on this machine
-OVERLAY_OPERATIONS = {f"overlay-{name}": name for name in ("startup", "skew", "classes")}
-
-
-def make_overlay_row(member: Point | Case) -> dict[str, Any]:
-    """Return the row of the case file of an overlay network, with the topology as its spec."""
-    if isinstance(member, Case):
-        requested = find_probe(member.probe).on_overlay(member.settings)
-        assert requested is not None
-        settings = {"operation": requested.operation, "topology": requested.topology, "bytes": member.settings["bytes"]}
-        arguments: dict[str, Any] = {"mode": requested.mode}
-        waves = 1
-    else:
-        name = find_base_name(member.operation)
-        settings = {"operation": OVERLAY_OPERATIONS.get(name, name), "topology": member.topology, "bytes": member.bytes}
-        arguments, waves = fill_parameters(member.operation, member.ranks, overlay=True), member.waves
-    defaults = {"filter": "sum", "compute": 0.0, "mode": "waves", "period": 0.0} | arguments
-    return {"id": member.id, **settings, **defaults, "waves": waves}
-
-
-def store_topologies(rows: list[dict[str, Any]], work: AnyPath, hosts: Iterable[str]) -> list[dict[str, Any]]:
-    """Write each topology to a file, and return the rows with the files' names. Node i of every tree is on host i."""
-    hosts, files = list(hosts), {}
-    for spec in dict.fromkeys(row["topology"] for row in rows):
-        text = format_mrnet(place_on_hosts(make_tree(spec), hosts))
-        files[spec] = f"{compute_digest(text)}.top"
-        write_text(work / files[spec], text)
-    return [row | {"topology": files[row["topology"]]} for row in rows]
 
 
 MAX_LISTED_NODES = 8  # nodes that the name of a file can list
@@ -188,8 +161,11 @@ class StartContext:
         return [self.names[node] for node in sorted(set(start.nodes))] if self.names else [this_machine()]
 
     def argv(self, job: Job) -> list[str]:
-        """Return the command that starts all ranks of an MPI program, or the front-end of an overlay network."""
-        return make_front_end_argv(self.launcher, job) if self.platform.overlay else self.launcher.argv(job)
+        """Return the command that starts all processes of a program."""
+        if self.platform.uses_mpi:
+            return self.launcher.argv(job)
+        command: list[str] = find_substrate(self.platform.substrate).load_starts().make_argv(self.launcher, job)
+        return command
 
     def log(self, start: Start) -> SafePath:
         return self.work / f"{start.name}.log"
@@ -217,7 +193,7 @@ def list_starts(
     """Yield the starts of all cases and points of a batch. Those of `large` points, given by their ids, are the last
     ones, so that all others are measured first."""
     if substrate != MPI:
-        yield from _list_overlay_starts(batch, f"{substrate}-bench")
+        yield from find_substrate(substrate).load_starts().list_starts(batch, substrate)
         return
 
     def case_key(case: Case) -> tuple[str, int, str, tuple[int, ...]]:
@@ -240,17 +216,6 @@ def _select_program(point: Point) -> str:
     return PLAYER if is_pattern_file(point.operation) else find_operation(point.operation).program or PLAYER
 
 
-def _list_overlay_starts(batch: Batch, program: str) -> Iterator[Start]:
-    """Yield one start of the front-end for all cases with the same placement."""
-
-    def placement_key(member: Case | Point) -> tuple[int, str, tuple[int, ...]]:
-        return member.ranks, member.layout, member.where if isinstance(member, Case) else ()
-
-    members: list[Case | Point] = [*batch.cases, *batch.points]
-    for (ranks, layout, where), group in groupby(sorted(members, key=placement_key), key=placement_key):
-        yield Start(program, ranks, layout, where, tuple(make_overlay_row(member) for member in group))
-
-
 def _make_case_row(case: Case, work: AnyPath) -> dict[str, Any]:
     is_played = find_probe(case.probe).program_name == PLAYER
     return _make_player_row(case, work) if is_played else {"id": case.id, **case.settings}
@@ -269,9 +234,9 @@ def prepare_start(context: StartContext, start: Start, number: int) -> Job:
     """Return the command for one pass over the cases of a start, after writing all its inputs."""
     launcher, platform, work = context.launcher, context.platform, context.work
     rows = [_store_inputs(row, work) for row in start.rows]
-    if platform.overlay:
-        hosts = (context.names[node] if context.names else LOCAL_HOST for node in start.nodes)
-        rows = store_topologies(rows, work, hosts)
+    if not platform.uses_mpi:
+        hosts = [context.names[node] for node in start.nodes] if context.names else []
+        rows = find_substrate(platform.substrate).load_starts().store_inputs(rows, work, hosts)
     with (work / f"{start.name}.cases").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
@@ -296,7 +261,7 @@ def prepare_start(context: StartContext, start: Start, number: int) -> Job:
         hostfile=Path(f"{start.name}.hosts"),
         folder=folder,
     )
-    if platform.overlay:
+    if not platform.uses_mpi:
         return job
     write_text(work / f"{start.name}.placement", job.placement)
     if job.cores_per_rank:
@@ -323,7 +288,7 @@ def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[s
         "--out": f"../{context.pass_folder(number).name}",
         "--meta": f"../{start.name}.json",
     }
-    if not context.platform.overlay:
+    if context.platform.uses_mpi:
         arguments |= {"--placement": f"{start.name}.placement", "--sync": settings.sync}
     if start.cores_per_rank and not context.launcher.simulated:
         arguments["--cores"] = f"{start.name}.cores"

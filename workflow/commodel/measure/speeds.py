@@ -68,7 +68,7 @@ def make_measurer(
 
 def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) -> StartContext:
     launcher = LAUNCHERS[platform.launcher]
-    if launcher.simulated or platform.overlay:
+    if launcher.simulated or not platform.uses_mpi:
         reason = "is simulated" if launcher.simulated else "has no MPI of its own"
         raise UserError(f"platform '{platform.name}' {reason}; its speeds are declared in a file")
     starter = find_starter(get_toolchain(platform), launcher.starters)

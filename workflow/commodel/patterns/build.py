@@ -25,12 +25,13 @@ from commodel.patterns.layouts import (
     find_layout,
     place_ranks,
 )
-from commodel.patterns.operations import OVERLAY, fill_parameters, list_summands
+from commodel.patterns.operations import fill_parameters, list_summands
 from commodel.patterns.pattern_files import is_pattern_file, read_pattern
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.patterns.trees.topologies import make_tree
 from commodel.records import LIBRARY, Point
+from commodel.substrates import MPI, find_substrate
 
 if TYPE_CHECKING:
     from commodel.patterns.points import PlatformResources
@@ -307,8 +308,9 @@ def _explain_misfit(
     per_node: int,
 ) -> str:
     """Return why a layout does not fit a platform. `complete_spec` has checked processes with several cores."""
-    if resources.substrate == OVERLAY and assigns_cores(layout):
-        return f"as {layout} are bound to cores, which an overlay network does not support"
+    if resources.substrate not in ("", MPI) and assigns_cores(layout):
+        title = find_substrate(resources.substrate).title
+        return f"as {layout} are bound to cores, which {title} does not support"
     nodes, ranks = int(used[-1]) + 1, int(ranks_on.sum())
     if ranks > resources.nodes * resources.cores:
         nodes_of_cores = f" ({resources.nodes} nodes of {resources.cores})" if resources.nodes > 1 else ""

@@ -1,5 +1,5 @@
 """MPI libraries: the functions that send the messages of an algorithm (`find_routines`), and what a platform's
-substrate, MPI or an overlay network, can run (`apply_substrate`).
+substrate, MPI or that of an extension, can run (`apply_substrate`).
 
 In a function listed here, every rank sends the same messages in the same order as the algorithm; `differs` names
 exceptions. Recordings of Open MPI 4.1.4 and MPICH 4.0.2 confirm this: `tests/interchange/test_rules.py`.
@@ -10,16 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from commodel.errors import UserError, locate_mistakes
-from commodel.patterns.operations import (
-    MIN_RANKS,
-    MPI,
-    OVERLAY,
-    fill_parameters,
-    find_operation,
-    list_operations,
-    parse_parameters,
-)
+from commodel.patterns.operations import Operation, find_operation, parse_parameters
 from commodel.patterns.pattern_files import is_pattern_file
+from commodel.substrates import MPI, find_substrate, list_aliases
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 FEW_ELEMENTS = "with fewer elements than ranks it is linear"
@@ -165,82 +158,47 @@ def find_routines(algorithm: str) -> tuple[Routine, ...]:
     return (*open_mpi, *mpich)
 
 
-DEFAULT_WAVES = {  # of aliases that only an overlay network has
-    "overlay-reduce": 1,
-    "overlay-broadcast": 1,
-    "overlay-throughput": 50,
-}
-
-
 def apply_substrate(substrate: str, combination: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a combination with its number of waves; refuse combinations that the substrate does not support.
 
     A combination has one value for each key of the matrix, such as operation and algorithm.
 
-    Without a substrate, as for predictions without a platform, combinations of MPI and the aliases of an overlay
-    network are allowed.
+    Without a substrate, as for predictions without a platform, combinations of MPI and the aliases of other substrates
+    are allowed.
     """
     name = combination["operation"]
     base_name = name.partition(":")[0].strip()
-    if substrate == MPI and base_name in DEFAULT_WAVES:
-        raise UserError(f"found '{base_name}', which only a platform with substrate: overlay has", key="operation")
+    owner, alias = list_aliases().get(base_name, ("", None))
+    if substrate == MPI and alias:
+        raise UserError(f"found '{base_name}', which only a platform with substrate: {owner} has", key="operation")
+    waves = combination.get("waves", alias.waves if alias else 1)
+    if substrate not in ("", MPI):
+        find_substrate(substrate).check({**combination, "waves": waves})
+        return {**combination, "waves": waves}
     if is_pattern_file(name):
-        if substrate == OVERLAY:
-            raise UserError(
-                f"found '{name}', but an overlay network runs {_list_overlay_operations()}", key="operation"
-            )
         return combination
-    _check_operation(substrate, name)
-    if substrate == OVERLAY:
-        if combination.get("algorithm"):
-            message = f"found '{combination['algorithm']}', but an overlay network has no algorithms; give a topology"
-            raise UserError(message, key="algorithm")
-        if not combination.get("topology"):
-            raise UserError(f"on an overlay network {name} needs a topology", key="operation")
-    waves = combination.get("waves", DEFAULT_WAVES.get(base_name, 1))
-    if waves != 1 and (program := find_operation(name).program):
-        raise UserError(f"found {waves}, wanted 1: the kernel {program} has no waves", key="waves")
-    if substrate == OVERLAY:
-        _check_waves(name, waves)
+    entry = _check_operation_of_mpi(name)
+    if waves != 1 and entry.program:
+        raise UserError(f"found {waves}, wanted 1: the kernel {entry.program} has no waves", key="waves")
     return {**combination, "waves": waves}
 
 
-def _list_overlay_operations() -> str:
-    return ", ".join(name for name, entry in list_operations().items() if OVERLAY in entry.substrates)
-
-
-def _check_operation(substrate: str, name: str) -> None:
+def _check_operation_of_mpi(name: str) -> Operation:
     with locate_mistakes(key="operation"):
         entry, values = find_operation(name), parse_parameters(name)
-    if substrate == OVERLAY and OVERLAY not in entry.substrates:
-        raise UserError(
-            f"found '{entry.name}', but an overlay network runs {_list_overlay_operations()}", key="operation"
-        )
-    if substrate != OVERLAY and MPI not in entry.substrates:
-        raise UserError(f"found '{entry.name}', which only a platform with substrate: overlay has", key="operation")
-    overlay_only = [parameter.name for parameter in entry.parameters if parameter.overlay and parameter.name in values]
-    if substrate != OVERLAY and overlay_only:
-        raise UserError(f"found {overlay_only[0]}, which only a platform with substrate: overlay has", key="operation")
-    if "compute" in values and "filter" in values:
-        raise UserError("found compute and filter, wanted one of them", key="operation")
-    if "period" in values and values.get("mode") != "timed":
-        raise UserError("found period, which only mode=timed has", key="operation")
-
-
-def _check_waves(name: str, waves: int) -> None:
-    values = fill_parameters(name, MIN_RANKS, overlay=True)
-    mode = values.get("mode", "waves")
-    if waves > 1 and not (find_operation(name).bytes and mode == "waves"):
-        subject = f"mode={mode}" if find_operation(name).bytes else find_operation(name).name
-        raise UserError(f"found several waves, which {subject} does not have", key="waves")
-    if waves == 1 and mode == "waves" and values.get("compute"):
-        message = (
-            "found compute with one wave, whose time is half a round trip with half of the computation; "
-            "wanted mode=synchronous or timed, or several waves"
-        )
-        raise UserError(message, key="operation")
+    if MPI not in entry.substrates:
+        owner = entry.substrates[0]
+        raise UserError(f"found '{entry.name}', which only a platform with substrate: {owner} has", key="operation")
+    for parameter in entry.parameters:
+        if parameter.substrates and parameter.name in values:
+            owner = parameter.substrates[0]
+            message = f"found {parameter.name}, which only a platform with substrate: {owner} has"
+            raise UserError(message, key="operation")
+    return entry
 
 
 def has_no_schedule(name: str) -> bool:
     """Return whether an operation with these parameters has no schedule and is measured only."""
-    return find_operation(name).without_schedule(fill_parameters(name, MIN_RANKS, overlay=True))
+    entry, values = find_operation(name), parse_parameters(name)
+    written = [parameter for parameter in entry.parameters if parameter.name in values]
+    return entry.without_schedule or any(parameter.without_schedule(values[parameter.name]) for parameter in written)

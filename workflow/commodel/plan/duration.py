@@ -14,13 +14,14 @@ from commodel.errors import UserError
 from commodel.models.probes import PLAYER, find_probe
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, make_builder, remove_layout, sample_parts
-from commodel.patterns.operations import OVERLAY, find_operation, find_required_ranks, list_summands, make_tiles
+from commodel.patterns.operations import find_operation, find_required_ranks, list_summands, make_tiles
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.launchers import LAUNCHERS
 from commodel.predictions.model import Model
 from commodel.records import ENOUGH_EQUAL_SAMPLES, Case, Measure, Plan, Point
+from commodel.substrates import MPI, find_substrate
 
 BATCH_START_SECONDS = 2.0  # start of the driver
 START_SECONDS = 0.3  # start of a program, in each pass
@@ -48,12 +49,10 @@ SHAPE_SIZES = (0, 1 << 20)  # sizes at which shapes are predicted; other sizes a
 MAX_MESSAGES_BUILT = 200_000_000
 # Latency in seconds and bandwidth in bytes per second, by launcher
 TYPICAL_NETWORKS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}
-TYPICAL_NETWORKS["overlay"] = 1e-4, 1e9
 PROBE_SECONDS = 1e-4  # time of one sample of a probe, without the time per byte
 MESSAGE_COUNT_SETTINGS = "n", "flows", "trips"  # settings of probes that give a number of messages
 OPERATIONS_PER_SECOND = 2e9  # additions and multiplications of one process
 OPERATIONS_PER_CELL = 8  # of the wave equation in one step
-OVERLAY_SECONDS = 0.2  # to start, check and stop the overlay network of a case, in each pass
 
 # Processor seconds of the analysis, measured with 18 models, 179 points and 316 probe cases. Most of a workflow job is
 # the start of Python.
@@ -79,11 +78,16 @@ class Durations:
     sizes are interpolated linearly.
     """
 
-    def __init__(self, launched_by: str, measure: Measure, overlay: bool = False):
+    def __init__(self, launched_by: str, measure: Measure, substrate: str = MPI):
         self.simulated = LAUNCHERS[launched_by].simulated
         self.measure = measure
-        self.overlay_seconds = OVERLAY_SECONDS * measure.passes if overlay else 0.0
-        self.typical_network = latency, bandwidth = TYPICAL_NETWORKS["overlay" if overlay else launched_by]
+        self.seconds_per_case = 0.0  # to start and end the processes of another substrate
+        latency, bandwidth = TYPICAL_NETWORKS[launched_by]
+        if substrate != MPI:
+            typical = find_substrate(substrate)
+            self.seconds_per_case = typical.seconds_per_case * measure.passes
+            latency, bandwidth = typical.latency, typical.bandwidth
+        self.typical_network = latency, bandwidth
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.model = Model.of_set(ParameterSet("hockney", "", "guess", values))
         self.shape_costs: dict[Shape, np.ndarray] = {}  # for each size of SHAPE_SIZES, a row (see `_estimate_sample`)
@@ -93,7 +97,7 @@ class Durations:
     def of_platform(cls, plan: Plan, name: str) -> "Durations":
         """Return the estimates for a platform of a plan."""
         platform = plan.platforms[name]
-        return cls(platform.launcher, plan.measure, platform.substrate == OVERLAY)
+        return cls(platform.launcher, plan.measure, platform.substrate)
 
     def estimate_members(self, members: Iterable[Point | Case], upper_bound: bool = False) -> float:
         """Return the seconds of points and cases of probes on a quiet machine, without starts of programs; with
@@ -106,7 +110,7 @@ class Durations:
             )
             for member in members
         )
-        return BATCH_START_SECONDS + sum(self.overlay_seconds + seconds for seconds in samples)
+        return BATCH_START_SECONDS + sum(self.seconds_per_case + seconds for seconds in samples)
 
     def estimate_point(self, point: Point) -> float:
         """Return the seconds to measure one point, without starts of programs."""

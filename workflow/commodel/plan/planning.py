@@ -31,7 +31,7 @@ from commodel.models.probes import LOCAL_WORK_PROBES, Site, find_probe
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.models.speeds import read_speeds
 from commodel.patterns.layouts import count_case_nodes
-from commodel.patterns.operations import MPI, OVERLAY, list_operation_files
+from commodel.patterns.operations import list_operation_files
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources, make_library_points, make_point
 from commodel.plan.config import find_config_file, load_experiment, load_named_platform, load_platform
@@ -87,16 +87,16 @@ def make_batches(
     state_digest = compute_digest(
         [platform.digest, sampling, experiment.seed, compute_native_digest(platform.substrate)], 8
     )
-    durations = Durations(platform.launcher, measure, platform.overlay)
+    durations = Durations(platform.launcher, measure, platform.substrate)
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
-    probes_local_work = not (platform.simulated or platform.overlay) and not LOCAL_WORK_PROBES.isdisjoint(probes)
+    probes_local_work = not platform.simulated and platform.uses_mpi and not LOCAL_WORK_PROBES.isdisjoint(probes)
     sizes, longest_vectors = choose_probe_sizes(points, experiment.probe_bytes, probes_local_work)
     site = Site(
         platform.nodes,
         platform.cores,
         types,
         platform.simulated,
-        platform.overlay,
+        platform.substrate,
         fewer,
         platform.hierarchy,
         longest_vectors,
@@ -210,7 +210,7 @@ def make_resources(platform: Platform) -> PlatformResources:
         platform.cores,
         types=tuple(platform.types.items()),
         hosts=platform.node_names,
-        substrate=OVERLAY if platform.overlay else MPI,
+        substrate=platform.substrate,
         fewer_cores=tuple(platform.fewer_cores.items()),
         levels=tuple((level, tuple(column)) for level, column in platform.hierarchy.group_lists.items()),
         launcher=platform.launcher,
@@ -341,14 +341,14 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
         for name, platform in platforms.items():
-            if not platform.overlay:
+            if platform.uses_mpi:
                 points += make_library_points(make_resources(platform), _select_platform(name, points))
     points, merged_layouts = _merge_equal_placements(add_digests(dict.fromkeys(points)))
-    overlays = sorted({platform.overlay for platform in platforms.values()})
+    kinds = sorted({platform.uses_mpi for platform in platforms.values()}, reverse=True)
     needed_probes = {
-        name: [probe for overlay in overlays for probe in find_family(name).probes_on(overlay)] for name in families
+        name: [probe for uses_mpi in kinds for probe in find_family(name).list_probes(uses_mpi)] for name in families
     }
-    networks = [platform for platform in platforms.values() if not platform.overlay]
+    networks = [platform for platform in platforms.values() if platform.uses_mpi]
     extra_probes: tuple[str, ...] = MAP_PROBES if any(platform.levels for platform in networks) else ()
     if any(not platform.levels and platform.nodes >= MIN_NODES for platform in networks):
         extra_probes += UNIFORMITY_PROBES

@@ -87,7 +87,7 @@ def read_learned(name: str, platform: Platform, root: str | Path = ".") -> Learn
 
 def _can_be_surveyed(platform: Platform) -> bool:
     """Return whether a platform has enough nodes for a survey, and its file names no levels."""
-    return not (platform.levels or platform.overlay or platform.nodes < MIN_NODES)
+    return platform.uses_mpi and not platform.levels and platform.nodes >= MIN_NODES
 
 
 def write_network(network: LearnedNetwork) -> Path:

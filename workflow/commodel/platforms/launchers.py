@@ -5,7 +5,6 @@ The argv of a launcher depends only on a `Job`. Tests therefore need no cluster.
 
 import os
 import re
-import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.platforms.mpi_libraries import find_kind_of_starter
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import end_steps, find_node_levels, find_node_names
+from commodel.substrates import find_substrate
 from commodel.units import show_value
 
 MPI_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by value of the key `mpi` in platform files
@@ -98,7 +98,8 @@ class Launcher:
     starters: tuple[str, ...]  # programs such as mpiexec that can start ranks, in order of preference
     toolchain: str  # mpi or smpi: which build of the native programs it runs
     argv: Callable[[Job], list[str]]
-    # For overlay networks: the command that runs another one on a host; empty for this machine. None: not supported.
+    # For other substrates than MPI: the command that runs another one on a host; empty for this machine. None: not
+    # supported.
     reach: Callable[[Job, str], list[str]] | None = None
     remote_shell: bool = False  # whether a shell on the host parses the rest of the command, as with ssh
     hostfile: bool = False  # whether it reads a hostfile
@@ -159,7 +160,7 @@ def _resolve_agent(agent: str) -> str:
 
 def _list_checked_hosts(platform: Platform, starter: str, *_: object) -> tuple[str, ...]:
     """Return the names of the platform file, checked for the syntax of mpirun."""
-    if not platform.overlay:
+    if platform.uses_mpi:
         wanted = next(
             (word for word, kind in MPI_NAMES.items() if kind == find_kind_of_starter(starter)),
             platform.hosts_section.mpi,
@@ -237,18 +238,6 @@ def require_job(name: str, platform: Platform) -> None:
 
 def get_toolchain(platform: Platform) -> str:
     """Return the build of native programs that a platform runs."""
-    return platform.substrate if platform.overlay else LAUNCHERS[platform.launcher].toolchain
-
-
-def make_front_end_argv(launcher: Launcher, job: Job) -> list[str]:
-    """Return the argv of an overlay network's front-end, on the node of rank 0.
-
-    The front-end starts the other processes itself, by fork, or by a command that contains {host} and reaches a host.
-    """
-    reach = launcher.reach
-    assert reach is not None, "a platform without overlay networks"
-    reach_command = reach(job, "{host}")
-    launch = ["--launch", " ".join(reach_command)] if reach_command else []
-    command = [*job.command, *launch]
-    host = job.names[job.nodes[0]] if job.names else ""
-    return [*reach(job, host), *(map(shlex.quote, command) if launcher.remote_shell else command)]
+    if platform.uses_mpi:
+        return LAUNCHERS[platform.launcher].toolchain
+    return find_substrate(platform.substrate).toolchain

@@ -22,6 +22,7 @@ from commodel.hierarchy import MAX_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value, complete_value
 from commodel.records import compute_digest
+from commodel.substrates import MPI, find_substrate
 from commodel.units import show_value
 
 FEATURE = Annotated[str, fields.match_text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")]
@@ -217,7 +218,6 @@ def _read_cores(value: Any) -> int:
 
 
 SECTIONS = ("simgrid", "slurm", "hosts")
-SUBSTRATES = ("mpi", "overlay", "mrnet")
 LEVEL = Annotated[
     object,
     convert(
@@ -230,11 +230,23 @@ LEVEL = Annotated[
 ]
 
 
+def _read_substrate(value: Any) -> str:
+    if not isinstance(value, str):
+        raise UserError(f"found {show_value(value)}, wanted a name")
+    if value != MPI:
+        find_substrate(value)
+    return value
+
+
+SUBSTRATE = Annotated[str, convert(_read_substrate, type="string", examples=[MPI])]
+
+
 class Platform(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
     launcher: Annotated[str, fields.choose_from("local", *SECTIONS)] = Field(description="how programs are started")
-    substrate: Annotated[str, fields.choose_from(*SUBSTRATES)] = Field(
-        "mpi", description="transport of messages: MPI, an overlay network over TCP, or MRNet"
+    substrate: SUBSTRATE = Field(
+        MPI,
+        description="transport of messages: MPI, or of an extension: `overlay` (processes over TCP), `mrnet`",
     )
     setting: fields.SETTING_NAME = Field(
         "", description="name of the setting of its allocations, such as rails=2 transport=ucx"
@@ -293,15 +305,18 @@ class Platform(FileMapping):
                 "inside an image",
                 "container",
             )
-        if self.overlay and self.simulated:
+        if not self.uses_mpi and self.simulated:
             raise make_refusal(
                 f"found '{self.substrate}', which no simulator runs; it can only be measured", "substrate"
             )
-        if self.substrate == "mrnet" and self.launcher != "local":
+        launchers = () if self.uses_mpi else find_substrate(self.substrate).launchers
+        if launchers and self.launcher not in launchers:
+            wanted = " or ".join(f"'{launcher}'" for launcher in launchers)
             raise make_refusal(
-                f"found 'mrnet', which launcher '{self.launcher}' does not start; wanted 'local'", "substrate"
+                f"found '{self.substrate}', which launcher '{self.launcher}' does not start; wanted {wanted}",
+                "substrate",
             )
-        if self.overlay and self.container:
+        if not self.uses_mpi and self.container:
             message = f"found a section that substrate '{self.substrate}' does not have: it runs in no image"
             raise make_refusal(message, "container")
         if self.types and sum(self.types.values()) != self.nodes:
@@ -363,14 +378,14 @@ class Platform(FileMapping):
         return self.launcher == "simgrid"
 
     @property
-    def overlay(self) -> bool:
-        """Whether an overlay network of processes transports messages, not MPI."""
-        return self.substrate != "mpi"
+    def uses_mpi(self) -> bool:
+        """Whether MPI transports messages, not a substrate of an extension."""
+        return self.substrate == MPI
 
     @property
     def slurm_mpi(self) -> str:
         """The protocol of srun for MPI; empty if srun does not start the ranks."""
-        return self.slurm.mpi if self.slurm and not self.overlay else ""
+        return self.slurm.mpi if self.slurm and self.uses_mpi else ""
 
     @property
     def simgrid_file(self) -> Path | None:

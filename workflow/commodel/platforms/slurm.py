@@ -183,7 +183,7 @@ OUTAGE_POLLS = 120  # queries, one a second, after an outage of the controller, 
 def find_node_names(platform: Platform, srun: str, nodes: int, hosts: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the names of the batch's nodes, in the order of the plan, after a check that srun can start MPI there.
     Those of `hosts` that are in the allocation come first, in their order."""
-    if not platform.overlay:
+    if platform.uses_mpi:
         require_mpi_type(platform, run_slurm(srun, "--mpi=list"))
     job = os.environ.get("SLURM_JOB_ID", "")
     if not job:
@@ -201,7 +201,7 @@ def find_node_names(platform: Platform, srun: str, nodes: int, hosts: tuple[str,
 
 def check_mpi_type(platform: Platform) -> None:
     """Refuse a platform whose MPI plug-in the srun of this machine lacks. The login node may be without one."""
-    if platform.overlay or not platform.slurm or not shutil.which("srun"):
+    if not platform.uses_mpi or not platform.slurm or not shutil.which("srun"):
         return
     listing, failure = try_slurm("srun", "--mpi=list")
     if not failure:

@@ -119,7 +119,7 @@ class Family:
     independent: bool = False  # ranks proceed without global synchronization, so waves of a stream overlap
     same_for_all_ranks: bool = False  # all ranks have one predicted time
     by_message: bool = False  # a prediction replays all messages, also those of repeated rounds
-    on_overlay: tuple[str, ...] = ()  # probes for a fit on an overlay network, if they differ from `probes`
+    probes_without_mpi: tuple[str, ...] = ()  # for a fit on another substrate, if they differ from `probes`
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants of the model, the default first
     setting_meanings: Mapping[str, str] | None = None
     # returns the validity of a prediction as text, "" if valid; one text, or one for each size of a stack
@@ -135,9 +135,9 @@ class Family:
     by_class: str = ""  # ranks whose messages may have values by distance class: EVERYWHERE, BETWEEN nodes
     by_size: tuple[str, ...] = ()  # functions of `initial_values` that change at the same message sizes
 
-    def probes_on(self, overlay: bool) -> tuple[str, ...]:
-        """Return the probes for a fit on an overlay network, or elsewhere."""
-        return (self.on_overlay or self.probes) if overlay else self.probes
+    def list_probes(self, uses_mpi: bool) -> tuple[str, ...]:
+        """Return the probes for a fit on a platform with MPI, or with another substrate."""
+        return self.probes if uses_mpi else self.probes_without_mpi or self.probes
 
     @cached_property
     def by_type(self) -> bool:

@@ -176,7 +176,7 @@ FAMILY = Family(
         GAMMA,
     ),
     probes=("prtt", "work"),
-    on_overlay=("chain", "fan"),
+    probes_without_mpi=("chain", "fan"),
     fit=fit,
     predict=predict,
     independent=True,

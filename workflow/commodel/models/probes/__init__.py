@@ -17,6 +17,7 @@ from commodel.models.keys import SAME_NODE, Pair
 from commodel.patterns.schedule import Schedule
 from commodel.records import Case
 from commodel.registry import discover_in_extensions
+from commodel.substrates import MPI, find_substrate
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 MAX_VECTOR_BYTES = 256 << 20  # bytes: longer vectors take the same time per byte
@@ -38,7 +39,7 @@ class Site:
     cores: int
     types: Mapping[str, int] = field(default_factory=dict)
     simulated: bool = False
-    overlay: bool = False  # an overlay network transports messages
+    substrate: str = MPI  # transport of messages
     fewer_cores: Mapping[str, int] = field(default_factory=dict)  # cores of node types that have fewer
     levels: Hierarchy = field(default_factory=Hierarchy)  # network levels of the nodes
     # Bytes of the longest vector that any point reduces (`reduce`), or copies (`copy`).
@@ -152,15 +153,6 @@ def place_in_other_classes(site: Site) -> list[CasePlacement]:
 
 
 @dataclass(frozen=True)
-class OnOverlay:
-    """The equivalent of a probe's case on an overlay network."""
-
-    topology: str
-    operation: str = "reduce"
-    mode: str = "round-trip"  # the root requests, and the whole round trip is measured
-
-
-@dataclass(frozen=True)
 class Probe:
     """A probe: `plan(site, sizes)` returns the placement and the settings of each case. `columns` names the settings:
     the input of the program, or of `pattern`."""
@@ -174,8 +166,6 @@ class Probe:
     samples: int = 0  # of each case; 0: as many as the requested precision needs
     classes: str = ""  # other distance classes in which it also runs: EVERYWHERE or BETWEEN
     pattern: Callable[[Settings], Schedule | None] | None = None  # the schedule of a case, if there is one
-    # The equivalent of a case on an overlay network; None if there is none.
-    on_overlay: Callable[[Settings], OnOverlay | None] = lambda settings: None
 
     @property
     def program_name(self) -> str:
@@ -184,7 +174,7 @@ class Probe:
 
     def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
         for placement, settings in self.plan(site, sizes):
-            if site.overlay and self.on_overlay(settings) is None:
+            if site.substrate != MPI and not find_substrate(site.substrate).runs_case(self.name, settings):
                 continue
             yield Case(
                 platform, self.name, placement.ranks, dict(settings), placement.layout, placement.nodes, placement.pair

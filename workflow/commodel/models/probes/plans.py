@@ -17,7 +17,6 @@ from commodel.models.probes import (
     PACKET,
     PLAYER,
     CasePlacement,
-    OnOverlay,
     Probe,
     ProbePlan,
     Settings,
@@ -189,14 +188,6 @@ def make_fan(case: Settings) -> Schedule | None:
     return Schedule.of(n + 1, step, np.concatenate([hub, leaves]), np.concatenate([leaves, hub]), sizes, root=0)
 
 
-def make_overlay_fan(case: Settings) -> OnOverlay | None:
-    """Return the overlay's version of the fan: half of the round trip that the root requests, as in the TAN paper.
-
-    A multicast has none, because it sends one packet by reference.
-    """
-    return OnOverlay(f"flat:{case['n']}", mode="waves") if case["direction"] == "in" else None
-
-
 def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield τ concurrent transfers on each channel: on one node, and cyclically over two nodes, so that every
     message crosses the network."""
@@ -330,7 +321,6 @@ PROBE_LIST = (
         plan_pingpong,
         classes=EVERYWHERE,
         pattern=make_plain_round_trip,
-        on_overlay=lambda case: OnOverlay("flat:1", "pingpong"),  # one connection, without the tree
     ),
     Probe(
         "prtt",
@@ -355,9 +345,8 @@ PROBE_LIST = (
         ("height", "bytes"),
         plan_chain,
         pattern=make_chain,
-        on_overlay=lambda case: OnOverlay(f"chain:{case['height']}"),
     ),
-    Probe("fan", "N-to-1 and 1-to-N", FAN_COLUMNS, plan_fan, pattern=make_fan, on_overlay=make_overlay_fan),
+    Probe("fan", "N-to-1 and 1-to-N", FAN_COLUMNS, plan_fan, pattern=make_fan),
     Probe(
         "wave",
         "round trip of a wave from the root",
@@ -365,7 +354,6 @@ PROBE_LIST = (
         plan_wave,
         program="fan",
         pattern=make_fan,
-        on_overlay=lambda case: OnOverlay(f"flat:{case['n']}"),
     ),
     Probe("round", "1-to-n and n-to-1 round trip", FAN_COLUMNS, plan_round, program="fan", pattern=make_fan),
     Probe("post", "posting n operations", ("how", "n", "bytes"), plan_post),

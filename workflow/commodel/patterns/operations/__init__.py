@@ -8,7 +8,7 @@ combination. The kernels have common parameters, which define the rectangle of e
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isqrt, prod
 from typing import Any
@@ -19,6 +19,7 @@ from commodel.patterns.arguments import parse_whole_number, parse_whole_numbers
 from commodel.patterns.phases import divide_evenly
 from commodel.patterns.rectangles import MAX_SIDE, Rectangles, make_even_grid
 from commodel.registry import discover, lookup
+from commodel.substrates import MPI, list_added_parameters, list_aliases
 from commodel.units import MAX_COUNT
 
 Extents = list[tuple[int, int]]  # first address, length
@@ -60,13 +61,9 @@ def at_root(get_extents: GetExtents) -> GetExtents:
 
 FILE = "file:"  # a pattern from a file, in place of an operation: file:PATH
 MIN_RANKS = 2  # of a pattern
-MPI, OVERLAY = "mpi", "overlay"  # substrates: the transport of messages
 ALIASES = {
     "broadcast": "bcast",
     "reduce_scatter": "reduce-scatter",
-    "overlay-reduce": "reduce",
-    "overlay-broadcast": "bcast",
-    "overlay-throughput": "reduce",
 }
 
 
@@ -81,7 +78,10 @@ class Parameter:
     write: Callable[[Any], str]  # returns the canonical spelling of a value
     default: Any  # a value, or a function of the number of ranks
     ranks: Callable[[Any], int | None] | None = None  # returns the number of ranks that a value requires
-    overlay: bool = False  # only for overlay networks; not passed to builders of schedules
+    # The substrates that have it; empty: all. It is not passed to builders of schedules.
+    substrates: tuple[str, ...] = ()
+    # Returns whether an operation with this value has no schedule, and is only measured.
+    without_schedule: Callable[[Any], bool] = lambda value: False
     file: bool = False  # each value except the default is the path of a file
     measured: bool = False  # it defines how to measure; not passed to builders of schedules
 
@@ -96,8 +96,7 @@ class Operation:
     mpi: str = ""  # MPI's own function for it
     parameters: tuple[Parameter, ...] = ()
     substrates: tuple[str, ...] = (MPI,)
-    # Returns whether it has no schedule with these parameters, and is only measured.
-    without_schedule: Callable[[dict[str, Any]], bool] = lambda values: False
+    without_schedule: bool = False  # it is only measured
     program: str = ""  # the native program that measures it; empty: the player
     # The functions below take the number of ranks, and the parameters by name.
     tiles: Callable[..., Rectangles] | None = None  # returns the rectangle of each rank, for kernels
@@ -106,7 +105,15 @@ class Operation:
 
 
 def list_operations() -> dict[str, Operation]:
-    return discover("patterns.operations", "OPERATION")
+    return {name: _find_by_name(name) for name in discover("patterns.operations", "OPERATION")}
+
+
+@lru_cache
+def _find_by_name(name: str) -> Operation:
+    """Return an operation with the parameters that substrates add."""
+    entry: Operation = lookup("patterns.operations", "OPERATION", name)
+    added = list_added_parameters(entry.name)
+    return replace(entry, parameters=(*entry.parameters, *added)) if added else entry
 
 
 def find_base_name(text: str) -> str:
@@ -114,11 +121,14 @@ def find_base_name(text: str) -> str:
     if text.startswith(FILE):
         return text
     name = text.partition(":")[0].strip()
-    return ALIASES.get(name, name)
+    if name in ALIASES:
+        return ALIASES[name]
+    aliases = list_aliases()
+    return aliases[name][1].operation if name in aliases else name
 
 
 def find_operation(text: str) -> Operation:
-    return lookup("patterns.operations", "OPERATION", find_base_name(text))
+    return _find_by_name(find_base_name(text))
 
 
 @lru_cache(maxsize=4096)
@@ -160,12 +170,16 @@ def _format_operation(text: str, values: dict[str, Any]) -> str:
     return ":".join([find_base_name(text), *(f"{entry.name}={entry.write(values[entry.name])}" for entry in entries)])
 
 
-def fill_parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
+def fill_parameters(text: str, ranks: int, substrate: str = MPI) -> dict[str, Any]:
     """Return the operation's parameters by name, with defaults for this number of ranks.
 
-    They are those that builders of schedules take, or those for overlay networks.
+    They are those that builders of schedules take, or those that only another substrate has.
     """
-    entries = [entry for entry in find_operation(text).parameters if entry.overlay == overlay and not entry.measured]
+    all_entries = [entry for entry in find_operation(text).parameters if not entry.measured]
+    if substrate == MPI:
+        entries = [entry for entry in all_entries if not entry.substrates]
+    else:
+        entries = [entry for entry in all_entries if substrate in entry.substrates]
     defaults = {entry.name: entry.default(ranks) if callable(entry.default) else entry.default for entry in entries}
     return defaults | {name: value for name, value in parse_parameters(text).items() if name in defaults}
 

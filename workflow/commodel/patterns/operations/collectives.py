@@ -1,15 +1,11 @@
-"""The table of collective operations, the halo exchange, and operations of an overlay network."""
+"""The table of collective operations, and the halo exchange."""
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from commodel.errors import UserError
 from commodel.patterns.operations import (
-    MPI,
-    OVERLAY,
     Extents,
     Operation,
     Parameter,
@@ -18,7 +14,6 @@ from commodel.patterns.operations import (
     blocks,
     column,
     find_squarest_grid,
-    make_choice_parameter,
     make_switch_parameter,
     no_data,
     own_share,
@@ -28,48 +23,6 @@ from commodel.patterns.operations import (
     write_grid,
 )
 from commodel.patterns.schedule import check_rows
-from commodel.units import parse_seconds
-
-FILTERS = ("sum", "min", "max", "average", "none", "concat")
-FORWARDING_FILTERS = ("none", "concat")  # filters whose output is as long as all input: no reduction
-MODES = ("waves", "synchronous", "timed")
-SKEW_MODES = ("tree", "direct", "tree-error", "direct-error")
-MAX_PAUSE = 1.0  # seconds of a filter, or between two waves: an answer times out after a minute
-
-
-def _time_parameter(name: str, form: str, title: str, default: float) -> Parameter:
-    """Return a parameter of an overlay network whose value is a time."""
-
-    def read(text: str) -> float:
-        seconds = parse_seconds(text)
-        if seconds > MAX_PAUSE:
-            raise UserError(f"found '{text}', wanted at most {MAX_PAUSE:g} s")
-        return seconds
-
-    return Parameter(name, form, title, read, lambda seconds: f"{1e6 * seconds:.12g}us", default, overlay=True)
-
-
-def _is_no_reduction(values: dict[str, Any]) -> bool:
-    return values["filter"] in FORWARDING_FILTERS or values["compute"] > 0
-
-
-REDUCE = (
-    make_choice_parameter("filter", FILTERS, "of an overlay network", overlay=True),
-    _time_parameter(
-        "compute",
-        "10us",
-        "of an overlay network: seconds that each node computes instead of the filter; default 0",
-        0.0,
-    ),
-    make_choice_parameter(
-        "mode",
-        MODES,
-        "of an overlay network: the root requests each wave, and half the round trip counts (waves); all leaves send "
-        "at an agreed time (synchronous); or each leaf sends once per period (timed)",
-        overlay=True,
-    ),
-    _time_parameter("period", "10ms", "of mode timed: from one wave to the next; default 10 ms", 0.01),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,35 +83,6 @@ HALO = (
     ),
     make_switch_parameter("periodic", "whether the last ranks of a dimension are neighbours of the first", False),
 )
-CLASSES = make_choice_parameter(
-    "mode",
-    ("binned", "all"),
-    "checksums are sorted into classes on their way up, then one back-end of each class sends its data (binned); or "
-    "all send",
-    overlay=True,
-)
-SKEW = make_choice_parameter(
-    "mode",
-    SKEW_MODES,
-    "time of 100 rounds over each link (tree), or to each back-end (direct); or the error of the skews that they find, "
-    "which are 10 ms",
-    overlay=True,
-)
-
-
-def _make_measured_only(name: str, bytes: str, *parameters: Parameter) -> Operation:
-    """Return an operation of an overlay network, which no schedule describes."""
-    return Operation(
-        name,
-        bytes,
-        no_data,
-        no_data,
-        parameters=parameters,
-        substrates=(OVERLAY,),
-        without_schedule=lambda values: True,
-    )
-
-
 OPERATION = (
     Operation("allgather", "the block that each rank sends to all", block, blocks, mpi="MPI_Allgather"),
     Operation(
@@ -177,7 +101,6 @@ OPERATION = (
         at_root(vector),
         vector,
         mpi="MPI_Bcast",
-        substrates=(MPI, OVERLAY),
     ),
     Operation("gather", "the block that each rank sends to the root", block, at_root(blocks), mpi="MPI_Gather"),
     Operation(
@@ -187,9 +110,6 @@ OPERATION = (
         _list_received_faces,
         parameters=HALO,
     ),
-    _make_measured_only("overlay-classes", "the data of each back-end, of which there are four kinds", CLASSES),
-    _make_measured_only("overlay-skew", "", SKEW),
-    _make_measured_only("overlay-startup", ""),
     Operation(
         "reduce",
         "the vector that every rank contributes, and the root's result",
@@ -197,9 +117,6 @@ OPERATION = (
         at_root(vector),
         reduces=True,
         mpi="MPI_Reduce",
-        parameters=REDUCE,
-        substrates=(MPI, OVERLAY),
-        without_schedule=_is_no_reduction,
     ),
     Operation(
         "reduce-scatter",

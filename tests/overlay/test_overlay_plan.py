@@ -2,7 +2,10 @@
 
 import pytest
 
+from commodel.api.calibration import calibrate
 from commodel.errors import UserError
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.libraries import apply_substrate
 from commodel.patterns.points import PlatformResources, make_point
@@ -176,3 +179,9 @@ def test_naming_the_default_mpi_substrate_does_not_change_the_platform_digest(tm
         digests.append(load_platform(tmp_path / f"p{number}.yaml").digest)
     assert digests[0] == digests[1]
     assert len(set(digests)) == 3
+
+
+def test_only_mpi_is_calibrated(tmp_path):
+    write_parameters(tmp_path / "hockney.yaml", make_given_set("hockney", ["alpha=2us", "beta=1ns/B"]))
+    with pytest.raises(UserError, match="platform 'local-overlay' has substrate 'overlay': only MPI is calibrated"):
+        calibrate("local-overlay", parameters=tmp_path / "hockney.yaml")

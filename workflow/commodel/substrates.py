@@ -1,0 +1,81 @@
+"""Substrates: what transports messages on a platform (`find_substrate`). The core has MPI. Extensions bring others,
+such as networks of processes over TCP, whose programs no MPI library starts."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from commodel.errors import UserError, suggest_name
+from commodel.registry import discover_in_extensions
+from commodel.units import show_value
+
+MPI = "mpi"
+EXTENSIONS = {"overlay": "commodel_overlay", "mrnet": "commodel_overlay"}  # our own, by substrate
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A name of an operation that only one substrate has, with another default of its number of waves."""
+
+    operation: str
+    waves: int = 1
+
+
+@dataclass(frozen=True)
+class Substrate:
+    """A substrate other than MPI: what the core asks about it.
+
+    `starts` is the name of a module, which is imported when a platform with this substrate is measured. Its functions
+    are described in `commodel.measure.program_starts`.
+    """
+
+    name: str  # in platform files
+    title: str  # in messages, such as: an overlay network
+    toolchain: str  # the build of its programs
+    launchers: tuple[str, ...]  # that can start its programs
+    starts: str
+    # Raises a UserError for a combination that it does not support: a value for each key of the matrix.
+    check: Callable[[Mapping[str, Any]], None]
+    # Returns whether it has an equivalent of a probe's case, from the name of the probe and the settings of the case.
+    runs_case: Callable[[str, Mapping[str, Any]], bool]
+    # Typical values, for estimates of durations.
+    latency: float  # seconds
+    bandwidth: float  # bytes per second
+    seconds_per_case: float  # to start and end its processes, in each pass
+    aliases: Mapping[str, Alias] = field(default_factory=dict)  # names of operations that only it has
+    # By operation, the parameters that it adds: each a `Parameter` of `commodel.patterns.operations`.
+    parameters: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def load_starts(self) -> Any:
+        return importlib.import_module(self.starts)
+
+
+def find_substrate(name: str) -> Substrate:
+    """Return the substrate of an extension."""
+    brought = discover_in_extensions("SUBSTRATE")
+    if name in brought:
+        return brought[name]
+    if name in EXTENSIONS:
+        raise UserError(f"found '{name}', which the extension {EXTENSIONS[name]} brings; install it")
+    raise UserError(f"found {show_value(name)}; {suggest_name(name, [MPI, *EXTENSIONS, *brought])}")
+
+
+@lru_cache
+def list_substrates() -> list[Substrate]:
+    """Return the substrates of all extensions."""
+    return list(discover_in_extensions("SUBSTRATE").values())
+
+
+@lru_cache
+def list_aliases() -> dict[str, tuple[str, Alias]]:
+    """Return the aliases of operations that substrates bring: by alias, the first substrate that has it."""
+    return {name: (entry.name, alias) for entry in reversed(list_substrates()) for name, alias in entry.aliases.items()}
+
+
+@lru_cache
+def list_added_parameters(operation: str) -> tuple[Any, ...]:
+    """Return the parameters that substrates add to an operation; equal ones of several substrates once."""
+    added = [parameter for entry in list_substrates() for parameter in entry.parameters.get(operation, ())]
+    return tuple({parameter.name: parameter for parameter in added}.values())
