@@ -22,7 +22,8 @@ from commodel.reports import write_pictures, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import Answer, Axis, Cell, Chart, Grid, Series, format_error, format_percent
 from commodel.reports.html.page import format_page
-from commodel.reports.pictures.render import list_pictures, render_svg
+from commodel.reports.pictures import render
+from commodel.reports.pictures.render import list_drawings, list_pictures, render_svg
 from commodel.reports.pictures.specifications import fit_text, measure_width, share_width, specify_grid, specify_lines
 from commodel.reports.sections.first_screen import (
     FLAGGED_COLOUR,
@@ -241,6 +242,25 @@ def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
             assert path.read_bytes().startswith(b"\x89PNG")
         else:
             assert where in "".join(ET.fromstring(path.read_bytes()).itertext())
+
+
+def test_drawings_made_early_are_the_same(report, tmp_path):
+    later = write_pictures(report, tmp_path / "later")
+    render.draw_early(list_drawings(report))
+    early = write_pictures(report, tmp_path / "early")
+    assert [path.read_bytes() for path in early] == [path.read_bytes() for path in later]
+    assert not render._DRAWER.early_drawings
+
+
+def test_a_process_that_ends_while_it_draws_early_is_named_where_a_drawing_is_needed(report):
+    drawer = render._Drawer()
+    drawer.start()
+    drawer.process.kill()
+    drawer.draw_early(list_drawings(report))
+    kind, specification = next(list_drawings(report))
+    with pytest.raises(render.DrawingError, match="was ended by SIGKILL"):
+        drawer.draw(kind, specification)
+    drawer.close()
 
 
 def test_long_names_are_wrapped_at_a_hyphen_or_shortened():

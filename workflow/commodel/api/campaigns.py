@@ -470,12 +470,10 @@ def report(
     from commodel.reports.pictures.render import start_drawing  # slow to load
 
     start_drawing()  # takes half a second, in which the report is built
-    from commodel.reports import build_stored_report, write_pictures, write_report
+    from commodel.reports import build_stored_report, write_report
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     target = Path(out) if out else None if pictures else Path("reports") / folder.absolute().name
     stored_report = build_stored_report(folder, anonymous, output_folder=target, samples=samples)
-    files = write_report(stored_report, target) if target else []
-    if pictures:
-        files += write_pictures(stored_report, Path(pictures), every_chart)
+    files = write_report(stored_report, target, Path(pictures) if pictures else None, every_chart)
     return ReportFiles.of(files, folder)

@@ -4,8 +4,8 @@ measured or fitted here."""
 from pathlib import Path
 
 from commodel.reports.elements import Report
-from commodel.reports.html.page import write_html
-from commodel.reports.pictures.render import write_pictures
+from commodel.reports.html.page import list_specifications, write_html
+from commodel.reports.pictures.render import draw_early, list_drawings, write_pictures
 from commodel.reports.report_builder import build_report
 from commodel.reports.report_inputs import ReportInputs
 from commodel.reports.stored_results import build_stored_report, list_anomalies
@@ -23,9 +23,19 @@ __all__ = [
 ]
 
 
-def write_report(report: Report, out: Path) -> list[Path]:
-    """Write the workbook and the page into a folder and return the paths of all files written."""
-    out.mkdir(parents=True, exist_ok=True)
-    written = [*write_xlsx(report, out / f"{report.experiment}.xlsx"), out / "index.html"]
-    write_html(report, out / "index.html")
+def write_report(
+    report: Report, out: Path | None, pictures: Path | None = None, every_chart: bool = False
+) -> list[Path]:
+    """Write the workbook and the page into a folder, and the pictures into another one; None omits either. Return the
+    paths of all files written."""
+    drawings = [("svg", specification) for specification in list_specifications(report)] if out else []
+    drawings += list_drawings(report, every_chart) if pictures else []
+    draw_early(drawings)  # by another process, while this one writes the workbook
+    written: list[Path] = []
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        written += [*write_xlsx(report, out / f"{report.experiment}.xlsx"), out / "index.html"]
+        write_html(report, out / "index.html")
+    if pictures:
+        written += write_pictures(report, pictures, every_chart)
     return written

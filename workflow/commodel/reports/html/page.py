@@ -9,7 +9,7 @@ specification from which the script draws it again.
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
@@ -463,7 +463,7 @@ def format_page(report: Report) -> str:
         collect_screen(screen, number) | {"commands": list_commands(report, screen)}
         for number, screen in enumerate(report.screens, 1)
     ]
-    screen_charts = {chart.name for screen in report.screens for chart in (screen.scatter, screen.times) if chart}
+    screen_charts = list_screen_charts(report)
     element_ids = {id(chart): f"chart-{number}" for number, chart in enumerate(report.charts, 1)}
     element_ids |= {id(table): f"rows-{number}" for number, table in enumerate(report.tables, 1)}
     element_ids |= {id(tiling): f"tiling-{number}" for number, tiling in enumerate(report.tilings, 1)}
@@ -501,8 +501,33 @@ def format_page(report: Report) -> str:
     )
 
 
+def list_screen_charts(report: Report) -> set[str]:
+    """Return the names of the charts of the first screens, which the sections omit."""
+    return {chart.name for screen in report.screens for chart in (screen.scatter, screen.times) if chart}
+
+
+def list_specifications(report: Report) -> Iterator[dict]:
+    """Yield the specification of each picture of the page."""
+    for number, screen in enumerate(report.screens, 1):
+        for picture in collect_screen_pictures(screen, f"front-{number}").values():
+            if picture:
+                yield picture.specification
+    screen_charts = list_screen_charts(report)
+    for chart in report.charts:
+        if chart.name not in screen_charts:
+            yield make_chart_picture(chart, "").specification
+    for tiling in report.tilings:
+        yield make_tiling_picture(tiling, "").specification
+
+
 def collect_screen(screen: FirstScreen, number: int) -> dict:
     element_id = f"front-{number}"
+    fields = {key: getattr(screen, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
+    return fields | collect_screen_pictures(screen, element_id) | {"anchor": element_id}
+
+
+def collect_screen_pictures(screen: FirstScreen, element_id: str) -> dict[str, Picture | None]:
+    """Return the pictures of a first screen by name; None without data."""
     charts = {"scatter": screen.scatter, "times": screen.times}
     pictures = {
         name: make_first_picture(chart, f"{element_id}-{name}", name, screen.platform) if chart else None
@@ -512,8 +537,7 @@ def collect_screen(screen: FirstScreen, number: int) -> dict:
         grid.name: make_grid_picture(grid, f"{element_id}-{grid.name}") if grid.cells else None
         for grid in (screen.fastest, screen.errors)
     }
-    fields = {key: getattr(screen, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
-    return fields | pictures | grids | {"anchor": element_id}
+    return pictures | grids
 
 
 def collect_section(section: Section, element_ids: dict[int, str], screen_charts: set[str], results: str) -> dict:

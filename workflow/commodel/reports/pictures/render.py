@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -41,21 +42,46 @@ class DrawingError(UserError):
 
 
 class _Drawer:
-    """The process that draws, started for the first chart."""
+    """The process that draws, started for the first chart. A thread waits for drawings that are requested early."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.obstacle = ""  # the reason why it cannot draw; empty if it can
+        self.lock = threading.Lock()  # one request at a time
+        self.early_requests: deque[bytes] = deque()
+        self.early_drawings: dict[bytes, bytes] = {}
 
     def draw(self, kind: str, specification: dict) -> bytes:
-        if self.obstacle:
-            raise DrawingError(self.obstacle)
-        try:
-            return self._send_request(kind, specification)
-        except (OSError, ValueError) as error:
-            self.obstacle = self._explain(error)
-            self.close()
-            raise DrawingError(self.obstacle) from None
+        request = _encode_request(kind, specification)
+        with self.lock:
+            if request in self.early_drawings:
+                return self.early_drawings.pop(request)
+            if request in self.early_requests:
+                self.early_requests.remove(request)
+            if self.obstacle:
+                raise DrawingError(self.obstacle)
+            try:
+                return self._send_request(request)
+            except (OSError, ValueError) as error:
+                self.obstacle = self._explain(error)
+                self._end_process()
+                raise DrawingError(self.obstacle) from None
+
+    def draw_early(self, requests: Iterable[tuple[str, dict]]) -> None:
+        """Draw while this process has other work. Each drawing is kept until it is fetched (`draw`)."""
+        self.early_requests.extend(_encode_request(kind, specification) for kind, specification in requests)
+        threading.Thread(target=self._fetch_early_drawings, daemon=True).start()
+
+    def _fetch_early_drawings(self) -> None:
+        while True:
+            with self.lock:
+                if not self.early_requests or self.obstacle:
+                    return
+                request = self.early_requests.popleft()
+                try:
+                    self.early_drawings[request] = self._send_request(request)
+                except (OSError, ValueError):  # explained where a drawing is needed
+                    return
 
     def start(self) -> None:
         """Start the process, unless it runs."""
@@ -69,7 +95,7 @@ class _Drawer:
         )
         atexit.register(self.close)
 
-    def _send_request(self, kind: str, specification: dict) -> bytes:
+    def _send_request(self, request: bytes) -> bytes:
         self.start()
         process = self.process
         assert process is not None
@@ -78,7 +104,7 @@ class _Drawer:
         watch = threading.Timer(MAX_DRAWING_SECONDS, process.kill)
         watch.start()
         try:
-            process.stdin.write(json.dumps([kind, specification]).encode() + b"\n")
+            process.stdin.write(request)
             process.stdin.flush()
             count = int(process.stdout.readline())
             answer = process.stdout.read(count)
@@ -100,6 +126,14 @@ class _Drawer:
         return f"the process that draws {ending}"
 
     def close(self) -> None:
+        self.early_requests.clear()
+        if self.process is not None:
+            self.process.kill()  # ends the request of the thread, which has the lock
+        with self.lock:
+            self.early_drawings.clear()
+            self._end_process()
+
+    def _end_process(self) -> None:
         process, self.process = self.process, None
         if process is None:
             return
@@ -112,6 +146,10 @@ class _Drawer:
         process.wait()
 
 
+def _encode_request(kind: str, specification: dict) -> bytes:
+    return json.dumps([kind, specification]).encode() + b"\n"
+
+
 _DRAWER = _Drawer()
 
 
@@ -119,6 +157,11 @@ def start_drawing() -> None:
     """Start the process that draws, so that it is ready when the first chart is drawn. A failure shows there."""
     with suppress(OSError):
         _DRAWER.start()
+
+
+def draw_early(requests: Iterable[tuple[str, dict]]) -> None:
+    """Draw charts, given by kind (`svg`, `png`) and specification, while this process has other work."""
+    _DRAWER.draw_early(requests)
 
 
 def end_drawing() -> None:
@@ -190,6 +233,13 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
             stream.write(render_png(specification))
         written += [svg_path, png_path]
     return written
+
+
+def list_drawings(report: Report, every: bool = False) -> Iterator[tuple[str, dict]]:
+    """Yield the drawings that `write_pictures` needs, by kind and specification."""
+    for _, specification in list_pictures(report, every):
+        yield "svg", specification
+        yield "png", specification
 
 
 def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, dict]]:

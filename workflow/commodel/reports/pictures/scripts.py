@@ -8,6 +8,7 @@ more than vl-convert."""
 
 import json
 import sys
+from functools import lru_cache
 from importlib.metadata import version
 
 VEGA_LITE_VERSION = "6.4"
@@ -26,15 +27,20 @@ def make_bundle() -> str:
 
 
 def draw_specification(kind: str, specification: dict) -> bytes:
+    drawing = draw_svg(json.dumps(specification))
+    if kind == "png":
+        import vl_convert
+
+        return vl_convert.svg_to_png(drawing, scale=PNG_SCALE)
+    return drawing.encode()
+
+
+@lru_cache(maxsize=1)
+def draw_svg(specification: str) -> str:
+    """Return the drawing of a specification, given as JSON. The last one is kept: its PNG is made from it."""
     import vl_convert
 
-    if kind == "png":
-        return vl_convert.vegalite_to_png(
-            specification, vl_version=VEGA_LITE_VERSION, scale=PNG_SCALE, allowed_base_urls=ALLOWED_URLS
-        )
-    return vl_convert.vegalite_to_svg(
-        specification, vl_version=VEGA_LITE_VERSION, allowed_base_urls=ALLOWED_URLS
-    ).encode()
+    return vl_convert.vegalite_to_svg(specification, vl_version=VEGA_LITE_VERSION, allowed_base_urls=ALLOWED_URLS)
 
 
 def serve_requests() -> None:
