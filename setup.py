@@ -16,7 +16,6 @@ HERE = Path(__file__).parent
 INSTALLED = Path("commodel", "clone")  # commodel.sources looks there
 PROJECT_FILES = ("Snakefile", "LICENSE", "params/**/*", "profiles/**/*", "workflow/Snakefile", "workflow/native/**/*")
 PROJECT_FILES += ("workflow/report/*", "workflow/rules/*", "workflow/schemas/*")
-PROJECT_FILES += ("workflow/commodel_overlay/native/**/*",)
 REPLAY = Path("build", "replay")  # commodel.models.evaluation.native_library looks there
 LIBRARY = "libreplay.so"
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from commodel.results.process_counts import read_counts
+from commodel_overlay.process_counts import read_counts
 from tests.overlay.conftest import CASE_COLUMNS
 from tests.processes import family, kill, still_there
 from tests.waiting import until

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from commodel.errors import UserError
-from commodel.reports.sections.overlay import make_sections
-from commodel.results.process_counts import COLUMNS, join_counts, read_counts
+from commodel_overlay.process_counts import COLUMNS, join_counts, read_counts
+from commodel_overlay.report_section import make_sections
 
 PASS = """depth,processes,packets_up,packets_down,bytes_up,bytes_down,waves,filter_seconds,cpu_seconds,round_trip
 0,1,10,20,400,800,10,1e-3,2e-3,0
@@ -28,17 +28,16 @@ def study(tmp_path):
     rows = {"id": ["a", "b"], "kind": "point", "name": ["reduce", "ring"], "settings": ["bytes=8", ""]}
     summary = pd.DataFrame(rows)
     passes = [tmp_path / f"pass{number}" for number in range(3)]
-    return SimpleNamespace(
-        plan=plan, results=SimpleNamespace(raw=lambda _: raw), summary=summary, passes=passes, raw=raw
-    )
+    inputs = SimpleNamespace(plan=plan, results=SimpleNamespace(raw=lambda _: raw), raw=summary)
+    return SimpleNamespace(inputs=inputs, passes=passes, raw=raw)
 
 
 def test_counts_are_summed_over_passes_and_shown(study):
-    assert make_sections(study.plan, study.results, study.summary) == ()
+    assert make_sections(study.inputs) == ()
     join_counts(study.passes, study.raw, "a")
     join_counts(study.passes, study.raw, "b")
     assert [path.name for path in study.raw.iterdir()] == ["a.levels"]
-    (section,) = make_sections(study.plan, study.results, study.summary)
+    (section,) = make_sections(study.inputs)
     (shown,) = section.tables
     assert section.name == "Overlay processes"
     assert shown.column("name") == ["reduce", "reduce"]

@@ -32,6 +32,7 @@ MODULES_OF_CONSTANT = {
     "SUBSTRATE": "substrates",
     "FORMAT": "formats",
     "PAPER": "papers",
+    "TOOL": "tools",
 }
 
 
@@ -50,6 +51,7 @@ class Extension:
     substrates: tuple[str, ...] = ()  # SUBSTRATE
     formats: tuple[str, ...] = ()  # FORMAT
     papers: tuple[str, ...] = ()  # PAPER
+    tools: tuple[str, ...] = ()  # TOOL: programs that `commodel doctor` looks for
     verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name
     subcommands: Mapping[str, Mapping[str, Verb]] = field(default_factory=dict)  # by verb, such as `import`, and name
     functions: Mapping[str, str] = field(default_factory=dict)  # names in `commodel`, and MODULE:NAME of each

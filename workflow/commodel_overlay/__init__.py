@@ -10,7 +10,7 @@ Packets hold numbers, texts and numpy arrays, described by the format strings of
 import importlib
 from typing import TYPE_CHECKING
 
-from commodel.extensions import Extension
+from commodel.extensions import Extension, Native, ReportSection
 
 if TYPE_CHECKING:  # type checkers and editors find the names here
     from commodel_overlay.library import OverlayError, OverlayTimeoutError
@@ -28,11 +28,39 @@ _MODULES = {
     "Stream": "network",
     "attach": "network",
 }
+_LIBRARY_AND_BENCHMARK = (
+    "native/overlay/*.[ch]",
+    "native/overlay/filters/*.[ch]",
+    "native/overlay/Makefile",
+    "native/bench/*.[ch]",
+    "native/bench/Makefile",
+)
 EXTENSION = Extension(
     title="a tree of processes over TCP, which multicasts and reduces, and its benchmark",
     interface=1,
     operations=("commodel_overlay.operations",),
     substrates=("commodel_overlay.substrate",),
+    tools=("commodel_overlay.mrnet",),
+    native=(
+        Native(
+            toolchain="overlay",
+            folders=("native/overlay", "native/bench"),
+            sources=_LIBRARY_AND_BENCHMARK,
+            core_sources=("harness/*.[ch]",),
+            compiler="cc",
+            sentence="The overlay network and its benchmark.",
+        ),
+        Native(
+            toolchain="mrnet",
+            folders=("native/overlay", "native/bench", "native/mrnet"),
+            sources=(*_LIBRARY_AND_BENCHMARK, "native/mrnet/*.cc", "native/mrnet/*.[ch]", "native/mrnet/Makefile"),
+            core_sources=("harness/*.[ch]",),
+            compiler="c++",
+            sentence="The same benchmark for MRNet.",
+            settings="commodel_overlay.mrnet:find_build_settings",
+        ),
+    ),
+    sections={"Overlay processes": ReportSection("commodel_overlay.report_section:make_sections", sheet="Network")},
 )
 __all__ = [
     "EXTENSION",

@@ -14,8 +14,8 @@ from commodel.patterns.trees.topologies import make_tree
 from commodel.patterns.trees.tree import place_on_hosts
 from commodel.platforms.launchers import Job, Launcher
 from commodel.records import Batch, Case, Point, compute_digest
-from commodel.results.process_counts import join_counts
 from commodel_overlay.probe_cases import find_equivalent
+from commodel_overlay.process_counts import join_counts
 
 BENCHMARK_OPERATIONS = {f"overlay-{name}": name for name in ("startup", "skew", "classes")}
 LOCAL_HOST = "localhost"  # name of the nodes if all processes run on this machine

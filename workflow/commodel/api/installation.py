@@ -11,6 +11,7 @@ from commodel.api.result import Answer
 from commodel.extensions import InstalledExtension, list_extensions
 from commodel.platforms.tools import TOOLS, Tool, find_tool, read_version
 from commodel.platforms.transport import detect_node_transport
+from commodel.registry import discover_in_extensions
 
 MISSING = "missing"
 MAX_VERSION = 45  # characters of a version
@@ -32,7 +33,7 @@ def doctor() -> Programs:
 
     >>> doctor().frame  # doctest: +SKIP
     """
-    rows = [_describe_tool(tool) for tool in TOOLS]
+    rows = [_describe_tool(tool) for tool in (*TOOLS, *discover_in_extensions("TOOL").values())]
     missing = [row["tool"] for row in rows if row["found"] == MISSING]
     missing_text = f"; missing: {', '.join(missing)}" if missing else ""
     sentence = f"{len(rows) - len(missing)} of {len(rows)} programs are installed{missing_text}."

@@ -12,8 +12,6 @@ from commodel.platforms.mpi_libraries import explain_mismatch, find_library_vers
 from commodel.platforms.toolchains import MPI_TOOLCHAINS, list_toolchains
 from commodel.platforms.tools import NATIVE, find_sibling, find_tool
 
-MRNET = "mrnet_commnode"  # the program of MRNet's internal processes, in the folder bin of its installation
-MRNET_PARTS = ("include/mrnet/MRNet.h", "lib/libmrnet.*", "lib/libxplat.*")
 MPI_STARTERS = ("mpiexec", "mpirun")
 
 
@@ -76,23 +74,6 @@ def refuse_mismatched_starter(root: Path, starter: str, slurm_mpi: str = "") -> 
     else:
         advice = f"put the mpicc and the {name} of one MPI first on PATH, and call commodel build mpi"
     raise UserError(f"the native programs have {why}; {advice}")
-
-
-def find_mrnet_settings() -> dict[str, str]:
-    """Return variables of make for the programs that use MRNet."""
-    return {"MRNET": str(_find_mrnet()), "SUBSTRATE": "MRNet", "PROGRAM": "mrnet-bench"}
-
-
-def _find_mrnet() -> Path:
-    """Return the folder where MRNet is installed."""
-    wanted = "wanted MRNet as its make install lays it out: bin, include and lib in one folder, whose bin is on PATH"
-    if (commnode := find_tool(MRNET)) is None:
-        raise UserError(f"found no {MRNET} on PATH, {wanted}; see commodel doctor")
-    folder = Path(commnode).resolve().parents[1]
-    for part in MRNET_PARTS:
-        if not any(folder.glob(part)):
-            raise UserError(f"{folder}: found no {part}, {wanted}")
-    return folder
 
 
 def build_toolchain(root: Path, toolchain: str) -> Path:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from commodel.extensions import Native, list_natives, report_problem
 from commodel.platforms.tools import NATIVE
-from commodel.sources import ROOT
 
 MPI_TOOLCHAINS = ("mpi", "smpi")  # compiled by an MPI's compiler
 LITERALS_AND_COMMENTS = re.compile(rb"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL)
@@ -56,25 +55,10 @@ def _make(
     return empty.add(root, Native("", folders, sources, settings=settings))
 
 
-OVERLAY_NATIVE = ROOT / "workflow" / "commodel_overlay" / "native"
 PROGRAMS = ("Makefile", "harness/*.[ch]", "player/*.[ch]", "probes/*.[ch]", "kernels/*.[ch]")
-OVERLAY = (*(f"{part}/{name}" for part in ("overlay", "bench") for name in ("*.[ch]", "Makefile")),)
-OVERLAY += ("overlay/filters/*.[ch]",)
-HARNESS = Native("", (), ("harness/*.[ch]",))
 CORE = {
     "mpi": _make("mpicc", "Probes, player and kernels, with the MPI library here (default).", NATIVE, (".",), PROGRAMS),
     "smpi": _make("smpicc", "The same programs for SimGrid.", NATIVE, (".",), PROGRAMS),
-    "overlay": _make("cc", "The overlay network and its benchmark.", OVERLAY_NATIVE, ("overlay", "bench"), OVERLAY).add(
-        NATIVE, HARNESS
-    ),
-    "mrnet": _make(
-        "c++",
-        "The same benchmark for MRNet.",
-        OVERLAY_NATIVE,
-        ("overlay", "bench", "mrnet"),
-        (*OVERLAY, "mrnet/*.cc", "mrnet/*.[ch]", "mrnet/Makefile"),
-        settings="commodel.platforms.build:find_mrnet_settings",
-    ).add(NATIVE, HARNESS),
     "replay": _make(
         "cc",
         "The library that replays schedules, for this installation.",

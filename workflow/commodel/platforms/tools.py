@@ -82,7 +82,7 @@ TOOLS = (
         "C compiler",
         "cc",
         ("--version",),
-        "building the probes and the player; overlay networks",
+        "building the probes, the player and networks over TCP",
         "apt-get install gcc",
     ),
     Tool(
@@ -98,13 +98,6 @@ TOOLS = (
         ("--version",),
         "probes packaged in a container image",
         "your cluster, or its own site",
-    ),
-    Tool(
-        "MRNet",
-        "mrnet_commnode",
-        ("--version",),
-        "the overlay network MRNet (substrate: mrnet)",
-        "github.com/dyninst/mrnet",
     ),
     Tool("make", "make", ("--version",), "building the probes and the player", "apt-get install make"),
 )

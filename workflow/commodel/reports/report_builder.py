@@ -94,7 +94,6 @@ def build_report(inputs: ReportInputs) -> Report:
             *distances,
             evidence.make_fit_section(inputs.parameter_sets),
             evidence.make_raw_section(raw, simulated),
-            *inputs.overlay_sections,
             *brought["evidence"],
             *provenance_tables.make_sections(inputs.provenance, inputs.run_provenance, simulated),
             make_glossary_section(),

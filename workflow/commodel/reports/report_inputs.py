@@ -65,9 +65,8 @@ class ReportInputs:
     speeds: Mapping[str, Speeds] = field(default_factory=dict)
     unread_files: Sequence[str] = ()
     tree_predictions: Sequence[PredictedTree] = ()
-    # Sections that other modules make: figures of a paper, processes of an overlay network, and all samples.
+    # Sections that other modules make: figures of a paper, and all samples.
     paper_sections: Sequence[Section] = ()
-    overlay_sections: Sequence[Section] = ()
     samples: Section | None = None
     # Of sections that extensions make; without them there are none.
     plan: Plan | None = None

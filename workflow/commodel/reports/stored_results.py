@@ -35,7 +35,7 @@ from commodel.records import Plan
 from commodel.reports.elements import RESULTS_PATH, Remark, Report
 from commodel.reports.report_builder import build_report
 from commodel.reports.report_inputs import ReportInputs
-from commodel.reports.sections import measurement_conditions, network, overlay, papers
+from commodel.reports.sections import measurement_conditions, network, papers
 from commodel.reports.sections.evidence import make_samples_section
 from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.results.provenance import (
@@ -241,7 +241,6 @@ def _build_report(
         unread_files=[*unread_partitions, *unread_speeds],
         tree_predictions=tree_predictions,
         paper_sections=paper_sections,
-        overlay_sections=overlay.make_sections(plan, results, raw),
         samples=make_samples_section(plan, results, raw) if samples else None,
         plan=plan,
         results=results,

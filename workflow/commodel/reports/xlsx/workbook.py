@@ -89,7 +89,7 @@ SHEETS: dict[str, tuple[str, ...]] = {
     "Errors": ("Errors", "Standings", "Container overhead"),
     "Models": ("Models", "Parameters", "Allocations"),
     "Fits": ("Fits",),
-    "Network": ("Network", "Distances", "Latency", "Overlay processes"),
+    "Network": ("Network", "Distances", "Latency"),
     RAW_SECTION: (RAW_SECTION,),
     "Samples": ("Samples",),
     "Provenance": ("Provenance", "Not measured", "Inputs"),

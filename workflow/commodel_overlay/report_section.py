@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from commodel.files.results_folder import Results
-from commodel.records import Plan
 from commodel.reports.elements import MICRO, Section, make_table
+from commodel.reports.report_inputs import SectionInputs
 from commodel.reports.sections.evidence import list_case_files
-from commodel.results.process_counts import find_counts_file, read_counts
+from commodel_overlay.process_counts import find_counts_file, read_counts
 
 NOTE = (
     "Sums over the processes at each depth while the case was sampled, of all passes. Depth 0 is the front-end. "
@@ -16,10 +15,10 @@ NOTE = (
 )
 
 
-def make_sections(plan: Plan, results: Results, summary: pd.DataFrame) -> Sequence[Section]:
-    """Return the section, if any case has counts. `summary` is the raw summary."""
+def make_sections(inputs: SectionInputs) -> Sequence[Section]:
+    """Return the section, if any case has counts."""
     parts = []
-    for path, case in list_case_files(plan, results, summary, find_counts_file):
+    for path, case in list_case_files(inputs.plan, inputs.results, inputs.raw, find_counts_file):
         rows = read_counts(path).assign(**case)
         rows["round_trip"] *= MICRO
         rows[["filter_seconds", "cpu_seconds"]] *= 1000
