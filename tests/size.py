@@ -21,6 +21,7 @@ SKIPPED = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
+C_FILES = ("*.c", "*.cc", "*.h")
 C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 C_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|[^\w\s]')
 
@@ -49,10 +50,12 @@ def measure_folders(root: Path, patterns: tuple[str, ...], count) -> dict[str, t
 
 def main() -> None:
     extensions = sorted(PACKAGE.parent.glob("commodel_*"))
+    natives = [folder / "native" for folder in extensions if (folder / "native").is_dir()]
     parts = {
         "core": measure_folders(PACKAGE, ("*.py",), count_python_tokens),
         **{folder.name: measure_folders(folder, ("*.py",), count_python_tokens) for folder in extensions},
-        "native": measure_folders(NATIVE, ("*.c", "*.h"), count_c_tokens),
+        "native": measure_folders(NATIVE, C_FILES, count_c_tokens),
+        **{f"{folder.parent.name}/native": measure_folders(folder, C_FILES, count_c_tokens) for folder in natives},
         "tests": measure_folders(TESTS, ("*.py",), count_python_tokens),
     }
     for name, folders in parts.items():
