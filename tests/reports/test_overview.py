@@ -18,9 +18,11 @@ from openpyxl.utils import range_boundaries
 from commodel.compare.recommended import evaluate_recommended
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.interval_basis import UNMEASURED_PREFIX
+from commodel.records import RECOMMENDED
 from commodel.reports import write_pictures, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import Answer, Axis, Cell, Chart, Grid, Series, format_error, format_percent
+from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures import render
 from commodel.reports.pictures.render import list_drawings, list_pictures, render_svg
@@ -79,20 +81,23 @@ def includes_ranks(label, row):
 
 def test_the_other_map_has_the_mean_errors(comparison):
     here = comparison[(comparison["platform"] == "ether16") & comparison["held_out"] & comparison["mu"].notna()]
-    frame = prepare_comparison(comparison)
-    grid = make_error_grid(
-        frame[(frame["platform"] == "ether16") & frame["held_out"] & (frame["algorithm"] != "library")]
-    )
-    means = here.groupby(["model", "operation"])["mu"].mean()
-    reached = (here["validity"] == "valid").groupby([here["model"], here["operation"]]).mean()
+    campaign = evaluate_campaign(prepare_comparison(comparison)).only("ether16")
+    recommended = campaign.recommended_rows[campaign.recommended_rows["mu"].notna()]
+    grid = make_error_grid(campaign)
+    rows = pd.concat([recommended, here])
+    means = rows.groupby(["model", "operation"])["mu"].mean()
+    reached = (rows["validity"] == "valid").groupby([rows["model"], rows["operation"]]).mean()
     cells = {(grid.rows[cell.row][1], grid.columns[cell.column]): cell for cell in grid.cells}
     assert {key for key in cells if key[1] != "all"} == set(means.index)
     for key, mean in means.items():
         assert cells[key].text == ("∞" if mean == math.inf else f"{mean:.2f}" if mean < 10 else f"{mean:,.0f}")
         assert (cells[key].fill == FLAGGED_COLOUR) == (reached[key] < 0.5)
-    totals = [cells[label, "all"].text for _, label in grid.rows]
-    assert grid.rows[0][1] == here.groupby("model")["mu"].mean().idxmin()
-    assert totals[1:] == sorted(totals[1:], key=lambda text: math.inf if text == "∞" else float(text.replace(",", "")))
+    first, second, *others = [label for _, label in grid.rows]
+    assert first == RECOMMENDED
+    assert second == here.groupby("model")["mu"].mean().idxmin()
+    assert cells[first, "all"].text == f"{recommended['mu'].mean():.2f}"
+    totals = [cells[label, "all"].text for label in others]
+    assert totals == sorted(totals, key=lambda text: math.inf if text == "∞" else float(text.replace(",", "")))
 
 
 def test_sentences_are_few_and_do_not_name_the_platform(report):

@@ -11,6 +11,7 @@ import pandas as pd
 from commodel.compare.comparison import STREAM
 from commodel.compare.recommended import split_recommended
 from commodel.parameters import ParameterSet
+from commodel.records import RECOMMENDED
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import (
     MICRO,
@@ -162,7 +163,7 @@ def _choose_latency_model(
     sets: Sequence[ParameterSet], screen: FirstScreen
 ) -> tuple[ParameterSet, dict[str, float]] | None:
     """Return the parameters of the best model with a latency L, of the better half, and its latencies in seconds."""
-    ranked = [family for _, family in screen.errors.rows]
+    ranked = [family for _, family in screen.errors.rows if family != RECOMMENDED]
     better_half = ranked[: (len(ranked) + 1) // 2]
     candidates = (parameters for parameters in sets if parameters.model in better_half)
     for parameters in sorted(candidates, key=lambda parameters: better_half.index(parameters.model)):

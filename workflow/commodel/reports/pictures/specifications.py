@@ -379,16 +379,16 @@ GROUP_GAP_PX = 4
 HEADER_PX = 18
 TWO_LINE_ROW_PX, LINE_PX = 22, 10  # heights of a row with two lines, and of each line
 NAME_MARGIN_PX = 6  # total space left and right of a name
+LABEL_MARGIN_PX = 24  # between names of rows and cells; the font of a browser may be a third wider than measured
 CELL_TEXT_COLOUR = "#111111"  # on a coloured cell, also in dark mode
 QUANTITATIVE = "quantitative"
 
 
 def specify_grid(content: Grid) -> dict:
-    groups_width = max((measure_width(group, GROUP_FONT_PX) for group, _ in content.rows), default=0) + 10
-    labels_width = (
-        max([measure_width(content.side, FONT_PX), *(measure_width(label, GROUP_FONT_PX) for _, label in content.rows)])
-        + 8
-    )
+    group_widths = [measure_width(group, GROUP_FONT_PX) + 10 for group, _ in content.rows if group]
+    groups_width = max(group_widths, default=0)
+    label_widths = [measure_width(label, GROUP_FONT_PX) for _, label in content.rows]
+    labels_width = max([measure_width(content.side, FONT_PX), *label_widths]) + LABEL_MARGIN_PX
     two_line_texts, widths = fit_columns(content, GRID_WIDTH_PX - groups_width - labels_width)
     edges = list(accumulate(widths, initial=groups_width + labels_width))
     shown = [
@@ -431,7 +431,7 @@ def specify_grid(content: Grid) -> dict:
         {"x": round(edges[at] + widths[at] / 2, 1), "y": HEADER_PX / 2, "text": fit_text(name, widths[at], FONT_PX)}
         for at, name in enumerate(content.columns)
     ]
-    corner = [{"x": round(groups_width) if groups_width > 10 else 0, "y": HEADER_PX / 2, "text": content.side}]
+    corner = [{"x": round(groups_width), "y": HEADER_PX / 2, "text": content.side}]
     position = {"x": make_raw_value("x"), "y": make_raw_value("y")}
     box = position | {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
     colours = {

@@ -1,7 +1,7 @@
 """The first screen of a platform: the recommended prediction, what to use, what that gains, the network, and anomalies.
 
 `make_first_screens` returns a screen for each platform: four tiles, the map of the fastest alternatives (workload ×
-message size), the map of mean errors (model × operation), and two charts."""
+message size), the map of mean errors (recommended prediction and models × operation), and two charts."""
 
 import math
 import re
@@ -20,7 +20,6 @@ from commodel.compare.model_ranking import (
     MAX_MU_FAIR,
     drop_equal_models,
     find_base_operations,
-    find_best_model,
     find_tied_models,
     group_by_operation,
     sort_by_error,
@@ -130,15 +129,18 @@ def join_labels(labels: list[str]) -> str:
     return f"{first[0]}–{last[0]}{last[1]}{last[2]}"
 
 
-def make_error_grid(held_out: pd.DataFrame) -> Grid:
-    """Return the map of mean errors. The best model is first; models that predict only some points are last."""
+def make_error_grid(campaign: EvaluatedCampaign) -> Grid:
+    """Return the map of mean errors on one platform. The recommended prediction is first, then the best model; models
+    that predict only some points are last."""
+    best = campaign.best
+    held_out = campaign.held_out_with_recommended
     errors = held_out.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
     names = errors["operation"].unique().tolist()
     over_all = summarize_errors(errors.assign(operation=ALL_OPERATIONS), ["operation", "model"])
     rows = pd.concat([over_all, summarize_errors(errors, ["operation", "model"])])
-    families, platform = sort_by_error(over_all)["model"].tolist(), next(iter(held_out["platform"]), "")
-    if (best := find_best_model(held_out)) is not None:
-        families.sort(key=lambda model: model != best["model"])
+    families = sort_by_error(over_all)["model"].tolist()
+    leading = [RECOMMENDED] if best is None else [RECOMMENDED, best["model"]]
+    families.sort(key=lambda model: leading.index(model) if model in leading else len(leading))
     columns = [ALL_OPERATIONS, *names] if len(names) > 1 else names
     validities = errors.groupby(["operation", "model"])["validity"].agg(list).to_dict()
     cells = []
@@ -159,14 +161,14 @@ def make_error_grid(held_out: pd.DataFrame) -> Grid:
             FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
             tooltip,
             filters=(("model", row.model), *filters),
-            source=link_mean_error(platform, row.operation, row.model),
+            source=link_mean_error(campaign.platform, row.operation, row.model),
         )
         cells.append(cell)
     row_labels = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
-        tied = find_tied_models(held_out, best)
-        verdict = "has the lowest mean error," if tied else "predicts best: mean error"
+        tied = find_tied_models(campaign.held_out, best)
+        verdict = "has the lowest mean error of the models," if tied else "predicts best of the models: mean error"
         title = f"{best['model']} {verdict} {format_error(best['mu_mean'])}"
         title += f"; statistically tied: {shorten_list(tied, 2)}" if tied else ""
     return Grid("errors", title, ERRORS_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model")
@@ -285,7 +287,7 @@ def make_first_screen(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> 
         describe_measurement(frame, list(campaign.provenance.values()), simulated),
         tiles,
         alternatives,
-        make_error_grid(campaign.held_out),
+        make_error_grid(campaign),
         list_anomalies(campaign),
         campaign.scatters.get(platform),
         next(iter(campaign.times.get(platform, ())), None),
