@@ -166,12 +166,6 @@ def test_the_shared_library_exports_the_header_and_nothing_else(overlay_programs
     assert not [name for name in names if f"`{name}`" not in reference]
 
 
-def test_the_native_makefile_builds_the_overlay_without_mpi(tmp_path):
-    printed = run_clean(["make", "-n", "-C", SOURCES.parent, "overlay", f"BUILD={tmp_path}", "MPICC=/bin/false"]).stdout
-    assert f"make -C overlay BUILD={tmp_path}" in printed
-    assert "/bin/false" not in printed
-
-
 def test_processes_that_have_nothing_to_do_do_nothing(start):
     tool = start(kary(3, 3))
     tool.execute_ok("open sum 0 0 0")
