@@ -9,8 +9,8 @@ import yaml
 
 from commodel.api.fits import read_data_sheet
 from commodel.files.parameter_sets import read_parameters, write_parameters
-from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
 from commodel.predictions.predictions import predict
+from commodel_kernels.speeds import KernelSpeeds, Speeds, write_speeds
 from tests.documented import ROOT
 from tests.interchange.samples import HEAD, OSU, RUN, TABLES, line, packed, samples
 from tests.patterns.catalogue import point

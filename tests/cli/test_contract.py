@@ -166,7 +166,7 @@ ELSEWHERE = {
     "run": {"tests/workflow/test_run.py": ("--profile",)},
     "predict": {"tests/cli/test_statistic.py": ("first rank",)},
     "advise": {"tests/cli/test_statistic.py": ("last rank", "first rank")},
-    "advise layouts": {"tests/cli/test_kernels.py": ("--measure",)},
+    "advise layouts": {"tests/kernels/test_commands.py": ("--measure",)},
     "build": {"tests/lab/overlay_trees.py": ("mrnet",)},
     "import csv": {
         "tests/cli/test_import.py": ("--ranks", "--statistic", "completion", "last rank", "first rank", "rank mean")

@@ -11,17 +11,13 @@ from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from commodel import units
-from commodel.api.kernels import read_partition_input
 from commodel.api.predictions import list_points
 from commodel.api.recommendations import list_workloads
 from commodel.errors import UserError
 from commodel.files import expressions, quantities
 from commodel.interchange import mrnet
 from commodel.models.parameter_sets import read_set
-from commodel.models.speeds import SPEED_FORMS, read_speeds
 from commodel.patterns.build import complete_layout
-from commodel.patterns.partitions.arrangement import arrange_in_columns
-from commodel.patterns.partitions.shares import partition_constant, partition_geometric
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.config import load_experiment, load_platform
@@ -33,6 +29,10 @@ from commodel.records import Plan
 from commodel.results.collection import collect_samples, summarize_raw
 from commodel.results.raw_samples import compute_checksum
 from commodel_formats import taulop
+from commodel_kernels.partitioning import read_partition_input
+from commodel_kernels.partitions.arrangement import arrange_in_columns
+from commodel_kernels.partitions.shares import partition_constant, partition_geometric
+from commodel_kernels.speeds import SPEED_FORMS, read_speeds
 from tests.fuzz import forms
 
 Run = Callable[[object, Path], object]

@@ -15,10 +15,10 @@ from commodel.models.families import complete_values, find_family
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.operations import list_summands
-from commodel.patterns.rectangles import make_even_grid, read_rectangles
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import predict
 from commodel_formats import taulop as tables
+from commodel_kernels.rectangles import make_even_grid, read_rectangles
 from tests.models.synthetic import costs, fit_machine, observed, truth
 from tests.models.taulop_terms import parameters, table, transmission
 from tests.patterns.catalogue import point

@@ -10,10 +10,10 @@ from commodel.files.tables import COMPARISON, SUMMARY, list_columns
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import build_schedule
 from commodel.platforms.tools import ROOT
-from commodel.predictions.kernel_times import predict_by_sums
 from commodel.predictions.papers import Evidence, find_paper
 from commodel.predictions.predictions import predict
 from commodel.records import PlatformKind, Point
+from commodel_kernels.times import predict_by_sums
 from commodel_papers.taulop import HOMOGENEOUS, INTERPRETATIONS, examples, list_runs
 from tests.models.exact import estimates
 from tests.papers.evidence import PLATFORM, rows

@@ -32,11 +32,11 @@ from commodel.patterns.layouts.regular import make_nodes_spec
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources, make_library_points, make_point
 from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
-from commodel.patterns.rectangles import read_rectangles
 from commodel.plan.config import find_config_file, load_platform
 from commodel.plan.planning import list_named_files, make_resources
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
+from commodel_kernels.rectangles import read_rectangles
 from tests.configfiles import NETWORK
 from tests.refusals import catch_error_message
 

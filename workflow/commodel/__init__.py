@@ -23,11 +23,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.fits import Fit, fit
     from commodel.api.imports import Imported, import_
     from commodel.api.installation import Programs, doctor
-    from commodel.api.kernel_predictions import KernelPredictions, predict_kernel
-    from commodel.api.kernels import Partition, partition
-    from commodel.api.layout_rankings import LayoutRanking, advise_layouts
     from commodel.api.matrices import MatrixPredictions, predict_matrix
-    from commodel.api.measured_speeds import MeasuredSpeeds, measure_speeds
     from commodel.api.plans import PlannedWork, plan_
     from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
@@ -58,18 +54,10 @@ _MODULES = {
     "Decisions": "api.advice",
     "advise": "api.recommendations",
     "decide": "api.recommendations",
-    "Partition": "api.kernels",
-    "partition": "api.kernels",
     "Shown": "api.catalogues",
     "show": "api.catalogues",
-    "KernelPredictions": "api.kernel_predictions",
-    "predict_kernel": "api.kernel_predictions",
-    "LayoutRanking": "api.layout_rankings",
-    "advise_layouts": "api.layout_rankings",
     "AdviceScore": "api.advice_scores",
     "advise_score": "api.advice_scores",
-    "MeasuredSpeeds": "api.measured_speeds",
-    "measure_speeds": "api.measured_speeds",
     "MatrixPredictions": "api.matrices",
     "predict_matrix": "api.matrices",
     "PlannedWork": "api.plans",
@@ -90,12 +78,8 @@ __all__ = [
     "Fit",
     "History",
     "Imported",
-    "KernelPredictions",
-    "LayoutRanking",
     "MatrixPredictions",
-    "MeasuredSpeeds",
     "ParameterSet",
-    "Partition",
     "PlannedWork",
     "Predictions",
     "Programs",
@@ -106,7 +90,6 @@ __all__ = [
     "UserError",
     "__version__",
     "advise",
-    "advise_layouts",
     "advise_score",
     "calibrate",
     "decide",
@@ -116,11 +99,8 @@ __all__ = [
     "fit",
     "import_",
     "load",
-    "measure_speeds",
-    "partition",
     "plan_",
     "predict",
-    "predict_kernel",
     "predict_matrix",
     "report",
     "run",

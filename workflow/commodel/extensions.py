@@ -11,15 +11,22 @@ import ast
 import importlib
 import importlib.util
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from commodel.errors import UserError
+
 GROUP = "commodel.extensions"
 INTERFACE = 1  # number of the interface described here; a change that breaks extensions raises it
+
+# Names of our own extensions, for the error where one is not installed.
+OUR_NAMES = {
+    "commodel_kernels": ("kernel", "layouts", "partition", "speeds", "summa", "wave2d"),
+}
 
 # Field of an `Extension` with the modules that define a constant, by the constant.
 MODULES_OF_CONSTANT = {
@@ -57,6 +64,8 @@ class Extension:
     functions: Mapping[str, str] = field(default_factory=dict)  # names in `commodel`, and MODULE:NAME of each
     native: tuple[Native, ...] = ()
     sections: Mapping[str, ReportSection] = field(default_factory=dict)  # of an experiment's report, by name
+    columns: str = ""  # CSV of the columns of its tables in reports, relative to the package
+    inputs: Mapping[str, str] = field(default_factory=dict)  # keys of an experiment: MODULE:FUNCTION that reads a file
     exports: Mapping[str, str] = field(default_factory=dict)  # formats of `commodel.export`: MODULE:FUNCTION by name
 
     def list_modules(self, constant: str) -> tuple[str, ...]:
@@ -203,6 +212,31 @@ def list_sections() -> dict[str, ReportSection]:
     """Return the sections of reports that extensions make, by name."""
     sections = [installed.extension.sections for installed in list_usable_extensions()]
     return {name: section for named in sections for name, section in named.items()}
+
+
+def list_column_files() -> list[Path]:
+    """Return the files of extensions with columns of tables in reports."""
+    return [
+        _find_folders(installed.module)[0] / installed.extension.columns
+        for installed in list_usable_extensions()
+        if installed.extension.columns
+    ]
+
+
+def find_input_reader(key: str) -> Callable[[Any], object]:
+    """Return the function of an extension that reads a file which an experiment names under a key, such as speeds."""
+    for installed in list_usable_extensions():
+        if key in installed.extension.inputs:
+            return load_function(installed.extension.inputs[key])
+    raise UserError(f"found files, but no extension reads them{describe_absence(key)}", key=key)
+
+
+def describe_absence(name: str) -> str:
+    """Return the end of a sentence on a name that is unknown: which of our own extensions brings it, if one does."""
+    for package, names in OUR_NAMES.items():
+        if name in names:
+            return f"; {name} is in {package}, which is not installed"
+    return ""
 
 
 def list_names_in_text(constant: str) -> list[tuple[str, ...]]:

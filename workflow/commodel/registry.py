@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from commodel.errors import UserError, find_similar_name, suggest_name
-from commodel.extensions import list_names_in_text, list_usable_extensions, read_names
+from commodel.extensions import describe_absence, list_names_in_text, list_usable_extensions, read_names
 from commodel.sources import PACKAGE
 
 NOUNS = {"FAMILY": "model"}  # that users read, where it is not the name of the constant
@@ -108,6 +108,8 @@ def lookup(folder: str, constant: str, name: str) -> Any:
         return entries[name]
     noun = NOUNS.get(constant, constant.lower())
     message = f"unknown {noun} '{name}'; {suggest_name(name, entries)}"
-    if not find_similar_name(name, entries):
+    if absence := describe_absence(name):
+        message = f"unknown {noun} '{name}'{absence}"
+    elif not find_similar_name(name, entries):
         message += "; or install the extension that brings it"
     raise UserError(message)

@@ -29,10 +29,9 @@ GROUPS = {  # in the order of use: the module of each verb, and its sentence
         "status": ("run", "Show the progress of an experiment, from any machine."),
     },
     "Ask: predict and choose": {
-        "predict": ("predict", "Predict the time of a workload, a whole matrix or a kernel."),
+        "predict": ("predict", "Predict the time of a workload or of a whole matrix."),
         "advise": ("advise", "Rank the alternatives for a workload by all fitted models."),
         "calibrate": ("calibrate", "Adapt fitted models to this allocation by a few points."),
-        "partition": ("kernels", "Balance a matrix over processes of different speeds."),
     },
     "Look: reports and catalogues": {
         "report": ("report", "Write the workbook, the page or pictures of an experiment."),

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from commodel.errors import find_similar_name, make_printable
-from commodel.extensions import list_subcommands
+from commodel.extensions import describe_absence, list_subcommands
 
 MAX_NAMES_LENGTH = 26  # characters of names and metavar; with longer ones, the text is on the next line
 NUMBER_BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # range of a number; the help omits it, errors state it
@@ -117,9 +117,8 @@ class VerbGroup(HelpPage, click.Group):
             args = [args[0].lower(), *args[1:]]
         elif args and not args[0].startswith("-"):
             meant = find_similar_name(args[0], names)
-            ctx.fail(
-                f"No such command '{make_printable(args[0], 60)}'." + (f" Did you mean '{meant}'?" if meant else "")
-            )
+            hint = describe_absence(args[0]) or (f" Did you mean '{meant}'?" if meant else "")
+            ctx.fail(f"No such command '{make_printable(args[0], 60)}'.{hint}".replace(".;", ";"))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,15 +1,11 @@
-"""commodel advise: rank the alternatives for a workload; layouts of a kernel and the score of advice by subcommands."""
+"""commodel advise: rank the alternatives for a workload; the score of advice by a subcommand."""
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 import click
 
 from commodel.cli._help import VerbWithModes, make_option_group
 from commodel.cli._options import (
-    PATH,
     commutative_option,
     experiment_option,
     out_option,
@@ -143,81 +139,3 @@ def score(platform: str | None, experiment: str | None, style: str) -> None:
 
     source = EvidenceSource((), platform, experiment, print_note=make_progress_printer(False))
     write_answer(score_advice(source), style)
-
-
-@advise.command(
-    name="layouts",
-    examples=(
-        (
-            "commodel advise layouts wave --speeds speeds.yaml --platform mycluster --blocks 8 --cores 1,2 "
-            "--params loggp.yaml"
-        ),
-        (
-            "commodel advise layouts gemm --speeds speeds.yaml --platform mycluster --blocks 8 "
-            "--layout params/layouts/mine --params loggp.yaml"
-        ),
-    ),
-    arguments={"KERNEL": "gemm (a matrix product), or wave (a stencil)."},
-)
-@click.argument("kernel", type=click.Choice(["gemm", "wave"]), metavar="KERNEL")
-@make_option_group(
-    "Matrix",
-    click.option(
-        "--blocks",
-        type=click.IntRange(1, 1 << 20),
-        required=True,
-        help="Side of the matrix in blocks; for wave in cells.",
-    ),
-    click.option("--bytes", "sizes", help="Size of a block or cell.  [default: that of the block in --speeds]"),
-    click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"),
-)
-@make_option_group(
-    "Processes",
-    click.option("--speeds", type=PATH, required=True, help="Speeds of each kind of process (YAML)."),
-    click.option(
-        "--layout", "layouts", multiple=True, help="Processes, processes:PATH, or a folder of such tables; repeated."
-    ),
-    click.option("--cores", help="Also rank processes of several cores on the first nodes, e.g. 2,4,6."),
-)
-@make_option_group(
-    "Models",
-    params_option,
-    click.option(
-        "--model",
-        help="Model whose predictions rank the layouts.  [default: taulop if fitted, else the first that uses sizes]",
-    ),
-)
-@make_option_group(
-    "Platform and results",
-    click.option("--platform", required=True, help="Platform of the processes."),
-    experiment_option,
-)
-@make_option_group(
-    "Measurement",
-    click.option(
-        "--measure",
-        "count",
-        type=click.IntRange(1, 1000),
-        help="Also measure the best N, and the one that computes fastest.",
-    ),
-)
-@make_option_group("Output", out_option("Folder of partitions to write."), style_option)
-def advise_layouts(
-    kernel: str,
-    blocks: int,
-    sizes: str | None,
-    count: int | None,
-    params: tuple[Path, ...],
-    platform: str,
-    experiment: str | None,
-    style: str,
-    **search,
-) -> None:
-    """Rank layouts of processes for a kernel by computation plus communication."""
-    from commodel.api.layout_rankings import LayoutSearch, rank_layouts
-
-    request = LayoutSearch(kernel, blocks, bytes=sizes, measure=count, **search)
-    # A layout of thousands of messages may take seconds.
-    watch = make_progress_printer(not sys.stderr.isatty())
-    ranking = rank_layouts(request, params, platform, experiment, make_progress_printer(False), watch)
-    write_answer(ranking, style)

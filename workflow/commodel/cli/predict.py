@@ -1,4 +1,4 @@
-"""commodel predict: patterns; a matrix, a kernel and the points of a plan by subcommands."""
+"""commodel predict: patterns; a matrix and the points of a plan by subcommands."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ from commodel.cli._options import (
 from commodel.cli._output import (
     copy_output_of_model,
     count_progress,
-    make_progress_printer,
     print_rows,
     show_waiting,
-    write_answer,
 )
 from commodel.errors import UserError
 
@@ -219,58 +217,3 @@ def predict_matrix(
     sets = read_named_sets(params, settings)
     result = predict_named_sets(experiment, sets, out, platform, draws, count_progress)
     click.echo(result.text(), err=True)
-
-
-@predict.command(
-    name="kernel",
-    examples=(
-        "commodel predict kernel summa --params loggp.yaml --ranks 4 --blocks 8",
-        "commodel predict kernel wave2d --params loggp.yaml --ranks 16 --blocks 512 --format csv",
-    ),
-    arguments={"KERNEL": "summa (a matrix product), or wave2d (a stencil)."},
-)
-@click.argument("kernel", type=click.Choice(["summa", "wave2d"]), metavar="KERNEL")
-@make_option_group(
-    "Matrix",
-    click.option("--blocks", "side", help="Side of the square, in blocks or cells.  [default: the partition's]"),
-    click.option("--bytes", "sizes", help="Size of a block or cell.  [default: 8KiB for summa, 8 for wave2d]"),
-    click.option("--partition", help="CSV of rank,x,y,width,height.  [default: an even grid]"),
-    click.option("--grid", help="Rows x columns of processes, e.g. 4x2.  [default: nearly square]"),
-    click.option("--iteration", help="Iteration of summa to predict, from 0.  [default: all]"),
-)
-@make_option_group(
-    "Processes",
-    click.option("--ranks", help="Number of processes.  [default: the layout's or the partition's]"),
-    click.option("--layout", help="Layout of processes on nodes, e.g. cyclic:2 or processes:PATH."),
-)
-@make_option_group(
-    "Overlap",
-    click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict the visible time."),
-    click.option("--speeds", type=PATH, help="Speeds of processes for --overlapped.  [default: the partition's]"),
-)
-@make_option_group("Models", PARAMS, set_option)
-@make_option_group("Platform and results", platform_option, experiment_option)
-@make_option_group("Output", out_option("File to write.  [default: the screen]"), STYLE)
-def predict_kernel(
-    kernel: str,
-    side: str | None,
-    sizes: str | None,
-    params: tuple[Path, ...],
-    settings: tuple[str, ...],
-    platform: str | None,
-    experiment: str | None,
-    style: str | None,
-    out: Path | None,
-    **pattern,
-) -> None:
-    """Predict the communication time of a kernel."""
-    from commodel.api.kernel_predictions import KernelPattern, predict_pattern
-    from commodel.api.recommendations import EvidenceSource
-
-    request = KernelPattern(kernel, side, sizes, **pattern)
-    request.check()
-    style = choose_style(style, out, STYLES)
-    source = EvidenceSource(params, platform, experiment, settings, make_progress_printer(False))
-    with show_waiting("predicting"):
-        result = predict_pattern(request, source)
-    write_answer(result, style, out)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, VerbWithModes, make_option_group
-from commodel.cli._options import PATH, out_option, process_count_option, quiet_option
+from commodel.cli._options import PATH, out_option, quiet_option
 from commodel.cli._output import make_progress_printer, show_waiting
 from commodel.errors import UserError
 from commodel.platforms.toolchains import list_toolchains
@@ -37,7 +37,7 @@ def build(toolchain: str) -> None:
     cls=VerbWithModes,
     examples=(
         "commodel measure --in results/sample --batch fast-ethernet-32-upto16n",
-        "commodel measure speeds gemm --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
+        "commodel measure --in results/sample --batch fast-ethernet-32-probes --quiet",
     ),
 )
 @make_option_group(
@@ -69,64 +69,6 @@ def measure(plan_file, batch, setting, out, quiet) -> None:
             make_progress_printer(quiet),
             find_setting(setting),
         )
-
-
-@measure.command(
-    name="speeds",
-    examples=(
-        "commodel measure speeds gemm --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
-        "commodel measure speeds wave --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
-    ),
-    arguments={"KERNEL": "Computation to time: gemm (a matrix product), or wave (a stencil)."},
-)
-@click.argument("kernel", type=click.Choice(["gemm", "wave"]), metavar="KERNEL")
-@make_option_group(
-    "Processes",
-    click.option("--layout", required=True, help="Processes that compute at the same time, e.g. processes:PATH."),
-    process_count_option,
-    click.option("--platform", default="local", show_default=True, help="Platform: a name or a file."),
-)
-@make_option_group(
-    "Sizes",
-    click.option(
-        "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side of a gemm block."
-    ),
-    click.option("--sizes", default="16:4096", show_default=True, help="Range of areas, in blocks or cells."),
-    click.option(
-        "--within",
-        metavar="FRACTION",
-        default="5%",
-        show_default=True,
-        help="Largest relative deviation of the speed from straight lines.",
-    ),
-    click.option(
-        "--most",
-        "max_sizes",
-        metavar="N",
-        type=click.IntRange(1, 1000),
-        default=20,
-        show_default=True,
-        help="Largest number of measured sizes of each kind of process.",
-    ),
-)
-@make_option_group(
-    "Measurement",
-    click.option(
-        "--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="Time for each size."
-    ),
-    click.option("--precision", default="2%", show_default=True, help="Half width of the median's 95 % interval."),
-)
-@make_option_group("Output", out_option("File of speeds (YAML) to update.", required=True), quiet_option)
-def measure_speeds(
-    kernel: str, layout: str, platform: str, ranks: int | None, max_sizes: int, out: Path, quiet: bool, **how
-) -> None:
-    """Measure the speed of each kind of process over the size of its share."""
-    from commodel.api.measured_speeds import SpeedMeasurement, measure_speeds_of
-
-    measurement = SpeedMeasurement(max_sizes=max_sizes, **how)
-    progress = make_progress_printer(quiet)
-    result = measure_speeds_of(kernel, layout, platform, ranks, out, measurement, progress)
-    click.echo(result.text())
 
 
 def _read_plan(path: Path) -> tuple[Plan, Path]:

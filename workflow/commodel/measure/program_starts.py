@@ -1,8 +1,8 @@
 """Starts of native programs (`list_starts`). One start measures many cases with the same ranks and placement.
 
-`prepare_start` writes the inputs of a start into the work folder: its cases, the schedules and partitions that they
-name, and the placement of ranks. Programs start in the work folder and all paths are relative to it, since smpirun
-accepts no path with a space.
+`prepare_start` writes the inputs of a start into the work folder: its cases, the schedules and other files that
+they name, and the placement of ranks. Programs start in the work folder and all paths are relative to it, since
+smpirun accepts no path with a space.
 
 For another substrate than MPI, a module of its extension (`Substrate.starts`) has these functions:
 
@@ -27,7 +27,6 @@ from commodel.files.atomic import write_text
 from commodel.files.results_folder import WORK_FOLDER, pass_folder_name
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.models.probes import PLAYER, find_probe
-from commodel.patterns import rectangles
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import (
     ACCELERATOR,
@@ -38,9 +37,8 @@ from commodel.patterns.layouts import (
     place_ranks,
 )
 from commodel.patterns.operations import (
+    CaseFile,
     find_operation,
-    make_tiles,
-    parse_parameters,
 )
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.schedule_files import write_player_table
@@ -52,32 +50,6 @@ from commodel.platforms.simulated_networks import has_traces, write_network_with
 from commodel.platforms.tools import find_build_root
 from commodel.records import ENOUGH_EQUAL_SAMPLES, LIBRARY, Batch, Case, Plan, Point, compute_digest
 from commodel.substrates import MPI, find_substrate
-
-PARTITION_SUFFIX = ".partition"
-
-
-def make_kernel_row(point: Point, computes: bool) -> dict[str, Any]:
-    """Return the row of the case file for a kernel's point, without its partition. Simulated kernels compute
-    nothing."""
-    arguments = parse_parameters(point.operation)
-    settings = {"id": point.id, "partition": point, "bytes": point.bytes}
-    if find_operation(point.operation).program == "summa":
-        iteration = arguments.get("iteration", -1)
-        settings["iteration"] = "all" if iteration < 0 else iteration
-        settings |= {name: int(arguments.get(name, name == "barrier")) for name in ("overlapped", "barrier")}
-    return settings | {"compute": int(computes)}
-
-
-def store_partition(row: dict[str, Any], work: AnyPath) -> dict[str, Any]:
-    """Write the partition of a row to a file, and return the row with the file's name. Only ranks that wait instead of
-    computing need speeds."""
-    point = row["partition"]
-    path = work / f"{point.id}{PARTITION_SUFFIX}"
-    tiling = make_tiles(point.operation, point.ranks)
-    waits = row.get("overlapped") and not row["compute"]
-    write_text(path, rectangles.format_rectangles(tiling if waits else replace(tiling, speed=None)))
-    return {**row, "partition": path.name}
-
 
 MAX_LISTED_NODES = 8  # nodes that the name of a file can list
 
@@ -206,7 +178,7 @@ def list_starts(
         yield Start(program, ranks, layout, where, tuple(_make_case_row(case, work) for case in cases))
     rows = {PLAYER: lambda point: _make_player_row(point, work), LIBRARY: _make_library_row}
     for (is_large, ranks, layout, program), points in groupby(sorted(batch.points, key=point_key), key=point_key):
-        row = rows.get(program, lambda point: make_kernel_row(point, not simulated))
+        row = rows.get(program, lambda point: _make_program_row(point, not simulated))
         yield Start(program, ranks, layout, (), tuple(map(row, points)), is_large)
 
 
@@ -224,6 +196,13 @@ def _make_case_row(case: Case, work: AnyPath) -> dict[str, Any]:
 def _make_player_row(member: Point | Case, work: AnyPath) -> dict[str, Any]:
     waves = member.waves if isinstance(member, Point) else 1
     return {"id": member.id, "schedule": work / f"{member.id}.play", "plays": member, "waves": waves}
+
+
+def _make_program_row(point: Point, computes: bool) -> dict[str, Any]:
+    """Return the row of a point that a program of its operation measures. In a simulation ranks compute nothing."""
+    make_columns = find_operation(point.operation).case
+    assert make_columns is not None, f"{point.operation} has a program and no cases"
+    return {"id": point.id, **make_columns(point, computes)}
 
 
 def _make_library_row(point: Point) -> dict[str, Any]:
@@ -311,12 +290,21 @@ def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[s
     return tuple(str(part) for pair in arguments.items() for part in pair)
 
 
+def store_case_files(row: dict[str, Any], work: AnyPath) -> dict[str, Any]:
+    """Write the files that a row of a case file refers to, and return the row with their names."""
+    stored = dict(row)
+    for name, value in row.items():
+        if isinstance(value, CaseFile):
+            path = work / f"{row['id']}{value.suffix}"
+            write_text(path, value.make_text())
+            stored[name] = path.name
+    return stored
+
+
 def _store_inputs(row: dict[str, Any], work: AnyPath) -> dict[str, Any]:
-    """Write the schedule or partition that a row refers to, and return the row of the case file."""
-    if "partition" in row:
-        return store_partition(row, work)
+    """Write the schedule or other files that a row refers to, and return the row of the case file."""
     if "plays" not in row:
-        return row
+        return store_case_files(row, work)
     member, path = row["plays"], row["schedule"]
     if isinstance(member, Case):
         make_pattern = find_probe(member.probe).pattern

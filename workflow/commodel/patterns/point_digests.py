@@ -11,7 +11,6 @@ from functools import cache, partial
 
 import numpy as np
 
-from commodel.patterns import rectangles
 from commodel.patterns.algorithms import find_algorithm, find_tree_algorithm
 from commodel.patterns.arguments import DEFAULT_SEGMENT
 from commodel.patterns.build import make_builder
@@ -19,9 +18,9 @@ from commodel.patterns.layouts import CORE, assigns_cores, list_cores, list_devi
 from commodel.patterns.operations import (
     find_required_ranks,
     has_size,
-    list_operation_files,
     list_result_extents,
     list_summands,
+    read_operation_numbers,
 )
 from commodel.patterns.pattern_files import is_pattern_file, read_pattern
 from commodel.patterns.schedule import Runs, Schedule, encode_integers
@@ -54,10 +53,7 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
             ranks = point.ranks if topology else min(point.ranks, MAX_RANKS_BUILT)
             digests += [digest_few_ranks(*names), digest_own_ranks(*names, topology, ranks)]
             digests.append(digest_own_size(*names, point.bytes))
-            digests += [
-                _digest(map(encode_integers, rectangles.read_rectangles(file).table))
-                for file in list_operation_files(point.operation)
-            ]
+            digests += [_digest(map(encode_integers, numbers)) for numbers in read_operation_numbers(point.operation)]
         elif point.topology:
             digests.append(_digest([encode_integers(make_tree(point.topology).parent)]))
         return compute_digest(digests)

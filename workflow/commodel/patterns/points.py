@@ -89,7 +89,7 @@ def make_point(resources: PlatformResources, combination: Mapping[str, Any]) -> 
         return _make_file_point(resources, combination)
     with locate_mistakes(key="operation"):
         name = canonicalize_operation(combination["operation"])
-        _check_rectangles(name)
+        _check_parameters(name)
     algorithm, topology = combination.get("algorithm", ""), combination.get("topology", "")
     ranks, leaves = combination.get("ranks"), 0
     requested = find_required_ranks(name)
@@ -197,11 +197,12 @@ def find_message_size(resources: PlatformResources, operation: str, requested: i
 
 
 @lru_cache
-def _check_rectangles(name: str) -> None:
-    """Raise an error if parameters of a kernel contradict each other, such as n and a partition."""
-    if (tiles := find_operation(name).tiles) is not None:
+def _check_parameters(name: str) -> None:
+    """Raise an error if parameters of an operation contradict each other, such as n and a partition of a kernel."""
+    check = find_operation(name).check
+    if check is not None:
         ranks = find_required_ranks(name) or MIN_RANKS
-        tiles(ranks, **fill_parameters(name, ranks))
+        check(ranks, **fill_parameters(name, ranks))
 
 
 def _find_canonical_algorithm(name: str, spec: str) -> str:

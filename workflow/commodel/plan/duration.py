@@ -14,7 +14,7 @@ from commodel.errors import UserError
 from commodel.models.probes import PLAYER, find_probe
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, make_builder, remove_layout, sample_parts
-from commodel.patterns.operations import find_operation, find_required_ranks, list_summands, make_tiles
+from commodel.patterns.operations import fill_parameters, find_operation, find_required_ranks, is_kernel
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule
@@ -52,7 +52,6 @@ TYPICAL_NETWORKS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6
 PROBE_SECONDS = 1e-4  # time of one sample of a probe, without the time per byte
 MESSAGE_COUNT_SETTINGS = "n", "flows", "trips"  # settings of probes that give a number of messages
 OPERATIONS_PER_SECOND = 2e9  # additions and multiplications of one process
-OPERATIONS_PER_CELL = 8  # of the wave equation in one step
 
 # Processor seconds of the analysis, measured with 18 models, 179 points and 316 probe cases. Most of a workflow job is
 # the start of Python.
@@ -218,22 +217,18 @@ class Durations:
             cost = cost_of_empty + (cost_of_full - cost_of_empty) * (point.bytes / SHAPE_SIZES[1])
             cost *= max(point.ranks / ranks, 1) * point.waves
             cost[0] += self._estimate_computation(point)
-            cost[1:] *= SIMULATED_KERNEL_FACTOR if _is_kernel(point) else 1.0
+            cost[1:] *= SIMULATED_KERNEL_FACTOR if is_kernel(point.operation) else 1.0
         cost[2] *= point.bytes >= MIN_FLOW_BYTES or not point.predictable
         return cost
 
     def _estimate_computation(self, point: Point) -> float:
-        """Return the seconds of computing the largest rectangle of a kernel in one sample, over all iterations; 0 if
-        the point is no kernel or is simulated."""
-        if self.simulated or not _is_kernel(point):
+        """Return the seconds that the rank with most work computes in one sample of a kernel; 0 if the point is no
+        kernel or is simulated."""
+        flops = None if is_pattern_file(point.operation) else find_operation(point.operation).flops
+        if self.simulated or flops is None:
             return 0.0
-        area = make_tiles(point.operation, point.ranks).area.max()
-        iterations = sum(count for _, count in list_summands(point.operation, point.ranks))
-        numbers = point.bytes / 8  # of a block of b × b numbers; the product of two blocks takes 2 b³ operations
-        operations_each = (
-            2 * numbers**1.5 if find_operation(point.operation).program == "summa" else OPERATIONS_PER_CELL
-        )
-        return float(area) * iterations * operations_each / OPERATIONS_PER_SECOND
+        parameters = fill_parameters(point.operation, point.ranks)
+        return flops(point.ranks, point.bytes, **parameters) / OPERATIONS_PER_SECOND
 
     def _estimate_library_default(self, point: Point) -> np.ndarray:
         """Return what one sample of the library default takes, as `_estimate_sample` does.
@@ -297,7 +292,3 @@ def _count_messages(pattern: Schedule) -> tuple[int, float, float]:
             sent += part.messages * float((part.sizes if rounds else part.bytes).mean())
             flows += part.messages * part.ranks if rounds else (np.bincount(part.step) ** 2.0).sum()
     return pattern.messages, float(flows), sent
-
-
-def _is_kernel(point: Point) -> bool:
-    return not is_pattern_file(point.operation) and find_operation(point.operation).tiles is not None

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from commodel import __version__
 from commodel.errors import UserError, locate_mistakes, make_printable, suggest_name
+from commodel.extensions import find_input_reader
 from commodel.files.atomic import MAX_FILE_BYTES, write_text
 from commodel.files.cache import archive_input, find_input, record_input, use_archived_inputs
 from commodel.files.results_folder import PLAN, Results
@@ -29,7 +30,6 @@ from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import name_published_file, read_published
 from commodel.models.probes import LOCAL_WORK_PROBES, Site, find_probe
 from commodel.models.probes.node_pairs import MIN_NODES
-from commodel.models.speeds import read_speeds
 from commodel.patterns.layouts import count_case_nodes
 from commodel.patterns.operations import list_operation_files
 from commodel.patterns.point_digests import add_digests
@@ -278,7 +278,7 @@ def record_files(
         file = name_published_file(name)
         files[file] = record_input("published", file, ROOT, read_published(name).source)
     for name in speeds:
-        read_speeds(find_input(name))  # raises an error for an invalid file before anything is measured
+        find_input_reader("speeds")(find_input(name))  # an invalid file is refused before anything is measured
         files[name] = record_input("speeds", name)
     return files
 

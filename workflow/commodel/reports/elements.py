@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import make_printable
+from commodel.extensions import list_column_files
 from commodel.parameters import ParameterSet
 from commodel.records import PATH_PART
 from commodel.units import format_bytes
@@ -353,10 +354,11 @@ SCHEMA = Path(__file__).with_name("columns.csv")
 def read_columns() -> dict[str, dict[str, Column]]:
     """Return the header, kind, note and scale of each column of the report's tables, by table and key."""
     tables: dict[str, dict[str, Column]] = {}
-    with SCHEMA.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            column = Column(row["key"], row["header"], row["kind"], row["note"], SCALES[row["scale"]])
-            tables.setdefault(row["table"], {})[column.key] = column
+    for path in (SCHEMA, *list_column_files()):
+        with path.open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                column = Column(row["key"], row["header"], row["kind"], row["note"], SCALES[row["scale"]])
+                tables.setdefault(row["table"], {})[column.key] = column
     return tables
 
 

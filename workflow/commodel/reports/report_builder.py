@@ -25,7 +25,6 @@ from commodel.reports.glossary import make_glossary_section
 from commodel.reports.report_inputs import ReportInputs
 from commodel.reports.sections import (
     evidence,
-    kernels,
     measurement_conditions,
     network,
     overhead,
@@ -79,7 +78,6 @@ def build_report(inputs: ReportInputs) -> Report:
             *inputs.paper_sections,
             *pictures,
             *answers,
-            *kernels.make_sections(inputs.partitions, inputs.unread_files, frame, inputs.speeds, raw, simulated),
             *brought["answers"],
             *trees.make_sections(inputs.tree_predictions, simulated),
             # the last section that needs all rows, and stores them

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from commodel.compare.alternatives import PredictedTree
-from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
 from commodel.extensions import list_sections, load_function
 from commodel.files.results_folder import Results
-from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.records import Plan
 from commodel.reports.elements import Section, select_columns, to_plain_value
@@ -60,10 +58,6 @@ class ReportInputs:
     # Of the platforms: passes over all points, and container images.
     passes: Mapping[str, int] = field(default_factory=dict)
     containers: Mapping[str, Mapping] = field(default_factory=dict)
-    # Of kernels: partitions, speeds by file, and sentences on files that cannot be read.
-    partitions: Sequence[Partition] = ()
-    speeds: Mapping[str, Speeds] = field(default_factory=dict)
-    unread_files: Sequence[str] = ()
     tree_predictions: Sequence[PredictedTree] = ()
     # Sections that other modules make: figures of a paper, and all samples.
     paper_sections: Sequence[Section] = ()

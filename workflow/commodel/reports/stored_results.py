@@ -15,20 +15,17 @@ from typing import Any
 import pandas as pd
 
 from commodel.compare.alternatives import find_fastest_trees
-from commodel.compare.kernels import read_partitions
 from commodel.compare.network import find_recorded_nodes, make_networks
 from commodel.compare.recalibration import measure_drift
 from commodel.compare.recommended import split_recommended
-from commodel.errors import UserError
 from commodel.files.atomic import read_json
-from commodel.files.cache import find_input, use_archived_inputs
+from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import COMPARISON, DISTRIBUTIONS, SUMMARY, read_table
 from commodel.files.yaml import Document, read_yaml
 from commodel.models.families import find_family, list_meanings
 from commodel.models.parameter_sets import read_set
-from commodel.models.speeds import Speeds, read_speeds
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import Evidence, find_paper
 from commodel.records import Plan
@@ -216,7 +213,6 @@ def _build_report(
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = measurement_conditions.describe_oversubscription(comparison, provenance)
-    (partitions, unread_partitions), (speeds, unread_speeds) = read_partitions(plan), _read_speeds(plan)
     paper_sections = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = find_fastest_trees(plan, comparison, sets)
     drift = measure_drift(plan, comparison, sets, read_calibrations(results))
@@ -236,9 +232,6 @@ def _build_report(
         definitions=list_meanings(plan.models),
         passes={name: plan.passes(name) for name in plan.platforms},
         containers={name: platform.container for name, platform in plan.platforms.items() if platform.container},
-        partitions=partitions,
-        speeds=speeds,
-        unread_files=[*unread_partitions, *unread_speeds],
         tree_predictions=tree_predictions,
         paper_sections=paper_sections,
         samples=make_samples_section(plan, results, raw) if samples else None,
@@ -249,17 +242,6 @@ def _build_report(
     references = [inputs]
     del inputs
     return build_report(references.pop())  # passes the only reference, so that `build_report` can free the memory
-
-
-def _read_speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
-    """Return the speeds in files that the plan names, and a sentence for each file that cannot be read."""
-    speeds, unreadable = {}, []
-    for name in (name for name, file in plan.files.items() if file.kind == "speeds"):
-        try:
-            speeds[name] = read_speeds(find_input(name))
-        except UserError as error:
-            unreadable.append(f"Speeds are not shown: {error.message}.")
-    return speeds, unreadable
 
 
 def _describe_model(name: str) -> dict[str, str]:

@@ -15,7 +15,6 @@ from statistics import fmean
 from typing import Any
 
 from commodel.parameters import ParameterSet
-from commodel.predictions.kernel_times import SUMMED_FAMILIES, predict_by_sums
 from commodel.predictions.papers import (
     NO_NUMBER,
     Evidence,
@@ -29,6 +28,7 @@ from commodel.predictions.papers import (
 )
 from commodel.predictions.predictions import CostFunction, predict
 from commodel.records import PlatformKind, Point
+from commodel_kernels.times import SUMMED_FAMILIES, predict_by_sums
 from commodel_papers.taulop import examples
 
 NETWORKS = {"fermi-ib": "InfiniBand", "fermi": "TCP"}  # by platform

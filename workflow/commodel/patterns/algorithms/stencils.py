@@ -1,10 +1,8 @@
-"""Exchanges between neighbours: the faces of a grid's cells, and the sides of rectangles."""
+"""Exchanges between neighbours: the faces of a grid's cells."""
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.operations.collectives import list_faces
-from commodel.patterns.operations.wave2d import find_message_starts, make_cell_rectangles
 from commodel.patterns.phases import join_stages, make_phase
-from commodel.patterns.rectangles import find_neighbours
 from commodel.patterns.schedule import Schedule
 
 
@@ -22,19 +20,7 @@ def shift(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Sche
     return join_stages(ranks, make_phase(sent.face, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
 
 
-def wave(ranks: int, bytes: int, n: int, grid: tuple[int, ...], partition: str) -> Schedule:
-    """Return the exchange of all sides at once, as in the τ–Lop paper.
-
-    Every rank posts a receive and a send for each neighbour, and waits for all of them.
-    """
-    parts = make_cell_rectangles(ranks, n, grid, partition)
-    shared = find_neighbours(parts)
-    sent = shared.src, shared.dst, shared.length * bytes
-    return join_stages(ranks, make_phase(0, *sent, lambda: find_message_starts(parts, shared) * bytes))
-
-
 ALGORITHM = (
     Algorithm("halo", "nonblocking", "all faces at once", nonblocking),
     Algorithm("halo", "shift", "one face after the other, as MPI_Sendrecv shifts them", shift),
-    Algorithm("wave2d", "paper", "all sides at once", wave),
 )

@@ -4,20 +4,21 @@ A user writes the name of an operation and then its parameters in any order: hal
 
 The data of a rank are extents of addresses, which depend on rank, ranks and bytes. Addresses count the bytes of all
 data of an operation. In a reduction, every rank has its own values at each address, and the result is their
-combination. The kernels have common parameters, which define the rectangle of each rank.
+combination.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isqrt, prod
 from typing import Any
 
+import numpy as np
+
 from commodel.errors import UserError, suggest_name
-from commodel.patterns import rectangles
-from commodel.patterns.arguments import parse_whole_number, parse_whole_numbers
+from commodel.patterns.arguments import parse_whole_numbers
 from commodel.patterns.phases import divide_evenly
-from commodel.patterns.rectangles import MAX_SIDE, Rectangles, make_even_grid
+from commodel.records import Point
 from commodel.registry import discover, lookup
 from commodel.substrates import MPI, list_added_parameters, list_aliases
 from commodel.units import MAX_COUNT
@@ -82,7 +83,8 @@ class Parameter:
     substrates: tuple[str, ...] = ()
     # Returns whether an operation with this value has no schedule, and is only measured.
     without_schedule: Callable[[Any], bool] = lambda value: False
-    file: bool = False  # each value except the default is the path of a file
+    # Each value except the default is the path of a file; returns the whole numbers in it on which messages depend.
+    file: Callable[[str], Iterable[np.ndarray]] | None = None
     measured: bool = False  # it defines how to measure; not passed to builders of schedules
 
 
@@ -99,9 +101,22 @@ class Operation:
     without_schedule: bool = False  # it is only measured
     program: str = ""  # the native program that measures it; empty: the player
     # The functions below take the number of ranks, and the parameters by name.
-    tiles: Callable[..., Rectangles] | None = None  # returns the rectangle of each rank, for kernels
+    check: Callable[..., object] | None = None  # raises an error for parameters that contradict each other
     # Returns the parameters and the number of repetitions of each summand; all ranks begin a summand at once.
     summands: Callable[..., list[tuple[dict[str, Any], int]]] | None = None
+    # Of a kernel, which computes too: takes the bytes also, before the parameters, and returns the floating-point
+    # operations in a sample of the rank that has most of them.
+    flops: Callable[..., float] | None = None
+    # Of a program of its own: takes a point, and whether ranks compute, and returns the columns of its case file.
+    case: Callable[[Point, bool], dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class CaseFile:
+    """A value in a case file: a file of this suffix, whose text is made when the program starts."""
+
+    suffix: str
+    make_text: Callable[[], str]
 
 
 def list_operations() -> dict[str, Operation]:
@@ -199,11 +214,21 @@ def find_required_ranks(text: str) -> int | None:
 
 def list_operation_files(text: str) -> list[str]:
     """Return the files named in the parameters."""
+    return [path for path, _ in _list_file_parameters(text)]
+
+
+def read_operation_numbers(text: str) -> list[list[np.ndarray]]:
+    """Return the whole numbers in each file named in the parameters on which messages depend."""
+    return [list(read(path)) for path, read in _list_file_parameters(text)]
+
+
+def _list_file_parameters(text: str) -> list[tuple[str, Callable[[str], Iterable[np.ndarray]]]]:
+    """Return the files named in the parameters, and how each is read."""
     if text.startswith(FILE):
         return []
     values = parse_parameters(text)
     entries = [entry for entry in find_operation(text).parameters if entry.file and entry.name in values]
-    return [values[entry.name] for entry in entries if values[entry.name] != entry.default]
+    return [(values[entry.name], entry.file) for entry in entries if entry.file and values[entry.name] != entry.default]
 
 
 @lru_cache(maxsize=64)
@@ -216,11 +241,9 @@ def list_summands(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
     return tuple((_format_operation(text, parse_parameters(text) | values), count) for values, count in counted)
 
 
-def make_tiles(text: str, ranks: int) -> Rectangles:
-    """Return the rectangle of a kernel's matrix that each rank computes."""
-    tiles = find_operation(text).tiles
-    assert tiles is not None, f"{text} is no kernel"
-    return tiles(ranks, **fill_parameters(text, ranks))
+def is_kernel(text: str) -> bool:
+    """Return whether ranks compute, too."""
+    return not text.startswith(FILE) and find_operation(text).flops is not None
 
 
 def list_result_extents(text: str, ranks: int, bytes: int) -> list[Extents]:
@@ -229,6 +252,7 @@ def list_result_extents(text: str, ranks: int, bytes: int) -> list[Extents]:
     return [entry.final_data(rank, ranks, bytes, **values) for rank in range(ranks)] if entry.reduces else []
 
 
+Grid = tuple[int, ...]
 MAX_DIMENSIONS = 6
 
 
@@ -276,85 +300,3 @@ def read_grid(text: str) -> tuple[int, ...]:
 
 def write_grid(grid: tuple[int, ...]) -> str:
     return "x".join(map(str, grid))
-
-
-OPEN, SQUAREST, EVEN = "any", "squarest", "even"  # texts of default values
-Grid = tuple[int, ...]
-
-
-def read_side(text: str) -> int:
-    """Return N; 0 if it is not set."""
-    side = 0 if text == OPEN else parse_whole_number(text)
-    if side > MAX_SIDE:
-        raise UserError(f"found '{text}', wanted at most {MAX_SIDE}")
-    return side
-
-
-def read_grid_2d(text: str) -> Grid:
-    if text == SQUAREST:
-        return ()
-    grid = read_grid(text)
-    if len(grid) != 2:
-        raise UserError(f"found '{text}', wanted rows x columns of ranks, such as 4x2")
-    return grid
-
-
-def count_partition_ranks(path: str) -> int | None:
-    return None if path == EVEN else rectangles.read_rectangles(path).ranks
-
-
-def read_partition(text: str) -> str:
-    if not text:
-        raise UserError("found nothing, wanted the file of a partition")
-    return text
-
-
-def make_partition_parameters(unit: str, default_side: int) -> tuple[Parameter, ...]:
-    """Return the parameters of a partition: N, a grid or a file."""
-    return (
-        Parameter(
-            "n",
-            "128",
-            f"{unit} along a side of the square; default: those of the partition, else {default_side}",
-            read_side,
-            lambda side: str(side) if side else OPEN,
-            0,
-        ),
-        Parameter(
-            "grid",
-            "4x2",
-            "rows x columns of ranks, numbered row by row, with rectangles of nearly equal size; default: the grid "
-            "nearest to a square",
-            read_grid_2d,
-            lambda grid: write_grid(grid) if grid else SQUAREST,
-            (),
-            lambda grid: prod(grid) if grid else None,
-        ),
-        Parameter(
-            "partition",
-            "PATH",
-            "a CSV of rank,x,y,width,height instead of a grid",
-            read_partition,
-            str,
-            EVEN,
-            count_partition_ranks,
-            file=True,
-        ),
-    )
-
-
-def make_tiling(ranks: int, default_side: int, n: int, grid: Grid, partition: str) -> Rectangles:
-    """Return the rectangles of the parameters; `default_side` is the default of N."""
-    if partition == EVEN:
-        return _make_cached_even_grid(n or default_side, grid or find_squarest_grid(ranks))
-    if grid:
-        raise UserError("found grid and partition, wanted one of them")
-    tiling = rectangles.read_rectangles(partition)
-    if n not in (0, tiling.side):
-        raise UserError(f"found {tiling.side}×{tiling.side}, wanted n={n}", file=partition)
-    if tiling.ranks != ranks:
-        raise UserError(f"found {tiling.ranks} ranks, wanted {ranks}", file=partition)
-    return tiling
-
-
-_make_cached_even_grid = lru_cache(maxsize=16)(make_even_grid)

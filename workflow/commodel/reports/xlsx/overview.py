@@ -27,7 +27,6 @@ SHEET_CONTENTS = {
     "Summary": "all findings in sentences",
     "What to use": "fastest alternatives, gains, choices of each model, trees and their critical paths",
     "Comparison": "all predictions with measurement and error, and links to the samples",
-    "Kernels": "partitions, speeds of processes, and single iterations",
     "Errors": "mean μ by operation, alternative, size and fan-in; the best model by class; regret",
     "Models": "equations; all parameters with intervals",
     "Network": "latency and bandwidth between nodes, distribution of half the round trip",

@@ -5,12 +5,18 @@ Addresses count the cells of the sides of rank 0 (left, right, top, bottom), the
 cell belongs to two sides.
 """
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from commodel.patterns.operations import Extents, Grid, Operation, make_partition_parameters, make_tiling
-from commodel.patterns.rectangles import Rectangles, SharedSides, find_neighbours
+from commodel.patterns.operations import CaseFile, Extents, Grid
+from commodel.records import Point
+from commodel_kernels.rectangles import Rectangles, SharedSides, find_neighbours, format_rectangles
+from commodel_kernels.tilings import PARTITION_SUFFIX, Kernel, make_partition_parameters, make_tiles, make_tiling
 
 DEFAULT_SIDE = 512  # cells a side: the larger of the paper's two cases
+OPERATIONS_PER_CELL = 8  # in one step
 
 
 def make_cell_rectangles(ranks: int, n: int, grid: Grid, partition: str) -> Rectangles:
@@ -41,12 +47,33 @@ def _list_received_extents(rank: int, ranks: int, bytes: int, n: int, grid: Grid
     return [(int(first) * bytes, int(length) * bytes) for first, length in rows]
 
 
-OPERATION = Operation(
+def count_flops(ranks: int, bytes: int, n: int, grid: Grid, partition: str) -> float:
+    """Return the operations of the largest rectangle."""
+    return float(make_cell_rectangles(ranks, n, grid, partition).area.max()) * OPERATIONS_PER_CELL
+
+
+def describe_case(point: Point, computes: bool) -> dict[str, Any]:
+    """Return the columns of the case file."""
+
+    def format_partition() -> str:
+        return format_rectangles(replace(make_tiles(point.operation, point.ranks), speed=None))
+
+    return {
+        "partition": CaseFile(PARTITION_SUFFIX, format_partition),
+        "bytes": point.bytes,
+        "compute": int(computes),
+    }
+
+
+OPERATION = Kernel(
     "wave2d",
     "one cell",
     _list_own_extents,
     _list_received_extents,
     parameters=make_partition_parameters("cells", DEFAULT_SIDE),
     program="wave2d",
+    check=make_cell_rectangles,
     tiles=make_cell_rectangles,
+    flops=count_flops,
+    case=describe_case,
 )

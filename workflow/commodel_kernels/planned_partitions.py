@@ -12,13 +12,13 @@ from commodel.patterns.operations import (
     find_operation,
     find_required_ranks,
     list_summands,
-    make_tiles,
     parse_parameters,
 )
 from commodel.patterns.pattern_files import is_pattern_file
-from commodel.patterns.rectangles import Rectangles
 from commodel.plan.planning import list_named_files
 from commodel.records import Plan, Point
+from commodel_kernels.rectangles import Rectangles
+from commodel_kernels.tilings import Kernel, make_tiles
 
 NON_PARTITION_PARAMETERS = ("iteration", "overlapped", "barrier")  # they do not change the rectangles
 ITERATION = "iteration"
@@ -42,7 +42,9 @@ class Partition:
 def is_kernel(text: str) -> bool:
     try:
         return (
-            not is_pattern_file(text) and find_operation(text).tiles is not None and parse_parameters(text) is not None
+            not is_pattern_file(text)
+            and isinstance(find_operation(text), Kernel)
+            and parse_parameters(text) is not None
         )
     except UserError:  # unknown operation, for example of another version
         return False

@@ -13,8 +13,6 @@ from commodel.advice.evidence import Evidence
 from commodel.errors import UserError, suggest_name
 from commodel.files.atomic import write_text
 from commodel.models.families import find_family
-from commodel.models.speeds import Speeds
-from commodel.patterns import rectangles
 from commodel.patterns.build import complete_layout, stack_points
 from commodel.patterns.layouts import (
     PlatformDefaults,
@@ -24,13 +22,15 @@ from commodel.patterns.layouts import (
     place_ranks,
 )
 from commodel.patterns.operations import MIN_RANKS
-from commodel.patterns.partitions.arrangement import VOLUMES, exchange_ranks, find_best_columns, tile_square
-from commodel.patterns.partitions.shares import even_out_times, partition_geometric
 from commodel.patterns.points import PlatformResources, make_point
-from commodel.patterns.rectangles import Rectangles
-from commodel.predictions.kernel_times import count_iterations, predict_computation
 from commodel.predictions.predictions import make_predictor
 from commodel.records import Point
+from commodel_kernels import rectangles
+from commodel_kernels.partitions.arrangement import VOLUMES, exchange_ranks, find_best_columns, tile_square
+from commodel_kernels.partitions.shares import even_out_times, partition_geometric
+from commodel_kernels.rectangles import Rectangles
+from commodel_kernels.speeds import Speeds
+from commodel_kernels.times import count_iterations, predict_computation
 
 COLUMN_COSTS = (
     1.0,

@@ -17,9 +17,9 @@ from commodel.patterns.operations import canonicalize_operation, find_required_r
 from commodel.patterns.point_digests import MAX_ROWS, add_digests
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
-from commodel.patterns.rectangles import Rectangles, format_rectangles, make_even_grid
 from commodel.patterns.schedule import KINDS
 from commodel.registry import discover
+from commodel_kernels.rectangles import Rectangles, format_rectangles, make_even_grid
 from tests.patterns.catalogue import point, with_memory
 from tests.patterns.dataflow import Replay, finishes_with_synchronous_sends
 from tests.refusals import catch_error_message

@@ -12,17 +12,17 @@ import openpyxl
 import pytest
 
 import commodel
-from commodel.api.kernels import locate_processes, read_process_speeds
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import make_given_set
-from commodel.models.speeds import KernelSpeeds, Speed, Speeds, write_speeds
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.partitions.arrangement import arrange_in_columns
-from commodel.patterns.partitions.shares import even_out_times, partition_geometric
-from commodel.patterns.rectangles import Rectangles, format_rectangles, read_rectangles
 from commodel.platforms.tools import ROOT, find_tool
-from commodel.predictions.kernel_times import predict_computation
 from commodel.predictions.predictions import predict
+from commodel_kernels.partitioning import locate_processes, read_process_speeds
+from commodel_kernels.partitions.arrangement import arrange_in_columns
+from commodel_kernels.partitions.shares import even_out_times, partition_geometric
+from commodel_kernels.rectangles import Rectangles, format_rectangles, read_rectangles
+from commodel_kernels.speeds import KernelSpeeds, Speed, Speeds, write_speeds
+from commodel_kernels.times import predict_computation
 from tests.cli.running import output, read_rows, refused, run
 from tests.models.taulop_terms import parameters, table
 from tests.patterns.catalogue import point

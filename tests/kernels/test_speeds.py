@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.models.speeds import (
+from commodel_kernels.speeds import (
     SPEED_FORMS,
     KernelSpeeds,
     Speed,

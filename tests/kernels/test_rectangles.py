@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.patterns.rectangles import (
+from commodel_kernels.rectangles import (
     Rectangles,
     find_neighbours,
     find_tiling_error,

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.speeds import Speed
-from commodel.patterns.rectangles import Rectangles
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
+from commodel_kernels.rectangles import Rectangles
+from commodel_kernels.speeds import Speed
 
 
 @dataclass(frozen=True, eq=False)

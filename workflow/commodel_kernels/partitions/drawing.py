@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.rectangles import Rectangles
+from commodel_kernels.rectangles import Rectangles
 
 SQUARE_PX, MARGIN_PX = 640, 8  # side of the divided square, and space around it
 LEGEND_WIDTH_PX, LEGEND_LINE_PX = 120, 22

@@ -6,10 +6,10 @@ import subprocess
 import pytest
 
 from commodel.errors import UserError
-from commodel.measure.program_starts import list_starts, store_partition
-from commodel.patterns import rectangles
+from commodel.measure.program_starts import list_starts, store_case_files
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.records import Batch
+from commodel_kernels import rectangles
 
 RESOURCES = PlatformResources("here", 4, 4, substrate="mpi")
 PARTITION = "rank,x,y,width,height\n0,0,0,5,8\n1,5,0,3,8\n2,0,0,0,0\n"
@@ -55,7 +55,7 @@ def test_rectangles_are_written_beside_the_case_file(tmp_path):
     (tmp_path / "mine.csv").write_text(PARTITION)
     members = [point(f"summa:partition={tmp_path}/mine.csv"), point("wave2d:n=9:grid=1x4", size=8)]
     for start in starts(tmp_path, *members).values():
-        (row,) = (store_partition(row, tmp_path) for row in start.rows)
+        (row,) = (store_case_files(row, tmp_path) for row in start.rows)
         read = rectangles.read_rectangles(tmp_path / row["partition"])
         assert read.ranks == start.ranks
         assert read.side == (8 if start.program == "summa" else 9)
@@ -69,7 +69,7 @@ def test_stored_partitions_have_speeds_only_in_simulated_overlapped_runs(tmp_pat
         (row,) = starts(tmp_path, point(f"{operation}:partition={tmp_path}/mine.csv"), simulated=simulated)[
             "summa"
         ].rows
-        return rectangles.read_rectangles(tmp_path / store_partition(row, tmp_path)["partition"]).speed
+        return rectangles.read_rectangles(tmp_path / store_case_files(row, tmp_path)["partition"]).speed
 
     assert speeds("summa:overlapped=yes", simulated=True).tolist() == [10, 6]
     assert speeds("summa:overlapped=yes", simulated=False) is None

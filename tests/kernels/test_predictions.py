@@ -16,23 +16,23 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family, list_family_names
 from commodel.models.keys import Pair, make_key
 from commodel.models.parameter_sets import make_given_set
-from commodel.models.speeds import Speed
 from commodel.patterns.build import Shape, build_schedule, find_fan_ins, list_parts, stack_points
 from commodel.patterns.layouts import place_ranks
-from commodel.patterns.rectangles import Rectangles, format_rectangles, make_even_grid
 from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
-from commodel.predictions.kernel_times import (
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import MAX_STACKED_MESSAGES, StackPrediction, predict, predict_shapes, sum_parts
+from commodel.predictions.validity import VALID, Validity, ValidityKind
+from commodel.records import Measure
+from commodel_kernels.rectangles import Rectangles, format_rectangles, make_even_grid
+from commodel_kernels.speeds import Speed
+from commodel_kernels.times import (
     SUMMED_FAMILIES,
     count_iterations,
     predict_by_sums,
     predict_computation,
     predict_single_messages,
 )
-from commodel.predictions.model import Model
-from commodel.predictions.predictions import MAX_STACKED_MESSAGES, StackPrediction, predict, predict_shapes, sum_parts
-from commodel.predictions.validity import VALID, Validity, ValidityKind
-from commodel.records import Measure
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 

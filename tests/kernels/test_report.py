@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.kernels import read_partitions, select_iterations
 from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
-from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.plan.planning import record_files
 from commodel.records import Batch, Point
 from commodel.reports.elements import MAX_RECTANGLES, Report, Tiling, mix_scale_colour
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures.render import list_pictures
-from commodel.reports.sections.kernels import UNIFORM_COLOUR, format_speed, make_sections
 from commodel.reports.xlsx.workbook import write_xlsx
+from commodel_kernels.planned_partitions import read_partitions, select_iterations
+from commodel_kernels.report import UNIFORM_COLOUR, format_speed, make_kernel_sections
+from commodel_kernels.speeds import KernelSpeeds, Speeds
 from tests.planning import planned
 
 TILES = "rank,x,y,width,height,speed\n0,0,0,3,4,600\n1,3,0,1,1,100\n2,3,1,1,3,150\n"
@@ -66,7 +66,7 @@ def report_and_section(tiles):
         for family, off in (("loggp", 1.5), ("taulop", 1.1))
     ]
     speeds = {"s.yaml": Speeds({"gemm": KernelSpeeds({"node/1": ((4.0, 50.0, 40.0, 60.0), (16.0, 70.0, 65.0, 75.0))})})}
-    (section,) = make_sections(*read_partitions(plan), frame_of(rows), speeds, NO_SAMPLES, set())
+    (section,) = make_kernel_sections(*read_partitions(plan), frame_of(rows), speeds, NO_SAMPLES, set())
     return Report("e", "Kernels", "", (section,)), section
 
 
@@ -107,7 +107,7 @@ def test_without_speeds_processes_are_coloured_by_kind(tmp_path, tiles):
     (tmp_path / "tiles.csv").write_text("\n".join(line.rpartition(",")[0] for line in TILES.splitlines()))
     (tmp_path / "who.csv").write_text("rank,node,cores,device\n0,0,4,cpu\n1,0,1,gpu\n2,1,4,cpu\n")
     plan = plan_of(point(tiles, layout="processes:who.csv"), point(tiles, layout="block:2"))
-    (section,) = make_sections(*read_partitions(plan), frame_of([]), {}, NO_SAMPLES, set())
+    (section,) = make_kernel_sections(*read_partitions(plan), frame_of([]), {}, NO_SAMPLES, set())
     assert [row["least"] for row in table(section, "Partitions")] == [1, 1]
     by_kind, by_node = [block for block in section.blocks if isinstance(block, Tiling)]
     assert [text for _, text in by_kind.legend] == ["node/4", "node/gpu"]
@@ -152,7 +152,7 @@ def test_the_table_of_speeds_states_the_source_of_each_speed(report_and_section)
     chart = next(chart for chart in section.charts if chart.name.startswith("Speeds"))
     assert chart.series[0].low == (40.0, 65.0)
     declared = Speeds({"wave": KernelSpeeds({"node/1": ((4.0, 50.0),)})}, "sim", simulated=True, source="by hand")
-    (other,) = make_sections([], ["a line"], frame_of([]), {"s": declared}, NO_SAMPLES, {"sim"})
+    (other,) = make_kernel_sections([], ["a line"], frame_of([]), {"s": declared}, NO_SAMPLES, {"sim"})
     assert table(other, "Speeds")[0]["source"] == "declared, not measured (simulated): by hand"
     assert "(simulated)" in other.charts[0].title
 
@@ -167,13 +167,13 @@ def test_computation_times_of_kernels_give_the_speed_of_the_slowest_process():
         [("point", "here", False, p.id, value) for p, value in zip(points, seconds, strict=True)],
         columns=["kind", "platform", "simulated", "id", "computation"],
     )
-    (section,) = make_sections(*read_partitions(plan_of(*points)), frame_of([]), {}, raw, set())
+    (section,) = make_kernel_sections(*read_partitions(plan_of(*points)), frame_of([]), {}, raw, set())
     small, large = table(section, "Speeds")
     assert (small["size"], small["speed"], small["unit"]) == (8, 80.0, "blocks of 32×32")
     assert (large["size"], large["speed"], large["low"], large["high"]) == (32, 32.0, 16.0, 64.0)
     assert "the slowest of 2 processes, median and ends of 3 points" in large["source"]
     simulated = raw.assign(simulated=True)
-    (section,) = make_sections(*read_partitions(plan_of(*points)), frame_of([]), {}, simulated, {"here"})
+    (section,) = make_kernel_sections(*read_partitions(plan_of(*points)), frame_of([]), {}, simulated, {"here"})
     assert not [table for table in section.tables if table.name == "Speeds"]
 
 
@@ -193,17 +193,20 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
     assert len(unread) == 4
     assert "secret.csv" in unread[0]
     assert not any("token" in line for line in unread)
-    (section,) = make_sections(partitions, unread, frame_of([]), {}, NO_SAMPLES, set())
+    (section,) = make_kernel_sections(partitions, unread, frame_of([]), {}, NO_SAMPLES, set())
     assert [block.alt[:18] for block in section.blocks if isinstance(block, Tiling)] == ["summa, tiles.csv: "]
     assert any(line.startswith("1 of 3 partitions are drawn ") for line in section.blocks[0].sentences)
-    (section,) = make_sections(*read_partitions(plan_of(even)), frame_of([]), {}, NO_SAMPLES, set())
+    (section,) = make_kernel_sections(*read_partitions(plan_of(even)), frame_of([]), {}, NO_SAMPLES, set())
     (alone,) = [block for block in section.blocks if isinstance(block, Tiling)]
     assert alone.legend == ((UNIFORM_COLOUR, "node/1, node 0"),)
     assert select_iterations(frame_of([]).assign(operation=[])).empty
 
 
 def test_a_report_without_kernels_has_no_such_sheet():
-    assert make_sections(*read_partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, NO_SAMPLES, set()) == []
+    assert (
+        make_kernel_sections(*read_partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, NO_SAMPLES, set())
+        == []
+    )
 
 
 def test_legend_speeds_have_three_significant_digits_and_separators():

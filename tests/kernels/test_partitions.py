@@ -9,9 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from commodel.models.speeds import SPEED_FORMS, Speed
 from commodel.patterns.build import build_schedule
-from commodel.patterns.partitions.arrangement import (
+from commodel_kernels.partitions.arrangement import (
     MAX_RANKS,
     VOLUMES,
     Columns,
@@ -20,15 +19,16 @@ from commodel.patterns.partitions.arrangement import (
     find_best_columns,
     tile_square,
 )
-from commodel.patterns.partitions.drawing import HATCHES, SQUARE_PX, TINTS, draw_partition
-from commodel.patterns.partitions.shares import (
+from commodel_kernels.partitions.drawing import HATCHES, SQUARE_PX, TINTS, draw_partition
+from commodel_kernels.partitions.shares import (
     even_out_times,
     partition_constant,
     partition_dynamic,
     partition_geometric,
     round_shares,
 )
-from commodel.patterns.rectangles import Rectangles, find_tiling_error, format_rectangles, make_even_grid
+from commodel_kernels.rectangles import Rectangles, find_tiling_error, format_rectangles, make_even_grid
+from commodel_kernels.speeds import SPEED_FORMS, Speed
 from tests.patterns.catalogue import point
 from tests.refusals import catch_error_message
 

@@ -19,7 +19,6 @@ from commodel.errors import UserError, locate_mistakes
 from commodel.files.atomic import write_text
 from commodel.files.text_tables import format_answer, format_table
 from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
-from commodel.models.speeds import read_speeds
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import list_parts
 from commodel.patterns.layouts import list_process_kinds
@@ -27,16 +26,17 @@ from commodel.patterns.operations import (
     canonicalize_operation,
     fill_parameters,
     find_operation,
-    make_tiles,
     parse_parameters,
 )
 from commodel.patterns.points import PlatformResources, make_point
-from commodel.patterns.rectangles import format_rectangles
-from commodel.predictions.kernel_times import SUMMED_FAMILIES, predict_by_sums, predict_computation
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity
 from commodel.records import Point
 from commodel.units import format_bytes, format_seconds, parse_bytes, parse_count
+from commodel_kernels.rectangles import format_rectangles
+from commodel_kernels.speeds import read_speeds
+from commodel_kernels.tilings import make_tiles
+from commodel_kernels.times import SUMMED_FAMILIES, predict_by_sums, predict_computation
 
 if TYPE_CHECKING:
     import altair
@@ -183,7 +183,7 @@ class KernelPredictions(Result):
 
     def to_excel(self, file: str | Path) -> None:
         """Write a workbook with the predictions of the kernel and of its iterations."""
-        from commodel.reports.workbooks import write_kernel  # slow to load
+        from commodel_kernels.workbooks import write_kernel  # slow to load
 
         write_kernel(self.rows, self.iterations, list(self.notes), self.simulated, Path(file))
 

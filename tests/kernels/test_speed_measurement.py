@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.measure.speeds import Kernel
-from commodel.models.speeds import KernelSpeeds, Speeds, read_speeds, write_speeds
 from commodel.platforms.tools import find_tool
+from commodel_kernels.speed_measurement import Kernel
+from commodel_kernels.speeds import KernelSpeeds, Speeds, read_speeds, write_speeds
 from tests.cli.running import output
 
 LAYOUT = "rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n"
@@ -59,7 +59,7 @@ def test_a_matrix_is_balanced_while_speeds_are_measured(monkeypatch, tmp_path):
 
         return measure
 
-    monkeypatch.setattr("commodel.api.kernels.make_measurer", make_measurer)
+    monkeypatch.setattr("commodel_kernels.partitioning.make_measurer", make_measurer)
     requested = ["--layout", f"processes:{tmp_path}/two.csv", "--platform", tmp_path / "node.yaml", "--blocks", 40]
     result = CliRunner().invoke(
         main, [str(part) for part in ["partition", "--measure", *requested, "--format", "json"]]

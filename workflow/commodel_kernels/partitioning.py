@@ -20,32 +20,32 @@ from commodel.api.result import Result, write_or_return
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.safe_paths import SafePath
 from commodel.files.text_tables import format_answer, format_table
-from commodel.fits.speed_sampling import Rows, Sample, make_rectangle, sample_speeds
 from commodel.measure.batch import Progress
-from commodel.measure.speeds import Kernel, make_measurer
-from commodel.models.speeds import Speed, Speeds, read_speeds
 from commodel.patterns.build import complete_layout_and_ranks
 from commodel.patterns.layouts import list_process_kinds, place_ranks
-from commodel.patterns.partitions.arrangement import arrange_in_columns
-from commodel.patterns.partitions.drawing import draw_partition
-from commodel.patterns.partitions.shares import (
+from commodel.plan.config import load_named_platform
+from commodel.plan.planning import make_resources
+from commodel.platforms.platform import Platform
+from commodel.records import Measure
+from commodel.units import format_count, format_seconds
+from commodel_kernels.partitions.arrangement import arrange_in_columns
+from commodel_kernels.partitions.drawing import draw_partition
+from commodel_kernels.partitions.shares import (
     Balance,
     even_out_times,
     partition_constant,
     partition_dynamic,
     partition_geometric,
 )
-from commodel.patterns.rectangles import Rectangles, find_tiling_error, format_rectangles, read_rectangles
-from commodel.plan.config import load_named_platform
-from commodel.plan.planning import make_resources
-from commodel.platforms.platform import Platform
-from commodel.predictions.kernel_times import (
+from commodel_kernels.rectangles import Rectangles, find_tiling_error, format_rectangles, read_rectangles
+from commodel_kernels.speed_measurement import Kernel, make_measurer
+from commodel_kernels.speed_sampling import Rows, Sample, make_rectangle, sample_speeds
+from commodel_kernels.speeds import Speed, Speeds, read_speeds
+from commodel_kernels.times import (
     Computation,
     count_iterations,
     predict_computation,
 )
-from commodel.records import Measure
-from commodel.units import format_count, format_seconds
 
 MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the τ–Lop paper's sum
 UNIT_NAMES = {"gemm": "block", "wave": "cell"}
@@ -146,8 +146,8 @@ def read_partition_input(path: Path) -> Rectangles:
     """Read a partition from an edited workbook, or from a CSV file."""
     if path.suffix != ".xlsx":
         return read_rectangles(path)
-    from commodel.reports.workbooks import PARTITION_COLUMNS
-    from commodel.reports.workbooks import read_partition as read_workbook  # slow to load
+    from commodel_kernels.workbooks import PARTITION_COLUMNS
+    from commodel_kernels.workbooks import read_partition as read_workbook  # slow to load
 
     edited = read_workbook(path)
     columns = [np.array(edited.columns[name], dtype=np.int64) for name in PARTITION_COLUMNS[1:]]
@@ -338,7 +338,7 @@ class Partition(Result):
 
     def to_excel(self, file: str | Path) -> None:
         """Write a workbook whose rectangles may be edited and read back."""
-        from commodel.reports.workbooks import write_partition  # slow to load
+        from commodel_kernels.workbooks import write_partition  # slow to load
 
         banner = "SIMULATED: these speeds are declared, not measured." if self.processes.simulated else ""
         title = f"{self.kernel} on {self.processes.platform.name}: a partition"

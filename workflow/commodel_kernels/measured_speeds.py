@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commodel.api.charts import load_altair
-from commodel.api.kernels import SPEED_MEASURE, UNIT_NAMES, locate_processes, read_speeds_so_far, sample_kinds
 from commodel.api.result import Answer
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.text_tables import format_answer, format_table
 from commodel.measure.batch import Progress
-from commodel.measure.speeds import Kernel
-from commodel.models.speeds import write_speeds
 from commodel.plan.config import find_config_file
 from commodel.units import format_count, parse_count, parse_fraction
+from commodel_kernels.partitioning import SPEED_MEASURE, UNIT_NAMES, locate_processes, read_speeds_so_far, sample_kinds
+from commodel_kernels.speed_measurement import Kernel
+from commodel_kernels.speeds import write_speeds
 
 if TYPE_CHECKING:
     import altair

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from commodel.compare.kernels import Partition, select_iterations
 from commodel.compare.model_ranking import drop_equal_models
-from commodel.models.speeds import KernelSpeeds, Speeds
+from commodel.errors import UserError
+from commodel.files.cache import find_input
+from commodel.records import Plan
 from commodel.reports.charts import (
     GREY,
     MAX_MODELS,
@@ -45,8 +46,11 @@ from commodel.reports.elements import (
     select_columns,
     to_plain_value,
 )
+from commodel.reports.report_inputs import SectionInputs
 from commodel.stats import select_evenly
 from commodel.units import format_seconds
+from commodel_kernels.planned_partitions import Partition, read_partitions, select_iterations
+from commodel_kernels.speeds import KernelSpeeds, Speeds, read_speeds
 
 DOUBLE_BYTES = 8  # bytes
 COMPUTED_KERNELS = {"summa": "gemm", "wave2d": "wave"}
@@ -270,7 +274,26 @@ MAX_DRAWN_PARTITIONS = 24  # partitions
 NOTE = "Partitions of the matrix, speeds of processes, and the communication time of single iterations."
 
 
-def make_sections(
+def make_sections(inputs: SectionInputs) -> list[Section]:
+    """Return the sheet of a campaign; none without a kernel."""
+    partitions, unread_partitions = read_partitions(inputs.plan)
+    speeds, unread_speeds = read_planned_speeds(inputs.plan)
+    unread = [*unread_partitions, *unread_speeds]
+    return make_kernel_sections(partitions, unread, inputs.comparison, speeds, inputs.raw, inputs.simulated)
+
+
+def read_planned_speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
+    """Return the speeds in files that the plan names, and a sentence for each file that cannot be read."""
+    speeds, unreadable = {}, []
+    for name in (name for name, file in plan.files.items() if file.kind == "speeds"):
+        try:
+            speeds[name] = read_speeds(find_input(name))
+        except UserError as error:
+            unreadable.append(f"Speeds are not shown: {error.message}.")
+    return speeds, unreadable
+
+
+def make_kernel_sections(
     partitions: Sequence[Partition],
     unread: Sequence[str],
     frame: pd.DataFrame,

@@ -13,9 +13,9 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.operations import Grid
-from commodel.patterns.operations.summa import group_iterations, make_block_rectangles
-from commodel.patterns.rectangles import Rectangles
 from commodel.patterns.schedule import NonblockingSteps, Runs, Schedule, Work, check_rows
+from commodel_kernels.rectangles import Rectangles
+from commodel_kernels.summa import group_iterations, make_block_rectangles
 
 PACK, COLUMN, ROW = 0, 1, 2  # steps of an iteration: packing, posting the column, and the first step of the row
 

@@ -5,20 +5,30 @@ Without `iteration` it is the sum of all iterations; all ranks begin an iteratio
 of the column and then those of the row, iteration by iteration.
 """
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.patterns.arguments import parse_whole_number
 from commodel.patterns.operations import (
+    CaseFile,
     Extents,
     Grid,
-    Operation,
     Parameter,
-    make_partition_parameters,
     make_switch_parameter,
+    parse_parameters,
+)
+from commodel.records import Point
+from commodel_kernels.rectangles import Rectangles, format_rectangles
+from commodel_kernels.tilings import (
+    PARTITION_SUFFIX,
+    Kernel,
+    make_partition_parameters,
+    make_tiles,
     make_tiling,
 )
-from commodel.patterns.rectangles import Rectangles
 
 DEFAULT_SIDE = 128  # blocks a side: the smaller of the paper's two cases
 ALL, EVERY = -1, "all"
@@ -93,7 +103,33 @@ def _list_needed_extents(
     return [extent for start in starts for extent in ((start + y, height), (start + side + x, width))]
 
 
-OPERATION = Operation(
+def count_flops(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool) -> float:
+    """Return the operations of the largest rectangle over all iterations."""
+    rectangles = make_block_rectangles(ranks, n, grid, partition, iteration)
+    numbers = bytes / 8  # of a block of b × b numbers; the product of two blocks takes 2 b³ operations
+    return float(rectangles.area.max()) * len(list_iterations(rectangles, iteration)) * (2 * numbers**1.5)
+
+
+def describe_case(point: Point, computes: bool) -> dict[str, Any]:
+    """Return the columns of the case file. Only ranks that wait instead of computing need speeds."""
+    values = parse_parameters(point.operation)
+    iteration, overlapped = values.get("iteration", ALL), values.get("overlapped", False)
+
+    def format_partition() -> str:
+        tiling = make_tiles(point.operation, point.ranks)
+        return format_rectangles(tiling if overlapped and not computes else replace(tiling, speed=None))
+
+    return {
+        "partition": CaseFile(PARTITION_SUFFIX, format_partition),
+        "bytes": point.bytes,
+        "iteration": EVERY if iteration == ALL else iteration,
+        "overlapped": int(overlapped),
+        "barrier": int(values.get("barrier", True)),
+        "compute": int(computes),
+    }
+
+
+OPERATION = Kernel(
     "summa",
     "one block",
     _list_own_extents,
@@ -122,6 +158,9 @@ OPERATION = Operation(
         ),
     ),
     program="summa",
+    check=lambda ranks, overlapped, **others: make_block_rectangles(ranks, **others),
     tiles=lambda ranks, overlapped, **others: make_block_rectangles(ranks, **others),
     summands=group_iterations,
+    flops=count_flops,
+    case=describe_case,
 )

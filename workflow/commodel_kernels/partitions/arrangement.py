@@ -13,8 +13,8 @@ from itertools import combinations, islice, pairwise
 
 import numpy as np
 
-from commodel.patterns.partitions.shares import check_blocks, round_shares
-from commodel.patterns.rectangles import Rectangles
+from commodel_kernels.partitions.shares import check_blocks, round_shares
+from commodel_kernels.rectangles import Rectangles
 
 MAX_TRIALS = 20_000
 MAX_RANKS = 512  # a trial computes all pairs of ranks

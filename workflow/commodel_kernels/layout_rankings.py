@@ -13,16 +13,6 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from commodel.advice.configurations import (
-    Configuration,
-    Problem,
-    Times,
-    choose_ranking_family,
-    find_fastest,
-    list_process_tables,
-    rank_configurations,
-    write_core_layouts,
-)
 from commodel.api.charts import draw_times
 from commodel.api.predictions import Source, list_sources
 from commodel.api.recommendations import find_evidence
@@ -32,13 +22,23 @@ from commodel.files.quantities import expand_axis
 from commodel.files.safe_paths import SafePath
 from commodel.files.text_tables import format_answer, format_table
 from commodel.measure.batch import Progress, measure_now
-from commodel.models.speeds import read_speeds
 from commodel.patterns.points import PlatformResources
 from commodel.plan.config import load_named_platform
 from commodel.predictions.validity import ValidityKind
 from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_marker, read_samples
 from commodel.units import format_seconds, parse_bytes, parse_count
+from commodel_kernels.configurations import (
+    Configuration,
+    Problem,
+    Times,
+    choose_ranking_family,
+    find_fastest,
+    list_process_tables,
+    rank_configurations,
+    write_core_layouts,
+)
+from commodel_kernels.speeds import read_speeds
 
 if TYPE_CHECKING:
     import altair

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.rectangles import Rectangles
+from commodel_kernels.rectangles import Rectangles
 
 
 def round_shares(quotas: np.ndarray, total: int, least: int = 0) -> np.ndarray:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.fits.speed_sampling import make_rectangle, round_to_rectangle, sample_speeds
-from commodel.models.speeds import Speed
+from commodel_kernels.speed_sampling import make_rectangle, round_to_rectangle, sample_speeds
+from commodel_kernels.speeds import Speed
 
 
 def cached(size):
