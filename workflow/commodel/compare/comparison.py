@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,11 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison_intervals import add_intervals
-from commodel.errors import is_program_error
+from commodel.errors import UserError, is_program_error
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns
 from commodel.patterns.build import find_fan_ins
 from commodel.patterns.layouts import place_ranks
+from commodel.patterns.operations import is_kernel
 from commodel.predictions.places import STREAM, name_in_setting
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
@@ -312,3 +314,13 @@ def is_library_default(frame: pd.DataFrame) -> pd.Series:
 def has_schedule(frame: pd.DataFrame) -> pd.Series:
     """Return which rows have a schedule that models can predict: no library default, nor a pattern only measured."""
     return ~is_library_default(frame) & ~are_of(ValidityKind.MEASURED_ONLY, frame["validity"])
+
+
+def has_computation(frame: pd.DataFrame) -> pd.Series:
+    """Return which rows are of kernels, whose ranks compute between messages. A kernel of an extension that is not
+    installed is unknown."""
+    kernels = []
+    for operation in frame["operation"].unique():
+        with suppress(UserError):
+            kernels += [operation] if is_kernel(operation) else []
+    return frame["operation"].isin(kernels)

@@ -15,6 +15,7 @@ from commodel.compare.comparison import (
     MAX_CERTAIN_SPREAD,
     Measurement,
     compute_spreads,
+    has_computation,
     has_schedule,
     is_library_default,
     is_oversubscribed,
@@ -24,9 +25,7 @@ from commodel.compare.comparison import (
 )
 from commodel.compare.model_ranking import rank_models
 from commodel.compare.recalibration import BASIS_SAME_POINTS, differs_from_one
-from commodel.errors import UserError
 from commodel.files.tables import COMPARISON, add_default_columns
-from commodel.patterns.operations import is_kernel
 from commodel.predictions.interval_basis import IntervalBasis
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.reports.elements import (
@@ -152,8 +151,7 @@ def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
 
 def _find_slow_kernels(real: pd.DataFrame) -> list[Remark]:
     lines = []
-    kernels = list(filter(_is_known_kernel, real["operation"].unique()))
-    for platform, rows in real[real["operation"].isin(kernels)].groupby("platform"):
+    for platform, rows in real[has_computation(real)].groupby("platform"):
         ratio = (rows["measured"] / rows["seconds"]).median()
         if ratio > MIN_SLOWDOWN:
             points = format_count(rows["point"].nunique(), "point")
@@ -161,14 +159,6 @@ def _find_slow_kernels(real: pd.DataFrame) -> list[Remark]:
             text += "They compute between messages, whose data may then be out of the caches. No probe does so."
             lines.append(Remark(platform, text))
     return lines
-
-
-def _is_known_kernel(operation: str) -> bool:
-    """Return whether an operation computes; False if the extension that brings it is not installed."""
-    try:
-        return is_kernel(operation)
-    except UserError:
-        return False
 
 
 def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping[str, Any]]) -> list[Remark]:
