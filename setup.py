@@ -1,6 +1,6 @@
-"""A wheel holds, below the package, what a clone has beside it: workflow, native sources, params and profiles; and
-where there is a C compiler the library that predicts times, for machines of the builder's kind; and the scripts of a
-report's page, bundled."""
+"""A wheel holds, below the package, what a clone has beside it: workflow, native sources, params
+and profiles; and where there is a C compiler the library that predicts times, for machines of the
+builder's kind; and the scripts of a report's page, bundled."""
 
 import runpy
 import shutil
@@ -14,7 +14,14 @@ from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 INSTALLED = Path("commodel", "clone")  # commodel.sources looks there
-PROJECT_FILES = ("Snakefile", "LICENSE", "params/**/*", "profiles/**/*", "workflow/Snakefile", "workflow/native/**/*")
+PROJECT_FILES = (
+    "Snakefile",
+    "LICENSE",
+    "params/**/*",
+    "profiles/**/*",
+    "workflow/Snakefile",
+    "workflow/native/**/*",
+)
 PROJECT_FILES += ("workflow/report/*", "workflow/rules/*", "workflow/schemas/*")
 REPLAY = Path("build", "replay")  # commodel.models.evaluation.native_library looks there
 LIBRARY = "libreplay.so"
@@ -40,14 +47,17 @@ class OfItsPlatform(bdist_wheel):
 
     def get_tag(self):
         python, abi, platform = super().get_tag()
-        built = Path(self.get_finalized_command("build_py").build_lib) / INSTALLED / REPLAY / LIBRARY
+        built = (
+            Path(self.get_finalized_command("build_py").build_lib) / INSTALLED / REPLAY / LIBRARY
+        )
         if built.exists():
             platform = self.plat_name.lower().translate(str.maketrans("-. ", "___"))
         return python, abi, platform
 
 
 def compile_replay(folder: Path) -> None:
-    """Where there is no C compiler a package is built all the same; what needs the library says how to build it."""
+    """Where there is no C compiler a package is built all the same; what needs the library says how
+    to build it."""
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier build
     folder.mkdir(parents=True)
     try:
@@ -57,12 +67,17 @@ def compile_replay(folder: Path) -> None:
     except (OSError, subprocess.CalledProcessError) as error:
         shutil.rmtree(folder)
         why = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
-        print("commodel: native/replay does not compile, call commodel build replay later:", *why, file=sys.stderr)
+        print(
+            "commodel: native/replay does not compile, call commodel build replay later:",
+            *why,
+            file=sys.stderr,
+        )
 
 
 def bundle_scripts(folder: Path) -> None:
-    """Write the scripts that draw charts, so that no report has to bundle them, which takes a second. The file name has
-    the version of vl-convert; an installation with another version does not use the file."""
+    """Write the scripts that draw charts, so that no report has to bundle them, which takes a
+    second. The file name has the version of vl-convert; an installation with another version does
+    not use the file."""
     try:
         scripts = runpy.run_path(str(HERE / "workflow/commodel/reports/pictures/scripts.py"))
     except ImportError as error:
@@ -78,7 +93,17 @@ def commit() -> str:
     """As an image notes it. A source archive has noted it before."""
     if (HERE / "COMMIT").is_file():
         return (HERE / "COMMIT").read_text(encoding="utf-8").strip()
-    command = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--abbrev=40", "--exclude", "*"]
+    command = [
+        "git",
+        "-C",
+        str(HERE),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=40",
+        "--exclude",
+        "*",
+    ]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):

@@ -11,7 +11,15 @@ from commodel.models.families import Family, Parameter, find_family, list_family
 from commodel.models.parameter_sets import read_published_sets
 
 FUNCTIONS = {name: rf"\{name} " for name in ("max", "min", "log", "exp")} | {"rtt": r"\mathrm{rtt}"}
-SIGNS = {"·": r"\cdot ", "×": r"\times ", "−": "-", "Σ": r"\sum ", "≤": r"\le ", "⌈": r"\lceil ", "⌉": r"\rceil "}
+SIGNS = {
+    "·": r"\cdot ",
+    "×": r"\times ",
+    "−": "-",
+    "Σ": r"\sum ",
+    "≤": r"\le ",
+    "⌈": r"\lceil ",
+    "⌉": r"\rceil ",
+}
 SIGNS |= {
     "α": r"\alpha ",
     "β": r"\beta ",
@@ -30,7 +38,8 @@ TOKEN = re.compile(
 
 
 def maths(line: str) -> str:
-    """Return a typed formula, such as `T_ij(m) = o_s,i + L·m`, in TeX. Words of a sentence stay words."""
+    """Return a typed formula, such as `T_ij(m) = o_s,i + L·m`, in TeX. Words of a sentence stay
+    words."""
     tex: list[str] = []
     words: list[str] = []
     for match in TOKEN.finditer(re.sub(r"\s{2,}(?=\()", "⟶", line.strip())):
@@ -45,11 +54,14 @@ def maths(line: str) -> str:
 
 
 def _is_word(match: re.Match, within: bool) -> bool:
-    """Return whether a token is a word: a name of several letters that is no function, or part of a sentence."""
+    """Return whether a token is a word: a name of several letters that is no function, or part of a
+    sentence."""
     name = match["name"]
     if name is None or match["below"]:
         return (
-            within and bool(re.fullmatch(r"[\s\d.,]", match[0])) and match.string[match.end() : match.end() + 1] != "·"
+            within
+            and bool(re.fullmatch(r"[\s\d.,]", match[0]))
+            and match.string[match.end() : match.end() + 1] != "·"
         )
     return (len(name) > 1 and name not in FUNCTIONS) or (name == "a" and within)
 
@@ -60,16 +72,31 @@ def _symbol(match: re.Match) -> str:
         return f"^{{{match['above']}}}"
     if name is None:
         if token.isspace():
-            return r"\ " if re.fullmatch(r"\w\w", match.string[match.start() - 1] + match.string[match.end()]) else " "
+            return (
+                r"\ "
+                if re.fullmatch(
+                    r"\w\w", match.string[match.start() - 1] + match.string[match.end()]
+                )
+                else " "
+            )
         raised, lowered = RAISED.get(token), LOWERED.get(token)
-        return f"^{{{raised}}}" if raised else f"_{{{lowered}}}" if lowered else SIGNS.get(token, token)
+        return (
+            f"^{{{raised}}}"
+            if raised
+            else f"_{{{lowered}}}"
+            if lowered
+            else SIGNS.get(token, token)
+        )
     symbol = FUNCTIONS.get(name) or SIGNS.get(name, name)
     upright = len(below) > 2 and below.isalpha()
     return symbol + (rf"_{{\mathrm{{{below}}}}}" if upright else f"_{{{below}}}" if below else "")
 
 
 def table() -> str:
-    rows = (f"| [{entry.title}]({name}.md) | `{name}` | {entry.equation} |" for name, entry in families().items())
+    rows = (
+        f"| [{entry.title}]({name}.md) | `{name}` | {entry.equation} |"
+        for name, entry in families().items()
+    )
     return "\n".join(["| model | `model` | equation of a message |", "|---|---|---|", *rows])
 
 
@@ -78,7 +105,12 @@ def page(entry: Family) -> str:
 
 
 def _lines(entry: Family) -> Iterator[str]:
-    yield from (f"# {entry.title}", "", f"`commodel show models {entry.name}` prints a summary of this page.", "")
+    yield from (
+        f"# {entry.title}",
+        "",
+        f"`commodel show models {entry.name}` prints a summary of this page.",
+        "",
+    )
     yield from _definition(entry)
     yield from ("## Parameters", "")
     if entry.parameters:

@@ -1,8 +1,8 @@
 """Complete the site when it is built.
 
-Added are two files from the project's root, the tutorial of the example of an extension, the pages of the models, the
-tables of the verbs and of the API, and the reports of the gallery. Links to files that are no pages become their names.
-Formulas become MathML, without scripts.
+Added are two files from the project's root, the tutorial of the example of an extension, the pages
+of the models, the tables of the verbs and of the API, and the reports of the gallery. Links to
+files that are no pages become their names. Formulas become MathML, without scripts.
 """
 
 import re
@@ -25,15 +25,27 @@ TABLES = "<!-- tables: docs/table_pages.py -->"
 VERBS = "<!-- verbs: docs/verb_pages.py -->"
 GALLERY = "reports/example"  # committed reports, copied into the site
 FAMILIES, TABLE = "Models", "<!-- table of families: docs/family_pages.py -->"
-SECTIONS = {"docs": "Reference", "methods": "Explanation"}  # of pages that mkdocs.yml does not list, by their folder
+# of pages that mkdocs.yml does not list, by their folder
+SECTIONS = {"docs": "Reference", "methods": "Explanation"}
 
 
 def on_config(config):
-    """Add the pages of the model families to the navigation, by their titles, and every page that it does not list."""
-    groups = {name: pages for entry in config.nav if isinstance(entry, dict) for name, pages in entry.items()}
+    """Add the pages of the model families to the navigation, by their titles, and every page that
+    it does not list."""
+    groups = {
+        name: pages
+        for entry in config.nav
+        if isinstance(entry, dict)
+        for name, pages in entry.items()
+    }
     (families,) = (entry[FAMILIES] for entry in groups["Reference"] if isinstance(entry, dict))
-    families += [{entry.title: f"families/{name}.md"} for name, entry in family_pages.families().items()]
-    listed = {"index.md", *(page for pages in groups.values() for page in pages if isinstance(page, str))}
+    families += [
+        {entry.title: f"families/{name}.md"} for name, entry in family_pages.families().items()
+    ]
+    listed = {
+        "index.md",
+        *(page for pages in groups.values() for page in pages if isinstance(page, str)),
+    }
     for path in sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs/methods").glob("*.md")]):
         page = path.relative_to(ROOT / "docs").as_posix()
         if page not in listed:
@@ -46,9 +58,16 @@ def on_files(files, config):
     for path in sorted((ROOT / GALLERY).iterdir()):
         files.append(File.generated(config, f"gallery/{path.name}", abs_src_path=str(path)))
     for name in PAGES:
-        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](").replace(TUTORIAL, TUTORIAL_PAGE)
+        text = (
+            (ROOT / name)
+            .read_text(encoding="utf-8")
+            .replace("](docs/", "](")
+            .replace(TUTORIAL, TUTORIAL_PAGE)
+        )
         files.append(File.generated(config, name, content=text))
-    files.append(File.generated(config, TUTORIAL_PAGE, content=(ROOT / TUTORIAL).read_text(encoding="utf-8")))
+    files.append(
+        File.generated(config, TUTORIAL_PAGE, content=(ROOT / TUTORIAL).read_text(encoding="utf-8"))
+    )
     return files
 
 
@@ -67,7 +86,8 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def _link(match, depth):
-    """Return a link to a page of the site, or the name of a file of the project, for a link that leaves docs/."""
+    """Return a link to a page of the site, or the name of a file of the project, for a link that
+    leaves docs/."""
     text, target = match[1], match[2]
     if target.startswith(GALLERY):
         return f"[{text}]({'../' * depth}{target.replace(GALLERY, 'gallery', 1)})"

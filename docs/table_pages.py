@@ -1,4 +1,5 @@
-"""Generate the reference of tables and columns from their schemas, for the site's page of tables."""
+"""Generate the reference of tables and columns from their schemas, for the site's page of
+tables."""
 
 import csv
 from collections.abc import Iterator
@@ -34,12 +35,23 @@ def list_probe_settings() -> set[str]:
 
 def describe_tables() -> str:
     """Return a section for each table."""
-    return "\n".join(line for name, (row, schema) in TABLES.items() for line in _describe_table(name, row, schema))
+    return "\n".join(
+        line
+        for name, (row, schema) in TABLES.items()
+        for line in _describe_table(name, row, schema)
+    )
 
 
 def _describe_table(name: str, row: str, schema: Schema) -> Iterator[str]:
     meanings = read_meanings()
-    yield from (f"## `{name}`", "", f"A row is {row}.", "", "| column | type | meaning |", "|---|---|---|")
+    yield from (
+        f"## `{name}`",
+        "",
+        f"A row is {row}.",
+        "",
+        "| column | type | meaning |",
+        "|---|---|---|",
+    )
     for field in schema:
         if field.name in meanings:
             yield f"| `{field.name}` | {_describe_type(field)} | {meanings[field.name]} |"
@@ -51,5 +63,9 @@ def _describe_table(name: str, row: str, schema: Schema) -> Iterator[str]:
 
 def _describe_type(field: Field) -> str:
     unit = {"s": "seconds", "B": "bytes"}.get(field.unit) or TYPES[field.type]
-    properties = [unit, *(["may be blank"] if field.blank else []), *(["optional"] if field.optional else [])]
+    properties = [
+        unit,
+        *(["may be blank"] if field.blank else []),
+        *(["optional"] if field.optional else []),
+    ]
     return ", ".join(properties)

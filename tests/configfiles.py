@@ -52,7 +52,9 @@ nodes: 2
 cores: 1
 hosts: {names: [a, b.example.org], mpi: openmpi}
 """
-FILES = [("experiment", EXPERIMENT)] + [("platform", text) for text in (LOCAL, SIMGRID, SLURM, HOSTS)]
+FILES = [("experiment", EXPERIMENT)] + [
+    ("platform", text) for text in (LOCAL, SIMGRID, SLURM, HOSTS)
+]
 
 
 def load(folder, text, kind="experiment", name="some.yaml"):
@@ -78,6 +80,12 @@ def refusal(folder, text, kind="experiment"):
 def paths(data, path=()):
     """Yield the path of every value of a file, as keys and indices."""
     yield path
-    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    pairs = (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    )
     for key, value in pairs:
         yield from paths(value, (*path, key))

@@ -1,4 +1,5 @@
-"""Programs for tests that build or run native code: built once, shared by all tests of a session."""
+"""Programs for tests that build or run native code: built once, shared by all tests of a
+session."""
 
 import gc
 import os
@@ -17,23 +18,28 @@ from tests.once import made_once
 from tests.overlay import building as overlay
 from tests.processes import arguments, await_end, kill
 
-# A slow moment of the machine is not a failure. What holds of a commit once holds of it again: `make test-random` looks
-# for new examples.
+# A slow moment of the machine is not a failure. What holds of a commit once holds of it again:
+# `make test-random` looks for new examples.
 settings.register_profile("same examples", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("same examples")
 
 TEST_RUN = "COMMODEL_TEST_RUN"  # environment variable of all that a run of the tests starts
 MISSING = re.compile(r"no (\w+) here$")  # the reason of a test that is skipped without a program
-NEEDED_PROGRAMS = "COMMODEL_NEEDED_PROGRAMS"  # environment variable: without one of these, the run fails
+# environment variable: without one of these, the run fails
+NEEDED_PROGRAMS = "COMMODEL_NEEDED_PROGRAMS"
 LEFT_SECONDS = 20.0  # seconds after the tests in which processes may end
-LONGEST = ("tests/workflow/", *(f"tests/lab/test_slurm_{name}" for name in ("survey", "docs", "campaign")))
+LONGEST = (
+    "tests/workflow/",
+    *(f"tests/lab/test_slurm_{name}" for name in ("survey", "docs", "campaign")),
+)
 
-# Tables have 100 columns without a terminal, whatever the terminal or the runner of the tests says of its own width.
+# Tables have 100 columns without a terminal, whatever the terminal or the runner of the tests says
+# of its own width.
 os.environ.pop("COLUMNS", None)
 
-# A shell starts what it puts into the background deaf to Ctrl-C, as nohup does to SIGHUP, and all that tests start
-# would inherit that. Other handlers are not inherited.
+# A shell starts what it puts into the background deaf to Ctrl-C, as nohup does to SIGHUP, and all
+# that tests start would inherit that. Other handlers are not inherited.
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler)
@@ -60,7 +66,8 @@ def overlay_programs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def checked_programs(tmp_path_factory):
-    """Return the folder of the overlay network and its test programs with sanitizers, for its tests and for fuzzing."""
+    """Return the folder of the overlay network and its test programs with sanitizers, for its tests
+    and for fuzzing."""
     if find_tool("cc") is None:
         pytest.skip("no cc here")
     make = partial(overlay.build, flags=overlay.CHECKED, programs=("drive", "parts", "hostile"))
@@ -74,20 +81,22 @@ def built(factory: pytest.TempPathFactory, toolchain: str) -> Path:
 
 
 def pytest_collection_modifyitems(items):
-    """Run whole campaigns first, since the slowest files would otherwise run last on a single worker."""
+    """Run whole campaigns first, since the slowest files would otherwise run last on a single
+    worker."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 def pytest_configure(config):
-    """Mark all that the tests start, in this process or in its workers, which inherit the variable."""
+    """Mark all that the tests start, in this process or in its workers, which inherit the
+    variable."""
     if not hasattr(config, "workerinput"):
         os.environ[TEST_RUN] = f"{ROOT}:{os.getpid()}"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session):
-    """Fail if a needed program was missing, or if a process that the tests started is left. Print the command line of
-    such a process, and kill it."""
+    """Fail if a needed program was missing, or if a process that the tests started is left. Print
+    the command line of such a process, and kill it."""
     if hasattr(session.config, "workerinput"):
         return
     render = sys.modules.get("commodel.reports.pictures.render")
@@ -107,7 +116,8 @@ def pytest_sessionfinish(session):
 
 
 def list_missing_programs(terminalreporter) -> dict[str, int]:
-    """Return the programs that were missing, each with the number of tests that were skipped for it."""
+    """Return the programs that were missing, each with the number of tests that were skipped for
+    it."""
     reasons = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
     found = [match[1] for match in map(MISSING.search, reasons) if match]
     return {name: found.count(name) for name in sorted(set(found))}
@@ -116,10 +126,13 @@ def list_missing_programs(terminalreporter) -> dict[str, int]:
 def pytest_terminal_summary(terminalreporter):
     """Name the programs that were missing at the end of the run."""
     for name, count in list_missing_programs(terminalreporter).items():
-        terminalreporter.line(f"missing here: {name}, which {count} test{'s' * (count > 1)} need{'s' * (count == 1)}")
+        terminalreporter.line(
+            f"missing here: {name}, which {count} test{'s' * (count > 1)} need{'s' * (count == 1)}"
+        )
 
 
 def pytest_collection_finish():
-    """Exclude the collected tests from garbage collection, since all of them are kept until the end."""
+    """Exclude the collected tests from garbage collection, since all of them are kept until the
+    end."""
     gc.collect()
     gc.freeze()

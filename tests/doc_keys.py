@@ -7,7 +7,8 @@ SCHEMAS = Path(__file__).resolve().parents[1] / "workflow" / "schemas"
 
 
 def describe_keys(kind: str) -> str:
-    """Return a table of the keys of a kind of file, `experiment` or `platform`, and one for each of its sections."""
+    """Return a table of the keys of a kind of file, `experiment` or `platform`, and one for each of
+    its sections."""
     schema = json.loads((SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8"))
     sections = {name: _table(section) for name, section in schema["$defs"].items()}
     parts = [_table(schema), *(f"### {name}\n\n{table}" for name, table in sections.items())]
@@ -51,7 +52,12 @@ def _values(about: dict) -> str:
 def _alternatives(about: dict) -> list[str]:
     if "anyOf" in about:
         ways = [one for one in about["anyOf"] if one.get("type") != "null"]
-        single = [text for one in ways if one.get("type") not in ("array", "object") for text in _alternatives(one)]
+        single = [
+            text
+            for one in ways
+            if one.get("type") not in ("array", "object")
+            for text in _alternatives(one)
+        ]
         if single and any(one.get("type") == "array" for one in ways):
             single.append("or a list")
         if single and any("from" in one.get("properties", {}) for one in ways):

@@ -1,4 +1,5 @@
-"""Fills constants and tables into the documentation: `make pages` rewrites the text from these marks to their ends:
+"""Fills constants and tables into the documentation: `make pages` rewrites the text from these
+marks to their ends:
 
 - `<!-- value: package.module.NAME -->`: a constant of the code,
 - `<!-- keys: experiment -->`: the keys of a kind of YAML file,
@@ -19,7 +20,8 @@ KEYS = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end of keys -->)", re.DOTAL
 
 
 def fill_values(text: str) -> str:
-    """Return a page with the present values of the constants, and tables of the keys, that it names."""
+    """Return a page with the present values of the constants, and tables of the keys, that it
+    names."""
 
     def fill(match: re.Match) -> str:
         value = getattr(importlib.import_module(f"commodel.{match[2]}"), match[3])
@@ -37,7 +39,9 @@ def tabulate_terms(section: str) -> str:
         for term in read_glossary()
         if term.section == section
     ]
-    return "\n".join(["| term | symbol, unit or column | meaning | from |", "|---|---|---|---|", *rows, ""])
+    return "\n".join(
+        ["| term | symbol, unit or column | meaning | from |", "|---|---|---|---|", *rows, ""]
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""A project in which the commands of README and docs run: a small simulated platform `mycluster`, small experiments
-with the names of the docs, their results, and the other files that the commands name."""
+"""A project in which the commands of README and docs run: a small simulated platform `mycluster`,
+small experiments with the names of the docs, their results, and the other files that the commands
+name."""
 
 import shutil
 from collections.abc import Iterable
@@ -63,7 +64,10 @@ LOGGP = "model: loggp\nparameters:\n  G: {value: 1e-9, unit: s/B}\n"
 SECONDS = {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 2e-6}
 LOGGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in SECONDS.items())
 LOGP = "model: logp\nparameters:\n"
-LOGP += "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in (("L", 1e-5), ("o", 1e-6), ("g", 1e-6)))
+LOGP += "".join(
+    f"  {name}: {{value: {value}, unit: s}}\n"
+    for name, value in (("L", 1e-5), ("o", 1e-6), ("g", 1e-6))
+)
 SPEEDS = {f"node/{cores}": ((1.0, 1e5 * cores), (4096.0, 2e5 * cores)) for cores in (1, 2, 3)}
 SPEEDS = Speeds(
     {"gemm": KernelSpeeds(SPEEDS, 32), "wave": KernelSpeeds(SPEEDS, 1)},
@@ -75,7 +79,8 @@ PICO = "results/lumi/2025_04_07___16_22_51"
 
 
 def make_project(folder: Path) -> None:
-    """Make the project of fast commands: `mine` and `sample` have run, `cluster` and `demo` are planned."""
+    """Make the project of fast commands: `mine` and `sample` have run, `cluster` and `demo` are
+    planned."""
     project = Project(folder)
     project.verb("init", "initial")  # makes the files for Snakemake; params are those of the clone
     for name in ("Snakefile", "profiles", "slurm"):
@@ -94,7 +99,8 @@ def make_project(folder: Path) -> None:
     for name in ("results/september", "results/october", "results/november", "FOLDER"):
         shutil.copytree(folder / "results/mine", folder / name)
     (folder / "mycluster").mkdir()
-    (folder / "mycluster/results").symlink_to("../results")  # its results are those of the whole project
+    # its results are those of the whole project
+    (folder / "mycluster/results").symlink_to("../results")
 
 
 # Printed by OSU 5.0 on a simulated cluster of 48 ranks a node.
@@ -140,8 +146,8 @@ OF_FAT_NODES = {
 
 
 def reduce_experiment(text: str) -> str:
-    """Return an experiment with the fewest samples of a point, a third of the probes' sizes, and the first and last
-    values of paired axes."""
+    """Return an experiment with the fewest samples of a point, a third of the probes' sizes, and
+    the first and last values of paired axes."""
     experiment = yaml.safe_load(text)
     measure = {"min_samples": 1, "max_samples": 2, "seconds": 0.1, "passes": 1, "warmup": 0}
     experiment["measure"] = experiment.get("measure", {}) | measure
@@ -184,13 +190,19 @@ def _write_files(project: Project) -> None:
     folder = project.folder
     _write(folder / "loggp.yaml", LOGGP)
     _write(folder / "logp.yaml", LOGP)
-    write_parameters(folder / "shares.yaml", read_data_sheet("shares", ROOT / "params/platforms/fat-tree-64.yaml"))
+    write_parameters(
+        folder / "shares.yaml",
+        read_data_sheet("shares", ROOT / "params/platforms/fat-tree-64.yaml"),
+    )
     shutil.copy(ROOT / "params/published/lop/infiniband-send.yaml", folder / "lop.yaml")
     shutil.copy(ROOT / "params/published/tan/cab-mrnet.yaml", folder / "tan.yaml")
     write_speeds(folder / "speeds.yaml", SPEEDS)
     for name, cores in (("even", (2, 2, 2, 2)), ("uneven", (3, 1, 2, 2))):
         rows = [f"{rank},{rank // 2},{count},cpu" for rank, count in enumerate(cores)]
-        _write(folder / f"params/layouts/mine/{name}.csv", "\n".join(["rank,node,cores,device", *rows]) + "\n")
+        _write(
+            folder / f"params/layouts/mine/{name}.csv",
+            "\n".join(["rank,node,cores,device", *rows]) + "\n",
+        )
     _write(folder / "mine.csv", "rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n")
     _write(folder / "choices.csv", "operation,ranks,bytes,algorithm\nallreduce,8,1024,ring\n")
     _write(folder / "hosts.txt", "".join(f"n{number}\n" for number in range(80)))
@@ -203,14 +215,22 @@ def _write_files(project: Project) -> None:
         _write(folder / "taulop-tables" / f"{name}.txt", text)
     project.verb("import", "taulop", "taulop-tables", "-o", "taulop.yaml")
     pico = folder / PICO
-    _write(pico.parent.with_name("lumi_metadata.csv"), HEAD + line(0, 4, 1, "ALLREDUCE").replace(RUN, pico.name))
+    _write(
+        pico.parent.with_name("lumi_metadata.csv"),
+        HEAD + line(0, 4, 1, "ALLREDUCE").replace(RUN, pico.name),
+    )
     _write(pico / "0/64_ring_over_int32.csv", samples(9000, 5000))
     packed(pico)
 
 
 def _measured(path: Path) -> str:
-    """Return a table of collectives, predicted by LogGP, in two settings; times of `friday` are doubled."""
-    points = [point("bcast", "binomial", ranks=ranks, bytes=8**k) for ranks in (2, 4, 8) for k in range(1, 7)]
+    """Return a table of collectives, predicted by LogGP, in two settings; times of `friday` are
+    doubled."""
+    points = [
+        point("bcast", "binomial", ranks=ranks, bytes=8**k)
+        for ranks in (2, 4, 8)
+        for k in range(1, 7)
+    ]
     points += [point("allreduce", "ring", ranks=4, bytes=8**k) for k in range(1, 7)]
     predictions = predict(read_parameters(path), points)
     rows = ["operation,algorithm,ranks,bytes,seconds,setting"]

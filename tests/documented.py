@@ -25,7 +25,8 @@ class Command:
 
     @property
     def words(self) -> list[str]:
-        """The words of the first program's command line, up to a comment, pipe or redirection of the shell."""
+        """The words of the first program's command line, up to a comment, pipe or redirection of
+        the shell."""
         lexer = shlex.shlex(self.text, posix=True, punctuation_chars="|>&;")
         lexer.whitespace_split = True
         words = []
@@ -37,8 +38,8 @@ class Command:
 
 
 def blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of shell code blocks with their numbers: indented blocks, and fences without a language or with
-    `sh`."""
+    """Yield the lines of shell code blocks with their numbers: indented blocks, and fences without
+    a language or with `sh`."""
     fence = None
     for number, line in enumerate(text.splitlines(), 1):
         if match := FENCE.match(line):
@@ -48,7 +49,8 @@ def blocks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def commands() -> list[Command]:
-    """Return every line of a code block that calls one of the programs; continued lines are joined."""
+    """Return every line of a code block that calls one of the programs; continued lines are
+    joined."""
     every = []
     for page in PAGES:
         begun = ""
@@ -67,7 +69,11 @@ def commands() -> list[Command]:
 def files(page: str) -> list[str]:
     """Return the complete YAML files that a page shows, recognized by a title."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    return [block for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "title: " in block]
+    return [
+        block
+        for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        if "title: " in block
+    ]
 
 
 def of(program: str) -> list[Command]:
@@ -77,4 +83,8 @@ def of(program: str) -> list[Command]:
 def inline() -> list[Command]:
     """Return commands within sentences, which may be shortened: `commodel fit table`."""
     texts = [(page, " ".join(page.read_text(encoding="utf-8").split())) for page in PAGES]
-    return [Command(str(page.relative_to(ROOT)), text) for page, flat in texts for text in INLINE.findall(flat)]
+    return [
+        Command(str(page.relative_to(ROOT)), text)
+        for page, flat in texts
+        for text in INLINE.findall(flat)
+    ]

@@ -15,18 +15,25 @@ ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def convert(paths: Sequence[Path], folder: Path, kind: str) -> Path:
-    """Convert the workbooks by one run of LibreOffice and return the folder of the new files. `folder` is for its
-    profile and output."""
+    """Convert the workbooks by one run of LibreOffice and return the folder of the new files.
+    `folder` is for its profile and output."""
     office = shutil.which("soffice") or shutil.which("libreoffice")
     if office is None:
         pytest.skip("no LibreOffice here")
     profile, out = folder / "profile" / "user", folder / "out"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "registrymodifications.xcu").write_text(ALWAYS, encoding="utf-8")
-    options = [f"-env:UserInstallation=file://{profile.parent}", "--headless", "--convert-to", kind, "--outdir"]
+    options = [
+        f"-env:UserInstallation=file://{profile.parent}",
+        "--headless",
+        "--convert-to",
+        kind,
+        "--outdir",
+    ]
     command = [office, *options, str(out), *map(str, paths)]
     said = subprocess.run(command, check=True, capture_output=True, timeout=300)
-    assert all((out / path.name).with_suffix(f".{kind}").exists() for path in paths), said  # it calls a failure none
+    # it calls a failure none
+    assert all((out / path.name).with_suffix(f".{kind}").exists() for path in paths), said
     return out
 
 
@@ -37,6 +44,7 @@ def count_pages(path: Path, folder: Path) -> int:
 
 
 def recalculated(paths: Sequence[Path], folder: Path) -> list[openpyxl.Workbook]:
-    """Return the workbooks with values computed by one run of LibreOffice; `folder` is for its profile and output."""
+    """Return the workbooks with values computed by one run of LibreOffice; `folder` is for its
+    profile and output."""
     out = convert(paths, folder, "xlsx")
     return [openpyxl.load_workbook(out / path.name, data_only=True) for path in paths]

@@ -9,8 +9,8 @@ import pytest
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """Return the folder `name`, which all workers share. The first worker that needs the folder fills it; the others
-    wait."""
+    """Return the folder `name`, which all workers share. The first worker that needs the folder
+    fills it; the others wait."""
     base = factory.getbasetemp()
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     with (shared.parent / f"{name}.lock").open("w") as lock:

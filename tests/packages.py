@@ -1,4 +1,5 @@
-"""The packages of commodel, the imports between them, and the map of these imports in CONTRIBUTING.md.
+"""The packages of commodel, the imports between them, and the map of these imports in
+CONTRIBUTING.md.
 
 `make map` writes the map; tests/test_packages.py checks it.
 """
@@ -35,7 +36,11 @@ def list_imports(path: Path) -> set[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "commodel":
             names |= {f"{node.module}.{alias.name}".partition(".")[2] for alias in node.names}
         if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("commodel.")}
+            names |= {
+                alias.name.partition(".")[2]
+                for alias in node.names
+                if alias.name.startswith("commodel.")
+            }
     return names
 
 
@@ -45,12 +50,15 @@ def get_package(path: Path) -> str:
 
 
 def find_imports_between_packages() -> dict[tuple[str, str], list[str]]:
-    """Return the importing files of every pair of packages of which the first imports from the second."""
+    """Return the importing files of every pair of packages of which the first imports from the
+    second."""
     pairs: dict[tuple[str, str], list[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
         for target in {name.split(".")[0] for name in list_imports(path)} & set(PACKAGES):
             if target != get_package(path):
-                pairs.setdefault((get_package(path), target), []).append(str(path.relative_to(SOURCE)))
+                pairs.setdefault((get_package(path), target), []).append(
+                    str(path.relative_to(SOURCE))
+                )
     return pairs
 
 
@@ -60,11 +68,14 @@ def read_docstring(name: str) -> str:
 
 
 def draw_map() -> str:
-    """Return a line a package, the highest first. A dot marks an import from the package at the end of the column."""
+    """Return a line a package, the highest first. A dot marks an import from the package at the end
+    of the column."""
     pairs, width = find_imports_between_packages(), max(map(len, PACKAGES))
     lines = []
     for number, name in enumerate(PACKAGES):
-        dots = "".join(f"{'·' if (name, other) in pairs else ' '}   " for other in PACKAGES[:number])
+        dots = "".join(
+            f"{'·' if (name, other) in pairs else ' '}   " for other in PACKAGES[:number]
+        )
         lines.append(f"    {name:{width}}  {dots}{name}\n")
     return "".join(reversed(lines))
 

@@ -1,4 +1,5 @@
-"""Find the processes that a command has started, from /proc: hydra and Snakemake start theirs in separate sessions."""
+"""Find the processes that a command has started, from /proc: hydra and Snakemake start theirs in
+separate sessions."""
 
 import os
 import signal
@@ -12,7 +13,11 @@ def family(process: int) -> list[int]:
     """Return the ids of a process and all its descendants, in any process group."""
     try:
         tasks = list(Path(f"/proc/{process}/task").iterdir())
-        children = [int(word) for task in tasks for word in (task / "children").read_text(encoding="ascii").split()]
+        children = [
+            int(word)
+            for task in tasks
+            for word in (task / "children").read_text(encoding="ascii").split()
+        ]
     except (FileNotFoundError, ProcessLookupError):
         return []
     return [process, *(below for child in children for below in family(child))]
@@ -43,7 +48,8 @@ def kill(processes: Iterable[int]) -> None:
 
 
 def find_marked(setting: str) -> list[int]:
-    """Return the processes of this machine whose environment has the setting `NAME=value`, without zombies."""
+    """Return the processes of this machine whose environment has the setting `NAME=value`, without
+    zombies."""
     mark, found = f"{setting}\0".encode(), []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or belongs to another user
@@ -53,7 +59,8 @@ def find_marked(setting: str) -> list[int]:
 
 
 def await_end(setting: str, seconds: float, starter: int = 0) -> list[int]:
-    """Return the processes with this environment, other than the starter, that do not end in time."""
+    """Return the processes with this environment, other than the starter, that do not end in
+    time."""
     end = time.monotonic() + seconds
     while left := [process for process in find_marked(setting) if process != starter]:
         if time.monotonic() >= end:

@@ -1,7 +1,8 @@
-"""Print the size of the core, our extensions, the native programs and the tests, by folder: files and tokens.
+"""Print the size of the core, our extensions, the native programs and the tests, by folder: files
+and tokens.
 
-Python's tokens are those of `tokenize` without comments, line ends and indentation; a docstring is one. C's tokens
-are names, numbers, strings and signs outside of comments."""
+Python's tokens are those of `tokenize` without comments, line ends and indentation; a docstring is
+one. C's tokens are names, numbers, strings and signs outside of comments."""
 
 import io
 import re
@@ -11,7 +12,11 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE, NATIVE, TESTS = ROOT / "workflow" / "commodel", ROOT / "workflow" / "native", ROOT / "tests"
+PACKAGE, NATIVE, TESTS = (
+    ROOT / "workflow" / "commodel",
+    ROOT / "workflow" / "native",
+    ROOT / "tests",
+)
 SKIPPED = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -38,7 +43,8 @@ def count_c_tokens(text: str) -> int:
 
 
 def measure_folders(root: Path, patterns: tuple[str, ...], count) -> dict[str, tuple[int, int]]:
-    """Return files and tokens of each folder directly below the root; files in the root itself count as `.`."""
+    """Return files and tokens of each folder directly below the root; files in the root itself
+    count as `.`."""
     folders: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for path in sorted(found for pattern in patterns for found in root.rglob(pattern)):
         parts = path.relative_to(root).parts
@@ -53,9 +59,15 @@ def main() -> None:
     natives = [folder / "native" for folder in extensions if (folder / "native").is_dir()]
     parts = {
         "core": measure_folders(PACKAGE, ("*.py",), count_python_tokens),
-        **{folder.name: measure_folders(folder, ("*.py",), count_python_tokens) for folder in extensions},
+        **{
+            folder.name: measure_folders(folder, ("*.py",), count_python_tokens)
+            for folder in extensions
+        },
         "native": measure_folders(NATIVE, C_FILES, count_c_tokens),
-        **{f"{folder.parent.name}/native": measure_folders(folder, C_FILES, count_c_tokens) for folder in natives},
+        **{
+            f"{folder.parent.name}/native": measure_folders(folder, C_FILES, count_c_tokens)
+            for folder in natives
+        },
         "tests": measure_folders(TESTS, ("*.py",), count_python_tokens),
     }
     for name, folders in parts.items():

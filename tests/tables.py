@@ -1,5 +1,5 @@
-"""Tables of tests: `agree` compares found and expected values and reports every wrong one; `check_table` refuses a
-table that the program could not have written."""
+"""Tables of tests: `agree` compares found and expected values and reports every wrong one;
+`check_table` refuses a table that the program could not have written."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,8 @@ def agree(rows: Iterable[tuple[object, float, float]], **tolerance: float) -> No
 
 
 def check_table(table: pd.DataFrame, schema: Schema, folder) -> None:
-    """Check that all columns are in the schema, and that each cell is one that the program can write."""
+    """Check that all columns are in the schema, and that each cell is one that the program can
+    write."""
     unknown = set(table) - set(list_columns(schema))
     assert not unknown, f"no column of the program: {', '.join(sorted(unknown))}"
     write_table(folder / "checked.csv", table)

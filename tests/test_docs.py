@@ -15,7 +15,9 @@ from tests.cli.test_help import PAGES as COMMANDS
 from tests.doc_values import VALUE, fill_values
 from tests.documented import PAGES, ROOT, Command, inline, of
 
-TARGETS = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+TARGETS = set(
+    re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+)
 
 
 def identity(command: Command) -> str:
@@ -34,7 +36,9 @@ def test_documented_commands_use_existing_verbs_and_options(command):
     verb, *arguments = [*context._protected_args, *context.args]
     entry = main.get_command(context, verb)
     assert entry, f"{command.place}: no verb {verb}"
-    while hasattr(entry, "get_command") and arguments and arguments[0] in entry.list_commands(context):
+    while (
+        hasattr(entry, "get_command") and arguments and arguments[0] in entry.list_commands(context)
+    ):
         entry, arguments = entry.get_command(context, arguments[0]), arguments[1:]
     entry.make_context(verb, list(arguments))
 
@@ -58,15 +62,25 @@ def test_targets_of_make_are_there(command):
 
 
 def test_files_of_the_project_that_are_named_are_there():
-    files = re.compile(r"(?:params|docs|workflow|examples|envs|profiles|reports/example)/[\w./-]+\.\w+")
-    written = {"params/experiments/E.yaml", "params/platforms/P.yaml", "params/platforms/mycluster.yaml"}  # examples
+    files = re.compile(
+        r"(?:params|docs|workflow|examples|envs|profiles|reports/example)/[\w./-]+\.\w+"
+    )
+    # examples
+    written = {
+        "params/experiments/E.yaml",
+        "params/platforms/P.yaml",
+        "params/platforms/mycluster.yaml",
+    }
     written |= {"params/platforms/model.yaml"}  # by a command
     for page in PAGES:
         named = set(files.findall(page.read_text(encoding="utf-8"))) - written
-        assert not [name for name in named if not (ROOT / name).exists() and "NAME" not in name], page
+        assert not [name for name in named if not (ROOT / name).exists() and "NAME" not in name], (
+            page
+        )
 
 
-MADE = {ROOT / "docs" / "families" / f"{name}.md" for name in list_family_names()}  # when the site is built
+# when the site is built
+MADE = {ROOT / "docs" / "families" / f"{name}.md" for name in list_family_names()}
 
 
 def heads(page):
@@ -89,7 +103,9 @@ def test_the_readme_is_one_screen_and_leads_to_every_page():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) < 150
     assert not [
-        page.name for page in ROOT.glob("docs/*.md") if page.name != "index.md" and f"(docs/{page.name})" not in text
+        page.name
+        for page in ROOT.glob("docs/*.md")
+        if page.name != "index.md" and f"(docs/{page.name})" not in text
     ]
 
 
@@ -117,7 +133,9 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     for report in re.findall(r'href="(gallery/[^"]+)"', gallery):
         assert (tmp_path / report).stat().st_size > 100_000
     assert len(set(re.findall(r'href="(gallery/[^"]+)"', gallery))) == 2
-    assert not re.findall(r'(?:src|href)="https?://(?!squidfunk|[\w.]*(?:github|ethz|ohio))[^"]+\.(?:js|css)', page)
+    assert not re.findall(
+        r'(?:src|href)="https?://(?!squidfunk|[\w.]*(?:github|ethz|ohio))[^"]+\.(?:js|css)', page
+    )
 
 
 def test_constants_in_pages_equal_the_code():
@@ -127,14 +145,18 @@ def test_constants_in_pages_equal_the_code():
 
 
 def test_the_page_of_verbs_has_every_command_example_and_option():
-    sections = dict(re.findall(r"^#{3,4} (.+)\n((?:(?!#{2,4} ).*\n)*)", describe_verbs(), re.MULTILINE))
+    sections = dict(
+        re.findall(r"^#{3,4} (.+)\n((?:(?!#{2,4} ).*\n)*)", describe_verbs(), re.MULTILINE)
+    )
     assert list(sections) == list(COMMANDS)
     for words, command in COMMANDS.items():
         text = " ".join(sections[words].replace("\\", "").split())
         options = [option for option in command.params if isinstance(option, click.Option)]
         assert command.examples
         assert all(" ".join(example.split()) in text for example in command.examples)
-        assert not [name for option in options for name in option.opts if f"{name}" not in text], words
+        assert not [name for option in options for name in option.opts if f"{name}" not in text], (
+            words
+        )
         assert not [name for name in command.arguments if f"| `{name}` |" not in text], words
 
 
@@ -142,7 +164,8 @@ MAX_WORDS = 25  # of a sentence
 
 
 def list_sentences(text: str) -> list[str]:
-    """Return the sentences of a page's paragraphs, list items and table cells; code counts as one word."""
+    """Return the sentences of a page's paragraphs, list items and table cells; code counts as one
+    word."""
     text = re.sub(r"^```.*?^```|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"`[^`]*`", "X", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
@@ -153,6 +176,12 @@ def list_sentences(text: str) -> list[str]:
 
 def test_no_sentence_is_long():
     pages = [*PAGES, ROOT / "CHANGELOG.md"]
-    every = [(page.name, text) for page in pages for text in list_sentences(page.read_text(encoding="utf-8"))]
+    every = [
+        (page.name, text)
+        for page in pages
+        for text in list_sentences(page.read_text(encoding="utf-8"))
+    ]
     assert len(every) > 1000
-    assert not [entry for entry in every if len(re.findall(r"\w[\w.'’µ%×/-]*", entry[1])) > MAX_WORDS]
+    assert not [
+        entry for entry in every if len(re.findall(r"\w[\w.'’µ%×/-]*", entry[1])) > MAX_WORDS
+    ]

@@ -34,7 +34,10 @@ NOT_RUN = {
 SMALLER = {
     r"commodel tune ": {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "8": "3"},
     r"commodel measure speeds ": {"16:4096": "16:64"},
-    r"commodel (advise|predict) --platform fast-ethernet-32 ": {"fast-ethernet-32": "mycluster", "16": "8"},
+    r"commodel (advise|predict) --platform fast-ethernet-32 ": {
+        "fast-ethernet-32": "mycluster",
+        "16": "8",
+    },
 }
 # Each takes more than a second of a processor; `make test` leaves them out.
 SLOW = (
@@ -47,7 +50,9 @@ SLOW = (
 MAILED = "FOLDER/inputs/experiments/mine.yaml"
 COMMANDS = of("commodel")
 OTHERS = [*of("snakemake"), *of("make")]
-EXPERIMENTS = sorted({command.words[2] for command in COMMANDS if command.words[1] == "run"} - {MAILED})
+EXPERIMENTS = sorted(
+    {command.words[2] for command in COMMANDS if command.words[1] == "run"} - {MAILED}
+)
 
 
 def reasons(command: Command) -> list[str]:
@@ -60,7 +65,9 @@ def is_slow(command: Command) -> bool:
 
 def words_of(command: Command) -> list[str]:
     """Return the arguments of a command, with smaller values where the test needs them."""
-    others = [others for pattern, others in SMALLER.items() if re.match(pattern, " ".join(command.words))]
+    others = [
+        others for pattern, others in SMALLER.items() if re.match(pattern, " ".join(command.words))
+    ]
     return [others[0].get(word, word) if others else word for word in command.words[1:]]
 
 
@@ -94,7 +101,9 @@ def run_page(page: str, project: Project, *, slow: bool) -> None:
             result = CliRunner().invoke(main, words)
         assert result.exit_code == 0, f"{command.place}: {command.text}: {result.output}"
         written = [out for word, out in pairwise(command.words) if word in ("-o", "--out")]
-        assert all((project.folder / out).exists() for out in written), f"{command.place}: wrote no {written}"
+        assert all((project.folder / out).exists() for out in written), (
+            f"{command.place}: wrote no {written}"
+        )
 
 
 @pytest.mark.parametrize("page", sorted({command.page for command in RUN}))
@@ -123,9 +132,17 @@ def test_platforms_and_the_experiment_that_pages_show_are_right(tmp_path):
 def test_every_exception_from_running_documented_commands_is_in_use():
     used = {pattern for command in COMMANDS + OTHERS for pattern in reasons(command)}
     assert used == set(NOT_RUN)
-    assert all(any(re.match(pattern, " ".join(command.words)) for command in RUN) for pattern in [*SLOW, *SMALLER])
+    assert all(
+        any(re.match(pattern, " ".join(command.words)) for command in RUN)
+        for pattern in [*SLOW, *SMALLER]
+    )
     for pattern, others in SMALLER.items():
-        run_words = {word for command in RUN if re.match(pattern, " ".join(command.words)) for word in command.words}
+        run_words = {
+            word
+            for command in RUN
+            if re.match(pattern, " ".join(command.words))
+            for word in command.words
+        }
         assert set(others) <= run_words
 
 
@@ -136,13 +153,16 @@ def test_experiments_that_pages_run_are_there(monkeypatch):
 
 @pytest.mark.slow
 def test_snakemake_s_commands_work(complete_project):
-    """The order matters: --report needs a run before, after which a dry run has nothing to measure."""
+    """The order matters: --report needs a run before, after which a dry run has nothing to
+    measure."""
     dry = []
     for command in OTHERS:
         if reasons(command) or command.words[0] != "snakemake":
             continue
         run = [sys.executable, "-m", *command.words]
-        done = subprocess.run(run, cwd=complete_project.folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            run, cwd=complete_project.folder, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"{command.place}: {command.text}: {done.stdout}{done.stderr}"
         if "-n" in command.words:
             dry.append("\nmeasure " in done.stdout)
@@ -161,7 +181,15 @@ def test_the_overlay_network_s_lines_work(tmp_path):
     for name in ("workflow", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    block = "".join(re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/overlay.md").read_text(), re.DOTALL | re.MULTILINE))
-    run = subprocess.run(["sh", "-euc", block], cwd=tmp_path, capture_output=True, text=True, check=False)
+    block = "".join(
+        re.findall(
+            r"^```sh\n(.*?)^```", (ROOT / "docs/overlay.md").read_text(), re.DOTALL | re.MULTILINE
+        )
+    )
+    run = subprocess.run(
+        ["sh", "-euc", block], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert not [command for command in of("make") if not reasons(command) and command.text not in block]
+    assert not [
+        command for command in of("make") if not reasons(command) and command.text not in block
+    ]

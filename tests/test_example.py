@@ -1,4 +1,5 @@
-"""The committed example report: it is small, names no machine, and belongs to the experiment in params/."""
+"""The committed example report: it is small, names no machine, and belongs to the experiment in
+params/."""
 
 from pathlib import Path
 

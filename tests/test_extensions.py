@@ -14,7 +14,12 @@ import yaml
 from commodel.platforms.tools import ROOT, find_tool
 
 EXAMPLE = ROOT / "examples" / "extension"
-PREDICT = ("predict", "--params", str(ROOT / "params/published/tan/cab-mrnet.yaml"), *["--operation", "reduce"])
+PREDICT = (
+    "predict",
+    "--params",
+    str(ROOT / "params/published/tan/cab-mrnet.yaml"),
+    *["--operation", "reduce"],
+)
 PREDICT += ("--topology", "kary:2^3")
 LAST_LINE = "; all else works\n"
 SMALL = """
@@ -31,16 +36,23 @@ matrix:
 def call(python, *arguments, folder, paths=(), code=0):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
     command = [python, "-m", "commodel", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """Return the Python of a new environment with commodel, whose dependencies are those of the present one."""
+    """Return the Python of a new environment with commodel, whose dependencies are those of the
+    present one."""
     folder = tmp_path_factory.mktemp("extensions")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", folder / "venv"],
+        check=True,
+        capture_output=True,
+    )
     (place,) = (folder / "venv/lib").glob("python*/site-packages")
     (place / "present.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT / 'workflow'}\n")
     return folder / "venv/bin/python"
@@ -53,9 +65,12 @@ def pip(python, *arguments):
 
 @pytest.fixture(scope="module")
 def example(python, tmp_path_factory):
-    """Install the example into the environment, from a copy, since a build leaves files beside its sources."""
+    """Install the example into the environment, from a copy, since a build leaves files beside its
+    sources."""
     copy = tmp_path_factory.mktemp("example") / "extension"
-    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    shutil.copytree(
+        EXAMPLE, copy, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
+    )
     pip(python, "install", "--no-deps", "--no-index", "--no-build-isolation", str(copy))
     yield python
     pip(python, "uninstall", "--yes", "commodel-maxrate")
@@ -78,11 +93,15 @@ def test_an_extension_brings_a_model_a_probe_an_algorithm_and_a_format(example, 
     assert "Gropp" in run("show", "models", "maxrate")
     assert "two-chains" in run("show", "algorithms", "bcast")
     assert "json-lines" in run("import", "--help")
-    (tmp_path / "times.jsonl").write_text('{"operation": "bcast", "ranks": 8, "bytes": 1024, "us": 12.5}\n')
+    (tmp_path / "times.jsonl").write_text(
+        '{"operation": "bcast", "ranks": 8, "bytes": 1024, "us": 12.5}\n'
+    )
     run("import", "json-lines", "times.jsonl", "-o", "times.csv")
     assert pd.read_csv(tmp_path / "times.csv")["seconds"].tolist() == pytest.approx([12.5e-6])
     (tmp_path / "times.jsonl").write_text('{"operation": "bcast"}\n')
-    refused = call(example, "import", "json-lines", "times.jsonl", "-o", "times.csv", folder=tmp_path, code=2)
+    refused = call(
+        example, "import", "json-lines", "times.jsonl", "-o", "times.csv", folder=tmp_path, code=2
+    )
     assert refused.stderr.startswith("commodel: times.jsonl:1: wanted {")
 
 
@@ -94,13 +113,25 @@ parameters: {alpha: 10us, per_byte: 1ns/B, per_byte_node: 0.8ns/B}
 
 @pytest.mark.parametrize("per_node", [2, 32])
 def test_the_model_of_the_example_equals_its_equation(example, tmp_path, per_node):
-    """In round i of a pairwise exchange over two nodes, min(i, P − i) ranks of each node send to the other."""
+    """In round i of a pairwise exchange over two nodes, min(i, P − i) ranks of each node send to
+    the other."""
     (tmp_path / "set.yaml").write_text(BY_HAND)
     ranks, size = 2 * per_node, 100_000
     workload = f"--operation alltoall --algorithm pairwise --ranks {ranks} --layout block:{per_node} --bytes {size}"
-    printed = call(example, "predict", "--params", "set.yaml", *workload.split(), "--format", "json", folder=tmp_path)
+    printed = call(
+        example,
+        "predict",
+        "--params",
+        "set.yaml",
+        *workload.split(),
+        "--format",
+        "json",
+        folder=tmp_path,
+    )
     (row,) = yaml.safe_load(printed.stdout)
-    rounds = [10e-6 + size * max(1e-9, 0.8e-9 * min(number, ranks - number)) for number in range(1, ranks)]
+    rounds = [
+        10e-6 + size * max(1e-9, 0.8e-9 * min(number, ranks - number)) for number in range(1, ranks)
+    ]
     assert row["seconds"] == pytest.approx(sum(rounds), rel=1e-9)
 
 
@@ -111,16 +142,23 @@ def test_a_campaign_with_an_extension_ends_in_a_report_and_needs_it_from_then_on
         shutil.copy(file, tmp_path / "params/platforms")
     (tmp_path / "params/experiments/small.yaml").write_text(SMALL)
     call(example, "run", "small", folder=tmp_path)
-    fitted = yaml.safe_load((tmp_path / "results/small/validated/two-nodes/maxrate.yaml").read_text())
+    fitted = yaml.safe_load(
+        (tmp_path / "results/small/validated/two-nodes/maxrate.yaml").read_text()
+    )
     values = {name: entry["value"] for name, entry in fitted["parameters"].items()}
     # The platform has 25 µs of latency, 1 µs of overhead at either end, and one port of 125 MB/s.
     assert values["alpha"] == pytest.approx(27e-6, rel=0.02)
     assert values["per_byte"] == pytest.approx(8e-9, rel=0.01)
     assert values["per_byte_node"] == pytest.approx(8e-9, rel=0.01)
     comparison = pd.read_csv(tmp_path / "results/small/comparison.csv")
-    assert set(comparison.loc[comparison["model"] == "maxrate", "algorithm"]) == {"chain:8KiB", "two-chains:8KiB"}
+    assert set(comparison.loc[comparison["model"] == "maxrate", "algorithm"]) == {
+        "chain:8KiB",
+        "two-chains:8KiB",
+    }
     assert (tmp_path / "reports/small/small.xlsx").exists()
-    records = [path.read_text() for path in (tmp_path / "results/small/raw").glob("*/provenance.json")]
+    records = [
+        path.read_text() for path in (tmp_path / "results/small/raw").glob("*/provenance.json")
+    ]
     assert all('"commodel-maxrate": "1.0"' in record for record in records)
     # Without the extension, its model is unknown.
     refused = call(sys.executable, "report", "--in", "results/small", folder=tmp_path, code=2)
@@ -132,14 +170,19 @@ SOURCE = "from commodel.extensions import *\nEXTENSION = {}\n"
 
 
 def install_by_hand(folder, distribution, text, extension="", name="strange"):
-    """Write a package with an entry point into a folder, as an installer leaves it; return the folder."""
+    """Write a package with an entry point into a folder, as an installer leaves it; return the
+    folder."""
     module = distribution.replace("-", "_")
     (folder / module).mkdir(parents=True)
     (folder / module / "__init__.py").write_text(text or SOURCE.format(extension))
     metadata = folder / f"{module}-2.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 2.0\n")
-    (metadata / "entry_points.txt").write_text(f"[commodel.extensions]\n{name} = {module}:EXTENSION\n")
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 2.0\n"
+    )
+    (metadata / "entry_points.txt").write_text(
+        f"[commodel.extensions]\n{name} = {module}:EXTENSION\n"
+    )
     return folder
 
 
@@ -149,12 +192,22 @@ MODEL = (EXAMPLE / "commodel_maxrate/model.py").read_text()
 @pytest.mark.parametrize(
     ("text", "extension", "problem"),
     [
-        ("import nothing_of_that_name", "", "cannot import commodel_strange:EXTENSION: ModuleNotFoundError: No module"),
-        ("", "Extension('t', interface=99)", "found interface 99, wanted 1; install a version for this commodel"),
+        (
+            "import nothing_of_that_name",
+            "",
+            "cannot import commodel_strange:EXTENSION: ModuleNotFoundError: No module",
+        ),
+        (
+            "",
+            "Extension('t', interface=99)",
+            "found interface 99, wanted 1; install a version for this commodel",
+        ),
         ("", "'text'", "found a str as commodel_strange:EXTENSION, wanted an Extension"),
     ],
 )
-def test_an_extension_that_cannot_be_used_is_one_line_and_all_else_works(tmp_path, text, extension, problem):
+def test_an_extension_that_cannot_be_used_is_one_line_and_all_else_works(
+    tmp_path, text, extension, problem
+):
     paths = [install_by_hand(tmp_path / "site", "commodel-strange", text, extension)]
     done = call(sys.executable, "show", "models", folder=tmp_path, paths=paths)
     assert done.stderr.startswith(f"commodel: extension strange: {problem}")
@@ -182,17 +235,24 @@ def test_a_module_that_cannot_be_imported_is_one_line_and_the_rest_of_its_extens
 def test_a_name_that_two_packages_bring_is_refused(tmp_path):
     extension = "Extension('t', 1, models=('commodel_{}.model',))"
     for name in ("one", "two"):
-        site = install_by_hand(tmp_path / name, f"commodel-{name}", "", extension.format(name), name)
+        site = install_by_hand(
+            tmp_path / name, f"commodel-{name}", "", extension.format(name), name
+        )
         (site / f"commodel_{name}/model.py").write_text(MODEL)
     paths = [tmp_path / "one", tmp_path / "two"]
     refused = call(sys.executable, "show", "models", folder=tmp_path, paths=paths, code=2)
     message = "commodel: found model 'maxrate' in two packages, commodel-one and commodel-two; uninstall one\n"
     assert refused.stderr == message
-    (tmp_path / "one/commodel_one/model.py").write_text(MODEL.replace('name="maxrate"', 'name="loggp"'))
+    (tmp_path / "one/commodel_one/model.py").write_text(
+        MODEL.replace('name="maxrate"', 'name="loggp"')
+    )
     refused = call(sys.executable, "show", "models", folder=tmp_path, paths=paths[:1], code=2)
     assert "found model 'loggp' in two packages, commodel and commodel-one" in refused.stderr
     # A name of the core is found without a look at extensions.
-    assert call(sys.executable, "show", "models", "loggp", folder=tmp_path, paths=paths[:1]).stderr == ""
+    assert (
+        call(sys.executable, "show", "models", "loggp", folder=tmp_path, paths=paths[:1]).stderr
+        == ""
+    )
 
 
 GREET = """
@@ -207,20 +267,28 @@ def greet(name):
 
 
 def test_an_extension_brings_a_verb_but_takes_none_from_the_core(tmp_path):
-    verbs = "{'greet': Verb('commodel_strange.verbs:greet', 'Say hello.'), 'fit': Verb('x:y', 'Fit.')}"
-    site = install_by_hand(tmp_path / "site", "commodel-strange", "", f"Extension('t', 1, verbs={verbs})")
+    verbs = (
+        "{'greet': Verb('commodel_strange.verbs:greet', 'Say hello.'), 'fit': Verb('x:y', 'Fit.')}"
+    )
+    site = install_by_hand(
+        tmp_path / "site", "commodel-strange", "", f"Extension('t', 1, verbs={verbs})"
+    )
     (site / "commodel_strange/verbs.py").write_text(GREET)
     shown = call(sys.executable, "--help", folder=tmp_path, paths=[site])
     assert "greet       Say hello." in shown.stdout
     problem = "found verb 'fit', which another package has"
     assert shown.stderr == f"commodel: extension strange: {problem}{LAST_LINE}"
-    assert call(sys.executable, "greet", "you", folder=tmp_path, paths=[site]).stdout == "hello you\n"
+    assert (
+        call(sys.executable, "greet", "you", folder=tmp_path, paths=[site]).stdout == "hello you\n"
+    )
 
 
 def test_an_extension_brings_subcommands_but_takes_none_from_the_core(tmp_path):
     greet, plan = "Verb('commodel_strange.verbs:greet', 'Say hello.')", "Verb('x:y', 'Plan.')"
     parts = f"{{'predict': {{'greet': {greet}, 'plan': {plan}}}, 'import': {{'greet': {greet}}}}}"
-    site = install_by_hand(tmp_path / "site", "commodel-strange", "", f"Extension('t', 1, subcommands={parts})")
+    site = install_by_hand(
+        tmp_path / "site", "commodel-strange", "", f"Extension('t', 1, subcommands={parts})"
+    )
     (site / "commodel_strange/verbs.py").write_text(GREET)
     shown = call(sys.executable, "predict", "--help", folder=tmp_path, paths=[site])
     assert "greet   Say hello." in shown.stdout
@@ -262,7 +330,10 @@ DIGESTS = "from commodel.platforms.toolchains import *; print([compute_native_di
 @pytest.mark.skipif(find_tool("cc") is None, reason="no C compiler")
 def test_an_extension_brings_a_toolchain_of_its_own(install_native, tmp_path):
     site = install_native("strange", "cc")
-    assert "strange     Says hello." in call(sys.executable, "build", "--help", folder=tmp_path, paths=[site]).stdout
+    assert (
+        "strange     Says hello."
+        in call(sys.executable, "build", "--help", folder=tmp_path, paths=[site]).stdout
+    )
     (tmp_path / "script.py").write_text(
         "from pathlib import Path\nfrom commodel.platforms.build import build_toolchain\n"
         "folder = Path('built/build/strange')\nfolder.mkdir(parents=True)\n"
@@ -271,7 +342,9 @@ def test_an_extension_brings_a_toolchain_of_its_own(install_native, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(site)}
 
     def run(*command):
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
         return done.stdout
 
     assert run(sys.executable, "script.py") == "built/build/strange\n"
@@ -282,11 +355,15 @@ def test_an_extension_brings_a_toolchain_of_its_own(install_native, tmp_path):
     assert yaml.safe_load(run(sys.executable, "-c", DIGESTS.format("strange")))[1] != own
 
 
-def test_programs_that_an_extension_adds_to_a_toolchain_count_in_its_digest(install_native, tmp_path):
+def test_programs_that_an_extension_adds_to_a_toolchain_count_in_its_digest(
+    install_native, tmp_path
+):
     def digest(*paths):
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
         command = [sys.executable, "-c", DIGESTS.format("smpi")]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
         return yaml.safe_load(done.stdout)
 
     with_program = digest(install_native("mpi"))
@@ -301,13 +378,23 @@ def test_programs_that_an_extension_adds_to_a_toolchain_count_in_its_digest(inst
         ("strange", "", "found toolchain 'strange' without a compiler"),
     ],
 )
-def test_a_toolchain_that_cannot_be_used_is_one_line(install_native, tmp_path, toolchain, compiler, problem):
-    done = call(sys.executable, "build", "--help", folder=tmp_path, paths=[install_native(toolchain, compiler)])
+def test_a_toolchain_that_cannot_be_used_is_one_line(
+    install_native, tmp_path, toolchain, compiler, problem
+):
+    done = call(
+        sys.executable,
+        "build",
+        "--help",
+        folder=tmp_path,
+        paths=[install_native(toolchain, compiler)],
+    )
     assert done.stderr == f"commodel: extension strange: {problem}{LAST_LINE}"
 
 
 def test_a_prediction_by_a_core_model_imports_no_model_of_an_extension(tmp_path):
-    extension = "Extension('t', 1, models=('commodel_strange.loud',), formats=('commodel_strange.loud',))"
+    extension = (
+        "Extension('t', 1, models=('commodel_strange.loud',), formats=('commodel_strange.loud',))"
+    )
     site = install_by_hand(tmp_path / "site", "commodel-strange", "", extension)
     (site / "commodel_strange/loud.py").write_text("raise SystemExit('imported')\n")
     assert call(sys.executable, *PREDICT, folder=tmp_path, paths=[site]).stderr == ""
@@ -375,5 +462,9 @@ def test_the_core_imports_no_extension():
 
 def test_the_example_is_short():
     """Its README promises fewer than 150 lines."""
-    lines = [line for file in Path(EXAMPLE / "commodel_maxrate").glob("*.py") for line in file.read_text().splitlines()]
+    lines = [
+        line
+        for file in Path(EXAMPLE / "commodel_maxrate").glob("*.py")
+        for line in file.read_text().splitlines()
+    ]
     assert len(lines) < 150

@@ -27,7 +27,12 @@ def test_node_pairs_have_a_distance_class_and_the_name_of_the_crossed_level():
     assert levels.distance(0, [0, 1, 2, 3, 4, 7]).tolist() == [0, 1, 2, 2, 3, 3]
     assert levels.names == ("node", "leaf", "rack", "beyond")
     crossed = [levels.crossed(distance) for distance in range(4)]
-    assert crossed == ["same node", "different nodes", "different leaf groups", "different rack groups"]
+    assert crossed == [
+        "same node",
+        "different nodes",
+        "different leaf groups",
+        "different rack groups",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +81,9 @@ def test_invalid_levels_of_a_hierarchy_are_refused(levels, message):
         Hierarchy.written(levels, 8, HOSTS)
 
 
-@pytest.mark.parametrize("levels", [3, {"leaf": "0011"}, {"leaf": [0, "x"]}, {"leaf": []}, {"a": [0, 1], "b": [0]}])
+@pytest.mark.parametrize(
+    "levels", [3, {"leaf": "0011"}, {"leaf": [0, "x"]}, {"leaf": []}, {"a": [0, 1], "b": [0]}]
+)
 def test_hostile_settings_are_refused(levels):
     with pytest.raises(UserError):
         Hierarchy.of(levels)

@@ -18,17 +18,23 @@ LAB = ROOT / "tests" / "lab"
 
 @pytest.mark.parametrize("lab", ["slurm", "network", "apptainer", ""])
 def test_lab_packages_are_installed_from_the_suite_of_the_machine(lab, tmp_path):
-    """apt-get and dpkg-query are replaced, as on a machine without packages. Packages of unstable would replace its C
-    library."""
+    """apt-get and dpkg-query are replaced, as on a machine without packages. Packages of unstable
+    would replace its C library."""
     for name, text in {"apt-get": f'echo "$@" >>{tmp_path}/called', "dpkg-query": "exit 1"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     script = ["sh", str(LAB / "packages.sh"), *([lab] if lab else [])]
-    done = subprocess.run(script, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        script, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
-    called = (tmp_path / "called").read_text().splitlines() if (tmp_path / "called").exists() else []
-    installed = [word for line in called if line.startswith("install ") for word in line.split()[1:]]
+    called = (
+        (tmp_path / "called").read_text().splitlines() if (tmp_path / "called").exists() else []
+    )
+    installed = [
+        word for line in called if line.startswith("install ") for word in line.split()[1:]
+    ]
     assert not [word for word in installed if "/" in word]
     assert not {"apptainer", "libc6"} & set(installed)
     assert ("slurmctld" in installed) == (lab in ("slurm", ""))

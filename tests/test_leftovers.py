@@ -17,11 +17,25 @@ def test_that_leaves_a_process():
 """
 
 
-@pytest.mark.parametrize(("end", "code"), [("pass", 1), ("child.kill(); child.wait()", 0)], ids=["left", "ended"])
+@pytest.mark.parametrize(
+    ("end", "code"), [("pass", 1), ("child.kill(); child.wait()", 0)], ids=["left", "ended"]
+)
 def test_a_run_of_the_tests_fails_if_a_process_is_left(tmp_path, end, code):
     (tmp_path / "test_it.py").write_text(LEAVES.replace("END", end))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider", tmp_path]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.conftest",
+        "-p",
+        "no:cacheprovider",
+        tmp_path,
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == code, done.stdout + done.stderr
     assert "1 passed" in done.stdout
     assert ("sleep 61.5" in done.stdout) == bool(code)

@@ -41,8 +41,16 @@ def test_package_docstrings_state_the_subject_in_two_sentences(name):
 
 
 def test_imports_between_packages_go_to_lower_layers_and_are_few():
-    between = {pair: files for pair, files in find_imports_between_packages().items() if pair[0] in PACKAGES}
-    assert not {pair: files for pair, files in between.items() if PACKAGES.index(pair[1]) > PACKAGES.index(pair[0])}
+    between = {
+        pair: files
+        for pair, files in find_imports_between_packages().items()
+        if pair[0] in PACKAGES
+    }
+    assert not {
+        pair: files
+        for pair, files in between.items()
+        if PACKAGES.index(pair[1]) > PACKAGES.index(pair[0])
+    }
     assert len({pair for pair in between if pair[0] not in ("api", "cli")}) <= 45
 
 
@@ -58,7 +66,11 @@ def test_the_map_shows_the_imports():
 
 
 def test_every_workflow_step_in_contributing_names_an_existing_function():
-    rows = re.findall(r"^\|.*\| (`[a-z]+/.*) \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r"^\|.*\| (`[a-z]+/.*) \|$",
+        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
     steps = [step for row in rows for step in re.findall(r"`([a-z_/]+\.py)` `(\w+)`", row)]
     assert len(steps) == 9
     for file, name in steps:

@@ -1,4 +1,5 @@
-"""The interval of the median, compared with its definition and with its coverage on known distributions."""
+"""The interval of the median, compared with its definition and with its coverage on known
+distributions."""
 
 from math import comb
 
@@ -67,15 +68,16 @@ def test_an_interval_holds_the_medians_of_all_passes():
 
 
 def test_resampling_draws_passes():
-    """Passes differ, and samples within a pass do not: a resampled median is the value of one pass, or the mean of
-    both."""
+    """Passes differ, and samples within a pass do not: a resampled median is the value of one pass,
+    or the mean of both."""
     samples, passes = np.repeat([1.0, 3.0], 20), np.repeat([1, 2], 20)
     values = resample_statistic(samples, passes, "median", 200, np.random.default_rng(1))
     assert set(values.tolist()) == {1.0, 2.0, 3.0}
 
 
 def test_noise_of_a_median_is_estimated_from_its_samples():
-    """For log-normal samples, the noise equals the standard deviation of the logarithm of their median."""
+    """For log-normal samples, the noise equals the standard deviation of the logarithm of their
+    median."""
     logs = np.random.default_rng(1).normal(0, 0.4, (4000, 15))
     assert np.mean([estimate_noise(np.exp(row)) for row in logs]) == pytest.approx(
         np.std(np.median(logs, axis=1)), rel=0.05

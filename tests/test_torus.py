@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from commodel.hierarchy import Hierarchy
 from commodel.torus import Torus, find_torus
 
-SHAPES = st.lists(st.integers(2, 6), min_size=1, max_size=4).filter(lambda shape: np.prod(shape) <= 120).map(tuple)
+SHAPES = (
+    st.lists(st.integers(2, 6), min_size=1, max_size=4)
+    .filter(lambda shape: np.prod(shape) <= 120)
+    .map(tuple)
+)
 
 
 def list_neighbours(shape):
@@ -39,7 +43,9 @@ def test_torus_routes_reach_the_target_in_the_fewest_hops(shape):
         reached, hops = {node}, 0
         while reached:
             distance[node, list(reached)] = hops
-            reached = {other for near in reached for other in neighbours[near] if distance[node, other] < 0}
+            reached = {
+                other for near in reached for other in neighbours[near] if distance[node, other] < 0
+            }
             hops += 1
     src, dst = (ends.ravel() for ends in np.indices((nodes, nodes)))
     place, passed = src.copy(), np.zeros(len(src), dtype=int)
@@ -47,7 +53,9 @@ def test_torus_routes_reach_the_target_in_the_fewest_hops(shape):
         opposite = torus.find_opposite(link)
         beyond = opposite // (2 * len(shape))
         assert (link // (2 * len(shape)) == place[rows]).all()
-        assert all(other in neighbours[node] for node, other in zip(place[rows], beyond, strict=True))
+        assert all(
+            other in neighbours[node] for node, other in zip(place[rows], beyond, strict=True)
+        )
         assert (torus.find_opposite(opposite) == link).all() or 2 in shape
         place[rows], passed[rows] = beyond, passed[rows] + 1
     assert (place == dst).all()
@@ -78,11 +86,13 @@ def test_other_networks_are_no_tori():
             np.full(len(pairs), 5e-6),
             2e-6 * levels.distance(*pairs.T),
             5e-6 * np.exp(rng.normal(0, 0.3, len(pairs))),
-            1e-6 * np.abs(np.diff(pairs, axis=1)).ravel(),  # a row of nodes, without a link from its end to its begin
+            # a row of nodes, without a link from its end to its begin
+            1e-6 * np.abs(np.diff(pairs, axis=1)).ravel(),
             1e-6 + 1e-7 * Torus((nodes,)).count_hops(*pairs.T) / nodes,  # hardly differs
         ):
             assert find_torus(pairs, latency, nodes) is None
-    assert find_torus(all_pairs(4), np.array([1.0, 2, 1, 1, 2, 1]) * 1e-6, 4) is None  # too few hops
+    # too few hops
+    assert find_torus(all_pairs(4), np.array([1.0, 2, 1, 1, 2, 1]) * 1e-6, 4) is None
 
 
 def test_the_latency_of_a_shuffled_torus_shows_none():

@@ -47,7 +47,13 @@ def test_seconds(text, wanted):
 
 @pytest.mark.parametrize(
     ("value", "near"),
-    [("2.5", "2.5us or 2.5s"), (2.5, "2.5us or 2.5s"), (60, "60us or 60s"), ("2.5e-6", "2.5e-6s"), (" 1. ", "1.us or")],
+    [
+        ("2.5", "2.5us or 2.5s"),
+        (2.5, "2.5us or 2.5s"),
+        (60, "60us or 60s"),
+        ("2.5e-6", "2.5e-6s"),
+        (" 1. ", "1.us or"),
+    ],
 )
 def test_a_time_without_a_unit_is_refused_unless_seconds_are_expected(value, near):
     with pytest.raises(UserError, match=f"wanted a unit with it, such as {near}"):
@@ -67,7 +73,14 @@ BROKEN = ["", " ", "-1", -1, "nan", "inf", math.nan, math.inf, None, True, [], {
 
 @pytest.mark.parametrize("value", BROKEN, ids=lambda value: repr(value)[:20])
 @pytest.mark.parametrize(
-    "parse", [units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count]
+    "parse",
+    [
+        units.parse_bytes,
+        units.parse_seconds,
+        units.parse_fraction,
+        units.parse_number,
+        units.parse_count,
+    ],
 )
 def test_refused(parse, value):
     with pytest.raises(UserError) as caught:
@@ -96,7 +109,11 @@ def test_refusals_suggest():
 @settings(deadline=None)
 @given(st.text(max_size=30) | st.floats() | st.integers() | st.none() | st.booleans())
 def test_parsers_give_a_bounded_value_or_a_user_error(value):
-    for parse, high in ((units.parse_bytes, 1 << 50), (units.parse_seconds, 1e9), (units.parse_fraction, 1)):
+    for parse, high in (
+        (units.parse_bytes, 1 << 50),
+        (units.parse_seconds, 1e9),
+        (units.parse_fraction, 1),
+    ):
         try:
             parsed, message = parse(value), ""
         except UserError as error:

@@ -1,4 +1,5 @@
-"""The result of `pip install .`: a commodel with its workflow, sources and published values, without a clone."""
+"""The result of `pip install .`: a commodel with its workflow, sources and published values,
+without a clone."""
 
 import os
 import shutil
@@ -34,7 +35,8 @@ def copy_project(sources):
         ROOT,
         sources,
         ignore=lambda at, names: (
-            {n for n in names if n[0] == "." or n == "slurm"} | set(shutil.ignore_patterns(*LEFT)(at, names))
+            {n for n in names if n[0] == "." or n == "slurm"}
+            | set(shutil.ignore_patterns(*LEFT)(at, names))
             if Path(at) == ROOT
             else {"__pycache__"}
         ),
@@ -43,7 +45,16 @@ def copy_project(sources):
 
 
 def wheel(sources, folder, **environment):
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, sources]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        folder,
+        sources,
+    ]
     subprocess.run(command, env=os.environ | environment, **QUIET)
     (built,) = folder.glob("*.whl")
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", built], **QUIET)
@@ -52,8 +63,9 @@ def wheel(sources, folder, **environment):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Return the commodel of a wheel, built from a copy of this project and installed in a separate environment. Its
-    dependencies are those of the present environment, so that nothing is downloaded."""
+    """Return the commodel of a wheel, built from a copy of this project and installed in a separate
+    environment. Its dependencies are those of the present environment, so that nothing is
+    downloaded."""
     folder = tmp_path_factory.mktemp("wheel")
     sources = copy_project(folder / "sources")
     built = wheel(sources, folder)
@@ -84,14 +96,18 @@ def test_without_a_clone(installed, tmp_path):
     def run(*arguments, folder=tmp_path, code=0, program=installed):
         tools = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         command = [program, *arguments]
-        done = subprocess.run(command, cwd=folder, env=os.environ | tools, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=folder, env=os.environ | tools, capture_output=True, text=True, check=False
+        )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 
     bundled = "from commodel.reports.pictures.render import ROOT, scripts; "
     bundled += "print((ROOT / 'build' / scripts.BUNDLE_NAME).is_file())"
     assert run("-c", bundled, program=installed.with_name("python")) == "True\n"
-    where = run("-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python"))
+    where = run(
+        "-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python")
+    )
     assert where.startswith(str(installed.parents[1]))
     assert run("-c", LOADED, program=installed.with_name("python")) == f"{bool(find_tool('cc'))}\n"
     assert "loggp" in run("show", "models")
@@ -110,4 +126,6 @@ def test_without_a_clone(installed, tmp_path):
     assert (workspace / "reports/small/small.xlsx").exists()
     assert (workspace / "build/smpi/player").exists()
     point = ("--operation", "bcast", "--algorithm", "linear", "--ranks", "4", "--bytes", "1KiB")
-    assert "hockney" in run("predict", "--params", "reports/small/small.xlsx", *point, folder=workspace)
+    assert "hockney" in run(
+        "predict", "--params", "reports/small/small.xlsx", *point, folder=workspace
+    )

@@ -1,7 +1,7 @@
 """Back-ends that come and go while a network runs: python joining.py TOPOLOGY FILE
 
-The connection file FILE tells them where to attach: python joining.py FILE NUMBER, once for each leaf of the topology.
-joining.c is the same tool in C.
+The connection file FILE tells them where to attach: python joining.py FILE NUMBER, once for each
+leaf of the topology. joining.c is the same tool in C.
 """
 
 import sys

@@ -1,7 +1,9 @@
-"""Filters at every level, which change while the stream runs: python live.py TOPOLOGY ./live_filters.so
+"""Filters at every level, which change while the stream runs: python live.py TOPOLOGY
+./live_filters.so
 
-The filters are the functions of live_filters.c; live.c is the same tool in C. The last stream does not wait for its
-slowest back-ends: a function there makes a wave as soon as two children of a process have answered.
+The filters are the functions of live_filters.c; live.c is the same tool in C. The last stream does
+not wait for its slowest back-ends: a function there makes a wave as soon as two children of a
+process have answered.
 """
 
 import os
@@ -25,7 +27,9 @@ def back_end() -> None:
 def front_end(topology: str, filters: str) -> None:
     command = [sys.executable, str(Path(__file__).resolve())]
     with Network(topology, backend=command) as network:
-        stream = network.stream(filter=f"{filters}@peaks:0", leaf=f"{filters}@scaled", down=f"{filters}@hops")
+        stream = network.stream(
+            filter=f"{filters}@peaks:0", leaf=f"{filters}@scaled", down=f"{filters}@hops"
+        )
         for limit in ("0", "1500", "2500"):
             stream.set_argument(limit)
             stream.send("%d", 0)
@@ -34,7 +38,9 @@ def front_end(topology: str, filters: str) -> None:
             print(f"{limit} ms: {now} of {answer.leaves} above, {so_far} so far")
         quick = network.stream(filter="max", root="concat", sync=f"{filters}@quorum:1")
         quick.send("%d", 0, tag=SLOW)
-        print(f"first: the maximum {quick.receive(seconds=30).values[0][0]:.0f}, without the slow one")
+        print(
+            f"first: the maximum {quick.receive(seconds=30).values[0][0]:.0f}, without the slow one"
+        )
 
 
 if __name__ == "__main__":

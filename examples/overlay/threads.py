@@ -1,7 +1,7 @@
 """Two threads that use one network, each with a stream of its own: python threads.py TOPOLOGY
 
-One asks for the largest load of all hosts again and again, the other once for all names. threads.c is the
-same tool in C.
+One asks for the largest load of all hosts again and again, the other once for all names. threads.c
+is the same tool in C.
 """
 
 import os
@@ -45,7 +45,9 @@ def front_end(topology: str) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    print(f"{len(found['names'])} names, the last {found['names'][-1]}; load average at most {found['load']:.2f}")
+    print(
+        f"{len(found['names'])} names, the last {found['names'][-1]}; load average at most {found['load']:.2f}"
+    )
 
 
 if __name__ == "__main__":

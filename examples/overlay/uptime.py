@@ -1,7 +1,8 @@
 """How busy many hosts are, in the time that one takes: python uptime.py tree.top [ssh {host}]
 
-The same script is the front-end and, started by it, the back-end on each host of the tree. `commodel export mrnet
-balanced:8x8 --hosts hosts.txt -o tree.top` writes one; without a command that reaches a host all is started here.
+The same script is the front-end and, started by it, the back-end on each host of the tree.
+`commodel export mrnet balanced:8x8 --hosts hosts.txt -o tree.top` writes one; without a command
+that reaches a host all is started here.
 """
 
 import os
@@ -29,7 +30,9 @@ def front_end(topology: str, launch: list[str]) -> None:
         loads.send("", tag=LOAD)
         hosts.send("", tag=HOST)
         mean = loads.receive(seconds=30)
-        print(f"{mean.leaves} hosts, load average: {', '.join(f'{load:.2f}' for load in mean.values)}")
+        print(
+            f"{mean.leaves} hosts, load average: {', '.join(f'{load:.2f}' for load in mean.values)}"
+        )
         names, load = hosts.receive(seconds=30).values
         for place in load.argsort()[::-1][:5]:
             print(f"{load[place]:8.2f}  {names[place]}")

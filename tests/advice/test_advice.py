@@ -1,4 +1,5 @@
-"""Intervals of advice: each alternative has the interval of its placement; alternatives without residuals are noted."""
+"""Intervals of advice: each alternative has the interval of its placement; alternatives without
+residuals are noted."""
 
 from dataclasses import replace
 
@@ -8,7 +9,12 @@ import pytest
 
 from commodel.advice import Ranking, Workload, advise
 from commodel.advice.decision_tables import _put_first, decide, describe_weights
-from commodel.advice.evidence import Evidence, LibraryDefault, describe_library_default, find_library_default
+from commodel.advice.evidence import (
+    Evidence,
+    LibraryDefault,
+    describe_library_default,
+    find_library_default,
+)
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import PlatformResources
 from commodel.predictions.interval_basis import PARAMETERS_ONLY_TEXT
@@ -20,8 +26,8 @@ WORKLOAD, WAYS = Workload("bcast", 64, ranks=8), ["linear", "binomial"]
 
 
 def measured(ratios_within, ratios_between):
-    """Return held-out rows of models at ten workloads within a node and ten between nodes. `ratios`: predicted over
-    measured time by model."""
+    """Return held-out rows of models at ten workloads within a node and ten between nodes.
+    `ratios`: predicted over measured time by model."""
     rows = []
     for nodes, ratios in ((1, ratios_within), (2, ratios_between)):
         for family, ratio in ratios.items():
@@ -37,9 +43,17 @@ def measured(ratios_within, ratios_between):
         "bytes": 64,
         "leaves": 0,
     }
-    workload |= {"batch": "b", "simulated": False, "algorithm": "linear", "alternative": "linear", "layout": "block:1"}
+    workload |= {
+        "batch": "b",
+        "simulated": False,
+        "algorithm": "linear",
+        "alternative": "linear",
+        "layout": "block:1",
+    }
     points = frame["workload"].astype(str) + "/" + frame["nodes"].astype(str)
-    return frame.assign(**workload, held_out=True, mu=frame["seconds"] / 1e-5, workload=points, point=points)
+    return frame.assign(
+        **workload, held_out=True, mu=frame["seconds"] / 1e-5, workload=points, point=points
+    )
 
 
 def weights(held_out, *layouts):
@@ -57,10 +71,16 @@ def advised(carried, *layouts):
 
 
 def test_progress_messages_name_the_workload_and_the_predicted_alternative():
-    evidence, messages = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], RESOURCES), []
+    evidence, messages = (
+        Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], RESOURCES),
+        [],
+    )
     with listen_with(messages.append):
         decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
-    assert [text for text in messages if "alternative" not in text] == ["workload 1 of 2", "workload 2 of 2"]
+    assert [text for text in messages if "alternative" not in text] == [
+        "workload 1 of 2",
+        "workload 2 of 2",
+    ]
     assert messages[-1] == "workload 2 of 2, alternative 2 of 2 by hockney"
 
 
@@ -87,7 +107,9 @@ def test_where_both_were_measured_there_is_nothing_to_state():
 def test_the_advised_time_of_a_set_is_corrected_by_its_residuals():
     """All measured broadcasts, binomial ones, took e times as long as predicted."""
     exact, slower = (
-        advised(make_stored(np.full(45, log), size=64.0, nodes=1.0), "block:8").frame.set_index("alternative")
+        advised(make_stored(np.full(45, log), size=64.0, nodes=1.0), "block:8").frame.set_index(
+            "alternative"
+        )
         for log in (0.0, 1.0)
     )
     ratios = slower["seconds"] / exact["seconds"]
@@ -98,14 +120,17 @@ def test_the_advised_time_of_a_set_is_corrected_by_its_residuals():
 
 
 def test_families_are_weighed_where_ranks_are_to_sit():
-    """One model is accurate within a node and wrong by a factor of 12 between nodes; the other one vice versa."""
+    """One model is accurate within a node and wrong by a factor of 12 between nodes; the other one
+    vice versa."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
     near, far = (weights(held_out, layout)[0] for layout in ("block:8", "block:4"))
     assert near["within one node"]["hockney"] > 0.95
     assert far["between nodes"]["loggp"] > 0.95
     assert weights(held_out, "block:8", "block:4")[0] == near | far
     without_nodes, _ = weights(held_out.drop(columns="nodes"), "block:8")
-    assert without_nodes["within one node"]["hockney"] == pytest.approx(without_nodes["within one node"]["loggp"])
+    assert without_nodes["within one node"]["hockney"] == pytest.approx(
+        without_nodes["within one node"]["loggp"]
+    )
 
 
 def test_predictions_use_the_model_weights_for_the_placement_of_each_alternative():
@@ -120,9 +145,17 @@ def test_predictions_use_the_model_weights_for_the_placement_of_each_alternative
         for layouts in (["block:8", "block:4"], ["block:8"], ["block:4"])
     ]
     columns = ["alternative", "layout", "seconds", "low", "high", "basis"]
-    mixed, near, far = (advice.frame.set_index(["alternative", "layout"]).sort_index() for advice in advice_by_layouts)
-    pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
-    assert describe_weights(advice_by_layouts[0]) == "within one node hockney 100 %; between nodes loggp 100 %"
+    mixed, near, far = (
+        advice.frame.set_index(["alternative", "layout"]).sort_index()
+        for advice in advice_by_layouts
+    )
+    pd.testing.assert_frame_equal(
+        mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index()
+    )
+    assert (
+        describe_weights(advice_by_layouts[0])
+        == "within one node hockney 100 %; between nodes loggp 100 %"
+    )
     assert mixed["support"].sum() == pytest.approx(1)
 
 
@@ -136,9 +169,12 @@ def test_points_of_another_placement_do_not_affect_model_weights():
 
 
 def with_default(seconds_by_size):
-    """Return measured points that include the library default at some sizes, with a confidence interval of ±10 %."""
+    """Return measured points that include the library default at some sizes, with a confidence
+    interval of ±10 %."""
     rows = measured({"hockney": 1.0, "loggp": 1.0}, {"hockney": 1.0, "loggp": 1.0})
-    default_rows = pd.DataFrame({"bytes": list(seconds_by_size), "measured": list(seconds_by_size.values())})
+    default_rows = pd.DataFrame(
+        {"bytes": list(seconds_by_size), "measured": list(seconds_by_size.values())}
+    )
     default_rows = default_rows.assign(
         operation="bcast",
         layout="block:4",
@@ -158,7 +194,8 @@ def with_default(seconds_by_size):
     )
     names = "library/" + default_rows["bytes"].astype(str)
     return pd.concat(
-        [rows, default_rows.assign(point=names, workload=names, seconds=np.nan, mu=np.nan)], ignore_index=True
+        [rows, default_rows.assign(point=names, workload=names, seconds=np.nan, mu=np.nan)],
+        ignore_index=True,
     )
 
 
@@ -206,17 +243,33 @@ def test_the_mpi_default_has_the_requested_layouts():
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
 def test_the_mpi_default_is_kept_if_no_alternative_is_clearly_faster(seconds, kept):
     sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
-    advice = advise(WORKLOAD, Evidence(sets, RESOURCES, with_default({64: seconds})), ["block:4"], WAYS, streams=False)
+    advice = advise(
+        WORKLOAD,
+        Evidence(sets, RESOURCES, with_default({64: seconds})),
+        ["block:4"],
+        WAYS,
+        streams=False,
+    )
     assert advice.keeps_default is kept
     assert advice.default.seconds == seconds
-    assert advise(WORKLOAD, Evidence(sets, RESOURCES), ["block:4"], WAYS, streams=False).keeps_default is False
+    assert (
+        advise(WORKLOAD, Evidence(sets, RESOURCES), ["block:4"], WAYS, streams=False).keeps_default
+        is False
+    )
 
 
 @pytest.mark.parametrize(
     ("nodes", "seconds", "simulated", "named"),
-    [(1, 1e-6, False, True), (1, 1.0, False, False), (1, 1e-6, True, False), (2, 1e-6, False, False)],
+    [
+        (1, 1e-6, False, True),
+        (1, 1.0, False, False),
+        (1, 1e-6, True, False),
+        (2, 1e-6, False, False),
+    ],
 )
-def test_shared_memory_is_named_where_the_mpi_default_is_faster_within_a_node(nodes, seconds, simulated, named):
+def test_shared_memory_is_named_where_the_mpi_default_is_faster_within_a_node(
+    nodes, seconds, simulated, named
+):
     layout = f"block:{8 // nodes}"
     sets = [replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), simulated=simulated)]
     rows = with_default({64: seconds}).assign(layout=layout)
@@ -232,14 +285,17 @@ def test_shared_memory_is_named_where_the_mpi_default_is_faster_within_a_node(no
         (np.nan, "the MPI default takes 1.67 times as long (measured, against a predicted time)"),
     ],
 )
-def test_the_mpi_default_is_compared_with_the_measured_time_of_the_alternative_if_there_is_one(measured, note):
+def test_the_mpi_default_is_compared_with_the_measured_time_of_the_alternative_if_there_is_one(
+    measured, note
+):
     default = LibraryDefault(685e-6, 680e-6, 690e-6, (65536,))
     assert describe_library_default(default, 409e-6, measured, within_real_node=False) == [note]
 
 
 def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
     rows = pd.concat(
-        [with_default({64: 1e-5}).assign(ranks=4), with_default({64: 4e-5}).assign(ranks=16)], ignore_index=True
+        [with_default({64: 1e-5}).assign(ranks=4), with_default({64: 4e-5}).assign(ranks=16)],
+        ignore_index=True,
     )
     default = find_library_default(rows, "bcast", 8, 0, 64)
     assert default.counts == (4, 16)
@@ -253,7 +309,11 @@ def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
 
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
 def test_a_decision_table_names_the_mpi_default_where_the_default_is_kept(seconds, kept):
-    evidence = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], RESOURCES, with_default({64: seconds}))
+    evidence = Evidence(
+        [make_given_set("hockney", ["alpha=10us", "beta=1ns"])],
+        RESOURCES,
+        with_default({64: seconds}),
+    )
     (row,) = decide([WORKLOAD], evidence, ["block:4"], lambda workload: WAYS).to_dict("records")
     assert (row["algorithm"] == "library") is kept
     assert (row["seconds"] == seconds) is kept
@@ -262,16 +322,21 @@ def test_a_decision_table_names_the_mpi_default_where_the_default_is_kept(second
 
 
 def test_a_common_alternative_of_all_sizes_has_the_basis_of_its_own_interval():
-    rows = pd.DataFrame({"alternative": ["a", "b", "c"], "layout": "block:1", "seconds": [1.0, 1.1, 1.2]})
+    rows = pd.DataFrame(
+        {"alternative": ["a", "b", "c"], "layout": "block:1", "seconds": [1.0, 1.1, 1.2]}
+    )
     rows["basis"] = ["9 workloads of bcast", "11 workloads of bcast", "parameters only"]
-    advice = _put_first(Ranking(WORKLOAD, rows, {}, [], deviations=(0.1, 0.2, 0.3)), ("c", "block:1"))
+    advice = _put_first(
+        Ranking(WORKLOAD, rows, {}, [], deviations=(0.1, 0.2, 0.3)), ("c", "block:1")
+    )
     assert advice.frame["alternative"].tolist() == ["c", "a", "b"]
     assert advice.interval == "parameters only"
     assert advice.deviations == (0.3, 0.1, 0.2)
 
 
 def test_points_to_measure_are_named_where_much_regret_is_at_stake():
-    """The model is wrong by a factor of two at random, so the choice between nearly equal alternatives is a guess."""
+    """The model is wrong by a factor of two at random, so the choice between nearly equal
+    alternatives is a guess."""
     sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
     rng, rows = np.random.default_rng(5), measured({}, {"hockney": 1.0})
     more = [rows.assign(alternative=f"way{n}", point=rows["point"] + f" {n}") for n in range(3)]
@@ -287,23 +352,34 @@ def test_points_to_measure_are_named_where_much_regret_is_at_stake():
         entry.alternative for entry in advice.informative_points
     ]
     following = advice.frame.iloc[1]
-    assert f". Compared with {following['alternative']}, {following['layout_name']}, it is " in advice.sentence
+    assert (
+        f". Compared with {following['alternative']}, {following['layout_name']}, it is "
+        in advice.sentence
+    )
     assert advice.lead.low < 1 < advice.lead.high
     unmeasured = advise(WORKLOAD, Evidence(sets, RESOURCES), ["block:4"], specs, streams=False)
     assert unmeasured.lead is None
     assert "Compared with" not in unmeasured.sentence
     exact = advise(
-        WORKLOAD, Evidence(sets, RESOURCES, measured({}, {"hockney": 1.0})), ["block:4"], WAYS, streams=False
+        WORKLOAD,
+        Evidence(sets, RESOURCES, measured({}, {"hockney": 1.0})),
+        ["block:4"],
+        WAYS,
+        streams=False,
     )
     assert exact.informative_points == ()
 
 
 def test_alternatives_without_a_row_of_their_own_are_named():
-    """With 6 ranks, recursive doubling of an allgather sends the same messages as Bruck's algorithm."""
+    """With 6 ranks, recursive doubling of an allgather sends the same messages as Bruck's
+    algorithm."""
     sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
     rows = {
         ranks: advise(
-            Workload("allgather", 64, ranks=ranks), Evidence(sets, RESOURCES), ["block"], streams=False
+            Workload("allgather", 64, ranks=ranks),
+            Evidence(sets, RESOURCES),
+            ["block"],
+            streams=False,
         ).frame.set_index("alternative")["same_messages"]
         for ranks in (6, 8)
     }
@@ -324,8 +400,13 @@ def test_alternatives_that_need_more_nodes_are_named():
 def test_a_note_states_that_0_bytes_move_no_data():
     sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
     notes = [
-        advise(Workload(operation, 0, ranks=8), Evidence(sets, RESOURCES), ["block"], streams=False).notes
+        advise(
+            Workload(operation, 0, ranks=8), Evidence(sets, RESOURCES), ["block"], streams=False
+        ).notes
         for operation in ("allgather", "barrier")
     ]
-    stated = [[note for note in of_operation if note.startswith("0 bytes: no data move")] for of_operation in notes]
+    stated = [
+        [note for note in of_operation if note.startswith("0 bytes: no data move")]
+        for of_operation in notes
+    ]
     assert [len(of_operation) for of_operation in stated] == [1, 0]

@@ -72,8 +72,20 @@ def test_a_segment_as_long_as_the_message_is_no_choice():
 
 FLAT = PlatformResources("flat", 8, 8)
 LEAVES = PlatformResources("leaves", 8, 8, levels=(("leaf", (0, 0, 1, 1, 2, 2, 3, 3)),))
-HALO = {"operation": "halo:grid=8x8", "algorithm": "nonblocking", "ranks": 64, "bytes": 4096, "layout": NEAR_LAYOUT}
-RING = {"operation": "allgather", "algorithm": "ring", "ranks": 64, "bytes": 4096, "layout": NEAR_LAYOUT}
+HALO = {
+    "operation": "halo:grid=8x8",
+    "algorithm": "nonblocking",
+    "ranks": 64,
+    "bytes": 4096,
+    "layout": NEAR_LAYOUT,
+}
+RING = {
+    "operation": "allgather",
+    "algorithm": "ring",
+    "ranks": 64,
+    "bytes": 4096,
+    "layout": NEAR_LAYOUT,
+}
 
 
 def test_only_levels_are_a_reason():
@@ -100,4 +112,6 @@ def test_near_layout_of_a_ring_is_omitted_unless_requested():
 
 @pytest.mark.parametrize("layout", ["block", "scatter:leaf", "pack:leaf:8"])
 def test_other_layouts_are_as_always(layout):
-    assert make_combination_point(LEAVES, RING | {"layout": layout}, requested=False).layout.startswith(layout)
+    assert make_combination_point(
+        LEAVES, RING | {"layout": layout}, requested=False
+    ).layout.startswith(layout)

@@ -1,8 +1,9 @@
-"""A contract over the public names of the package: every function with each of its parameters, every property and
-method of what they return, their texts in a notebook, and the examples of their docstrings.
+"""A contract over the public names of the package: every function with each of its parameters,
+every property and method of what they return, their texts in a notebook, and the examples of their
+docstrings.
 
-All of it is enumerated from `dir(commodel)`, which has the functions of our extensions, too. A new function, parameter,
-property or method without a call fails the test.
+All of it is enumerated from `dir(commodel)`, which has the functions of our extensions, too. A new
+function, parameter, property or method without a call fails the test.
 """
 
 import ast
@@ -30,14 +31,34 @@ CALLS: dict[str, tuple[dict, ...]] = {
     "predict": (
         {**BCAST, "model": "loggp", "algorithm": "binomial", "layout": "block:2", **LOGGP},
         {**BCAST, "parameters": f"{SETS}/loggp.yaml", "platform": PLATFORM, "waves": 3},
-        {"operation": "reduce", "topology": "flat:4", "bytes": 8, "parameters": SETS, "pipelined": True},
+        {
+            "operation": "reduce",
+            "topology": "flat:4",
+            "bytes": 8,
+            "parameters": SETS,
+            "pipelined": True,
+        },
         {**BCAST, "parameters": "loggp.yaml", "values": {"L": "3us"}, "statistic": "rank mean"},
         {**BCAST, "experiment": "sample", "platform": PLATFORM},
     ),
-    "diff": ({"old": "RUN", "new": "results/november"}, {"old": "RUN", "new": "results/november", "newer": "RUN"}),
+    "diff": (
+        {"old": "RUN", "new": "results/november"},
+        {"old": "RUN", "new": "results/november", "newer": "RUN"},
+    ),
     "import_": (
-        {"format": "osu", "files": "osu_bcast.txt", "ranks": 16, "algorithm": "binomial", "layout": "block:2"},
-        {"format": "csv", "files": ["other.csv"], "operation": "bcast", "columns": ["seconds=time:us"]}
+        {
+            "format": "osu",
+            "files": "osu_bcast.txt",
+            "ranks": 16,
+            "algorithm": "binomial",
+            "layout": "block:2",
+        },
+        {
+            "format": "csv",
+            "files": ["other.csv"],
+            "operation": "bcast",
+            "columns": ["seconds=time:us"],
+        }
         | {"algorithm": "binomial", "statistic": "rank mean", "metadata": ""},
     ),
     "export": (
@@ -46,16 +67,39 @@ CALLS: dict[str, tuple[dict, ...]] = {
     ),
     "show": ({"catalogue": "models", "name": "loggp"}, {"catalogue": "algorithms"}),
     "fit": (
-        {"table": "collectives.csv", "model": "hockney", "setting": "friday", "statistic": "rank mean"},
-        {"table": ["collectives.csv"], "model": "pmnf", "hold_out": "ranks > 4", "out": "pmnf.yaml"},
+        {
+            "table": "collectives.csv",
+            "model": "hockney",
+            "setting": "friday",
+            "statistic": "rank mean",
+        },
+        {
+            "table": ["collectives.csv"],
+            "model": "pmnf",
+            "hold_out": "ranks > 4",
+            "out": "pmnf.yaml",
+        },
     ),
     "partition": (
         {"speeds": "speeds.yaml", "blocks": 8, "layout": EVEN, "platform": "mycluster"},
-        {"speeds": "speeds.yaml", "blocks": 8, "layout": EVEN, "platform": "mycluster", "ranks": 4, "kernel": "wave"}
+        {
+            "speeds": "speeds.yaml",
+            "blocks": 8,
+            "layout": EVEN,
+            "platform": "mycluster",
+            "ranks": 4,
+            "kernel": "wave",
+        }
         | {"method": "constant", "interpolation": "akima"},
     ),
     "advise": (
-        {**BCAST, "evidence": "RUN", "platform": PLATFORM, "layouts": ["block"], "only": ["binomial", "linear"]},
+        {
+            **BCAST,
+            "evidence": "RUN",
+            "platform": PLATFORM,
+            "layouts": ["block"],
+            "only": ["binomial", "linear"],
+        },
         {"operation": "reduce", "leaves": 8, "bytes": "1KiB", "evidence": "tan.yaml"},
         {**BCAST, "evidence": ["loggp.yaml"], "values": {"L": "3us"}, "statistic": "rank mean"},
         {**BCAST, "experiment": "sample"},
@@ -70,14 +114,25 @@ CALLS: dict[str, tuple[dict, ...]] = {
             "platform": PLATFORM,
             "open_mpi": True,
         },
-        {"operations": "reduce", "leaves": [4, 8], "bytes": "1KiB", "evidence": "tan.yaml", "layouts": ["block"]},
+        {
+            "operations": "reduce",
+            "leaves": [4, 8],
+            "bytes": "1KiB",
+            "evidence": "tan.yaml",
+            "layouts": ["block"],
+        },
     ),
 }
 CALLS |= {
     "doctor": ({},),
     "predict_matrix": (
         {"experiment": "sample", "parameters": "loggp.yaml", "out": "matrix.parquet", "draws": 0},
-        {"experiment": "sample", "parameters": ["loggp.yaml"], "out": "matrix.csv", "platform": PLATFORM}
+        {
+            "experiment": "sample",
+            "parameters": ["loggp.yaml"],
+            "out": "matrix.csv",
+            "platform": PLATFORM,
+        }
         | {"values": {"L": "2us"}},
     ),
     "advise_score": ({"platform": PLATFORM, "experiment": "sample"},),
@@ -85,17 +140,46 @@ CALLS |= {
     "predict_kernel": (
         {"kernel": "summa", "blocks": 8, "ranks": 4, "grid": "2x2", "iteration": 0, "bytes": "2KiB"}
         | {"evidence": "loggp.yaml", "values": {"L": "2us"}},
-        {"kernel": "summa", "blocks": 8, "overlapped": True, "speeds": "speeds.yaml", "layout": EVEN}
+        {
+            "kernel": "summa",
+            "blocks": 8,
+            "overlapped": True,
+            "speeds": "speeds.yaml",
+            "layout": EVEN,
+        }
         | {"platform": "mycluster", "evidence": "loggp.yaml"},
         {"kernel": "wave2d", "partition": "partition.csv", "evidence": "loggp.yaml"},
         {"kernel": "wave2d", "blocks": 8, "ranks": 4, "platform": PLATFORM, "experiment": "sample"},
     ),
     "advise_layouts": (
-        {"kernel": "gemm", "blocks": 8, "speeds": "speeds.yaml", "platform": "mycluster", "evidence": "loggp.yaml"}
-        | {"layouts": "params/layouts/mine", "model": "loggp", "bytes": "1KiB", "out": "api-partitions"},
-        {"kernel": "wave", "blocks": 8, "speeds": "speeds.yaml", "platform": "mycluster", "evidence": "loggp.yaml"}
+        {
+            "kernel": "gemm",
+            "blocks": 8,
+            "speeds": "speeds.yaml",
+            "platform": "mycluster",
+            "evidence": "loggp.yaml",
+        }
+        | {
+            "layouts": "params/layouts/mine",
+            "model": "loggp",
+            "bytes": "1KiB",
+            "out": "api-partitions",
+        },
+        {
+            "kernel": "wave",
+            "blocks": 8,
+            "speeds": "speeds.yaml",
+            "platform": "mycluster",
+            "evidence": "loggp.yaml",
+        }
         | {"layouts": ["params/layouts/mine"], "cores": "1,2", "iterations": 2},
-        {"kernel": "gemm", "blocks": 8, "speeds": "speeds.yaml", "platform": PLATFORM, "experiment": "sample"}
+        {
+            "kernel": "gemm",
+            "blocks": 8,
+            "speeds": "speeds.yaml",
+            "platform": PLATFORM,
+            "experiment": "sample",
+        }
         | {"cores": "1", "measure": 1, "progress": print},
     ),
 }
@@ -104,19 +188,48 @@ SLOW_CALLS: dict[str, tuple[dict, ...]] = {
         {"run": "RUN", "out": "reports/api", "anonymous": True, "samples": True},
         {"run": "results/sample", "pictures": "drawn", "every_chart": True},
     ),
-    "run": ({"experiment": "sample", "only": PLATFORM, "cores": 1, "retry": True, "survey": True, "progress": print},),
+    "run": (
+        {
+            "experiment": "sample",
+            "only": PLATFORM,
+            "cores": 1,
+            "retry": True,
+            "survey": True,
+            "progress": print,
+        },
+    ),
 }
 SLOW_CALLS["tune"] = (
     {"platform": "desk", "ranks": 2, "bytes": 8, "operations": "bcast", "minutes": 0.01, "pairs": 3}
     | {"evidence": "loggp.yaml", "out": "tuned-by-function", "progress": print},
 )
 SLOW_CALLS["measure_speeds"] = (
-    {"kernel": "gemm", "layout": "processes:mine.csv", "out": "api-speeds.yaml", "platform": "desk", "ranks": 2}
-    | {"block": 8, "sizes": "16:64", "within": "20%", "max_sizes": 3, "seconds": 0.01, "precision": "50%"}
+    {
+        "kernel": "gemm",
+        "layout": "processes:mine.csv",
+        "out": "api-speeds.yaml",
+        "platform": "desk",
+        "ranks": 2,
+    }
+    | {
+        "block": 8,
+        "sizes": "16:64",
+        "within": "20%",
+        "max_sizes": 3,
+        "seconds": 0.01,
+        "precision": "50%",
+    }
     | {"progress": print},
 )
 SLOW_CALLS["calibrate"] = (
-    {"platform": "mycluster", "parameters": "loggp.yaml", "points": 2, "held_out": 2, "nodes": 4, "setting": "api"}
+    {
+        "platform": "mycluster",
+        "parameters": "loggp.yaml",
+        "points": 2,
+        "held_out": 2,
+        "nodes": 4,
+        "setting": "api",
+    }
     | {"out": "adapted-by-function", "progress": print},
     {"experiment": "sample", "points": 2, "held_out": 2, "setting": "by function"},
 )
@@ -167,13 +280,25 @@ CLASSES = [name for name in dir(commodel) if inspect.isclass(getattr(commodel, n
 
 def list_parameters(name: str) -> set[str]:
     parameters = inspect.signature(getattr(commodel, name)).parameters.values()
-    return {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
+    return {
+        parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD
+    }
 
 
 def list_members(kind: type) -> list[str]:
-    """Return the public fields, properties and methods of a class that the package defines, not another package."""
-    names = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
-    names |= {name for base in kind.__mro__ if base.__module__.startswith("commodel") for name in vars(base)}
+    """Return the public fields, properties and methods of a class that the package defines, not
+    another package."""
+    names = (
+        {field.name for field in dataclasses.fields(kind)}
+        if dataclasses.is_dataclass(kind)
+        else set()
+    )
+    names |= {
+        name
+        for base in kind.__mro__
+        if base.__module__.startswith("commodel")
+        for name in vars(base)
+    }
     return sorted(name for name in names if not name.startswith("_"))
 
 
@@ -181,9 +306,15 @@ def test_every_public_function_is_called_with_each_of_its_parameters():
     calls = CALLS | SLOW_CALLS
     assert sorted(calls) == sorted(FUNCTIONS)
     for name in FUNCTIONS:
-        given = {key for call in calls[name] for key in call} | {key for place, key in ELSEWHERE if place == name}
+        given = {key for call in calls[name] for key in call} | {
+            key for place, key in ELSEWHERE if place == name
+        }
         assert not list_parameters(name) - given, name
-    assert not [file for (_, name), file in ELSEWHERE.items() if name not in (ROOT / file).read_text(encoding="utf-8")]
+    assert not [
+        file
+        for (_, name), file in ELSEWHERE.items()
+        if name not in (ROOT / file).read_text(encoding="utf-8")
+    ]
 
 
 def test_every_public_method_has_arguments_in_the_contract():
@@ -197,7 +328,10 @@ def test_every_public_method_has_arguments_in_the_contract():
 
 
 def call_function(name: str, arguments: dict) -> object:
-    values = {key: commodel.load("results/sample") if value == "RUN" else value for key, value in arguments.items()}
+    values = {
+        key: commodel.load("results/sample") if value == "RUN" else value
+        for key, value in arguments.items()
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         # Further results have no names.
@@ -207,9 +341,14 @@ def call_function(name: str, arguments: dict) -> object:
 
 
 def check_shown(thing: object) -> None:
-    """Check the texts that a notebook shows of a result: they are made without an error and without an address."""
+    """Check the texts that a notebook shows of a result: they are made without an error and without
+    an address."""
     texts = [repr(thing), str(thing)]
-    texts += [getattr(thing, name)() for name in ("_repr_html_", "_repr_mimebundle_") if hasattr(thing, name)]
+    texts += [
+        getattr(thing, name)()
+        for name in ("_repr_html_", "_repr_mimebundle_")
+        if hasattr(thing, name)
+    ]
     for text in texts:
         assert text is not None
         assert not re.search(r" at 0x[0-9a-f]{6}", str(text)), text
@@ -272,7 +411,8 @@ def test_sets_and_errors_can_be_shown(project):  # noqa: F811
 
 
 def list_examples() -> Iterator[str]:
-    """Yield the code of the docstrings' examples and of the page of the API, except whole runs and reports."""
+    """Yield the code of the docstrings' examples and of the page of the API, except whole runs and
+    reports."""
     for thing in (commodel, *(getattr(commodel, name) for name in FUNCTIONS)):
         for test in doctest.DocTestFinder(recurse=False).find(thing, "commodel"):
             # These measure an MPI library for minutes.
@@ -305,8 +445,8 @@ ANSWERS = {
     f"advise score --platform {PLATFORM} --experiment sample": lambda: commodel.advise_score(
         PLATFORM, experiment="sample"
     ),
-    "predict kernel summa --params loggp.yaml --ranks 4 --blocks 8": lambda: commodel.predict_kernel(
-        "summa", 8, ranks=4, evidence="loggp.yaml"
+    "predict kernel summa --params loggp.yaml --ranks 4 --blocks 8": lambda: (
+        commodel.predict_kernel("summa", 8, ranks=4, evidence="loggp.yaml")
     ),
     (
         "advise layouts gemm --speeds speeds.yaml --platform mycluster --blocks 8 --layout params/layouts/mine "

@@ -1,5 +1,5 @@
-"""The public functions of the package, called as in a notebook. If a command computes the same value, its output is the
-reference."""
+"""The public functions of the package, called as in a notebook. If a command computes the same
+value, its output is the reference."""
 
 import io
 import re
@@ -37,12 +37,25 @@ def loggp(table):
 
 @pytest.mark.parametrize(
     ("ranks", "sizes", "words"),
-    [(64, "1KiB", ("64", "1KiB")), ([4, 8], [8, 1024], ("4,8", "8,1024")), ("2:16:*2", 0, ("2:16:*2", "0"))],
+    [
+        (64, "1KiB", ("64", "1KiB")),
+        ([4, 8], [8, 1024], ("4,8", "8,1024")),
+        ("2:16:*2", 0, ("2:16:*2", "0")),
+    ],
 )
 def test_predict_returns_the_rows_of_the_verb(ranks, sizes, words):
     table = commodel.predict("bcast", ranks, sizes, model="loggp", **LOGGP).frame
     verb = call_verb(
-        "predict", "--model", "loggp", *SETTINGS, "--operation", "bcast", "--ranks", words[0], "--bytes", words[1]
+        "predict",
+        "--model",
+        "loggp",
+        *SETTINGS,
+        "--operation",
+        "bcast",
+        "--ranks",
+        words[0],
+        "--bytes",
+        words[1],
     )
     assert list(table) == list(verb)
     assert table["seconds"].tolist() == verb["seconds"].tolist()
@@ -57,7 +70,10 @@ def test_linear_broadcast_time_equals_the_loggp_formula():
 
 def test_numbers_are_si_units_and_text_has_units():
     numbers = {"L": 2e-6, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9}
-    both = [commodel.predict("allreduce", 16, 4096, model="loggp", **values).frame for values in (numbers, LOGGP)]
+    both = [
+        commodel.predict("allreduce", 16, 4096, model="loggp", **values).frame
+        for values in (numbers, LOGGP)
+    ]
     pd.testing.assert_frame_equal(*both)
 
 
@@ -65,13 +81,19 @@ def test_fit_predicts_held_out_points(loggp):
     assert set(loggp.held_out["ranks"]) == {32}
     assert loggp.held_out["mu"].mean() < 1.05
     assert list(loggp.parameters) == ["value", "low", "high", "unit", "note"]
-    assert loggp.parameters.loc["L", "low"] <= loggp.parameters.loc["L", "value"] <= loggp.parameters.loc["L", "high"]
+    assert (
+        loggp.parameters.loc["L", "low"]
+        <= loggp.parameters.loc["L", "value"]
+        <= loggp.parameters.loc["L", "high"]
+    )
 
 
 def test_a_fit_without_held_out_points_is_printed_without_an_error(table, loggp):
     fitted = commodel.fit(table, "pmnf")
     assert repr(fitted) == f"Fit: pmnf: {fitted.parameter_set.source}."
-    assert re.fullmatch(r"Fit: loggp, median error μ 1\.\d+ and mean 1\.\d+ at \d+ held-out points\.", repr(loggp))
+    assert re.fullmatch(
+        r"Fit: loggp, median error μ 1\.\d+ and mean 1\.\d+ at \d+ held-out points\.", repr(loggp)
+    )
     assert loggp.plot().to_dict()["layer"]
     with pytest.raises(commodel.UserError, match="no held-out points"):
         fitted.plot()
@@ -81,7 +103,8 @@ def test_a_fit_of_a_data_frame_equals_the_fit_of_the_csv_file(table, tmp_path):
     """The model has a closed-form fit; reading a table does not depend on the model."""
     table.to_csv(tmp_path / "t.csv", index=False)
     from_file, from_frame = (
-        commodel.fit(source, "pmnf", hold_out="ranks > 16") for source in (tmp_path / "t.csv", table)
+        commodel.fit(source, "pmnf", hold_out="ranks > 16")
+        for source in (tmp_path / "t.csv", table)
     )
     pd.testing.assert_frame_equal(from_frame.parameters, from_file.parameters)
     pd.testing.assert_frame_equal(from_frame.held_out, from_file.held_out)
@@ -90,14 +113,17 @@ def test_a_fit_of_a_data_frame_equals_the_fit_of_the_csv_file(table, tmp_path):
 def test_a_saved_parameter_set_predicts_the_same_times_as_the_fit(loggp, tmp_path):
     loggp.save(tmp_path / "loggp.yaml")
     fitted, read = (
-        commodel.predict("gather", 16, "1KiB", parameters=source).frame for source in (loggp, tmp_path / "loggp.yaml")
+        commodel.predict("gather", 16, "1KiB", parameters=source).frame
+        for source in (loggp, tmp_path / "loggp.yaml")
     )
     pd.testing.assert_series_equal(fitted["seconds"], read["seconds"])
 
 
 def test_a_value_by_name_takes_the_place_of_a_fitted_one(loggp):
     fitted, slower = (
-        commodel.predict("bcast", 16, 8, model="loggp", parameters=loggp, algorithm="linear", **values).frame
+        commodel.predict(
+            "bcast", 16, 8, model="loggp", parameters=loggp, algorithm="linear", **values
+        ).frame
         for values in ({}, {"L": loggp.parameters.loc["L", "value"] + 1.0})
     )
     assert slower["seconds"][0] - fitted["seconds"][0] == pytest.approx(1.0)
@@ -122,13 +148,25 @@ def test_decide_has_a_row_for_each_workload(loggp):
     ("call", "message"),
     [
         (lambda: commodel.predict("bcast", 4, 8), "wanted one of the two"),
-        (lambda: commodel.predict("bcsat", 4, 8, model="hockney", alpha="1us", beta="1ns/B"), "did you mean 'bcast'"),
-        (lambda: commodel.predict("bcast", 4, 8, model="hockny", alpha="1us"), "did you mean 'hockney'"),
+        (
+            lambda: commodel.predict("bcsat", 4, 8, model="hockney", alpha="1us", beta="1ns/B"),
+            "did you mean 'bcast'",
+        ),
+        (
+            lambda: commodel.predict("bcast", 4, 8, model="hockny", alpha="1us"),
+            "did you mean 'hockney'",
+        ),
         (lambda: commodel.predict("bcast", 4, 8, model="hockney", alfa="1us"), "alfa"),
-        (lambda: commodel.predict("bcast", model="hockney", alpha="1us", beta="1ns/B"), "ranks is missing"),
+        (
+            lambda: commodel.predict("bcast", model="hockney", alpha="1us", beta="1ns/B"),
+            "ranks is missing",
+        ),
         (lambda: commodel.advise("bcast", [4, 8], 8, evidence=()), "found 2 workloads, wanted one"),
         (lambda: commodel.fit(pd.DataFrame({"operation": ["bcast"]}), "loggp"), "seconds"),
-        (lambda: commodel.predict("bcast", 8, 1, evidence="a.yaml"), "found evidence=a.yaml with neither a model nor"),
+        (
+            lambda: commodel.predict("bcast", 8, 1, evidence="a.yaml"),
+            "found evidence=a.yaml with neither a model nor",
+        ),
         (lambda: commodel.load("no/such/folder"), "found no plan"),
         (lambda: commodel.load(TABLE), "found a file, wanted a folder of results"),
     ],

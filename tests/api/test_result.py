@@ -45,7 +45,10 @@ def test_the_frame_has_numbers_in_si_units(result):
 def test_a_workbook_has_the_rows_the_notes_and_the_sources(result, tmp_path):
     result.to_excel(tmp_path / "answer.xlsx")
     sheets = pd.read_excel(tmp_path / "answer.xlsx", sheet_name=None, header=None)
-    cells = {name: [str(cell) for row in sheet.to_numpy() for cell in row] for name, sheet in sheets.items()}
+    cells = {
+        name: [str(cell) for row in sheet.to_numpy() for cell in row]
+        for name, sheet in sheets.items()
+    }
     assert {"Predictions", "Notes", "Provenance"} <= set(cells)
     header = sheets["Predictions"].index[sheets["Predictions"][0].eq("model")][0]
     table = pd.read_excel(tmp_path / "answer.xlsx", sheet_name="Predictions", header=header)
@@ -79,7 +82,9 @@ OSU = """# OSU MPI Broadcast Latency Test v7.4
 def test_imported_times_are_those_of_the_verb_and_can_be_fitted(tmp_path):
     (tmp_path / "osu_bcast.txt").write_text(OSU)
     imported = commodel.import_("osu", tmp_path / "osu_bcast.txt", ranks=16, algorithm="binomial")
-    said = run(f"import osu {tmp_path}/osu_bcast.txt --ranks 16 --algorithm binomial -o {tmp_path}/verb.csv").stdout
+    said = run(
+        f"import osu {tmp_path}/osu_bcast.txt --ranks 16 --algorithm binomial -o {tmp_path}/verb.csv"
+    ).stdout
     assert said == f"{tmp_path}/verb.csv: {imported.sentence}\n"
     imported.to_csv(tmp_path / "function.csv")
     assert (tmp_path / "function.csv").read_text() == (tmp_path / "verb.csv").read_text()
@@ -95,8 +100,12 @@ def test_a_difference_is_that_of_the_verb(tmp_path):
         settings = [f"{key}={value}" for key, value in (LOGGP | {"L": latency}).items()]
         write_parameters(tmp_path / f"{name}.yaml", make_given_set("loggp", settings))
     difference = commodel.diff(tmp_path / "old.yaml", tmp_path / "new.yaml")
-    assert str(difference) == run(f"diff {tmp_path}/old.yaml {tmp_path}/new.yaml --verbose").stdout.rstrip("\n")
-    assert difference.to_json() == output(f"diff {tmp_path}/old.yaml {tmp_path}/new.yaml --format json").rstrip("\n")
+    assert str(difference) == run(
+        f"diff {tmp_path}/old.yaml {tmp_path}/new.yaml --verbose"
+    ).stdout.rstrip("\n")
+    assert difference.to_json() == output(
+        f"diff {tmp_path}/old.yaml {tmp_path}/new.yaml --format json"
+    ).rstrip("\n")
     (change,) = difference.list_exceeding(0.1)
     assert (change.name, change.ratio) == ("loggp L", pytest.approx(1.5))
 
@@ -135,7 +144,9 @@ def test_printed_decisions_equal_the_output_of_the_verb(sets, tmp_path):
     for result, suffix in ((decisions, "csv"), (for_rules, "conf")):
         result.save(tmp_path / f"function.{suffix}")
         run(f"{verb} -o {tmp_path}/verb.{suffix}")
-        assert (tmp_path / f"function.{suffix}").read_text() == (tmp_path / f"verb.{suffix}").read_text()
+        assert (tmp_path / f"function.{suffix}").read_text() == (
+            tmp_path / f"verb.{suffix}"
+        ).read_text()
     with pytest.raises(commodel.UserError, match="wanted decide"):
         decisions.to_rules(tmp_path / "all.conf")
     with pytest.raises(commodel.UserError, match=r"wanted a file .csv, .xlsx or .conf"):
@@ -147,7 +158,12 @@ def collectives(tmp_path_factory):
     """Return a table of times by Hockney's model."""
     rows = [
         f"bcast,{algorithm},{ranks},{size},{depth * (4e-6 + 1e-9 * size)!r}"
-        for algorithm, ranks, depth in (("binomial", 4, 2), ("binomial", 8, 3), ("linear", 4, 3), ("linear", 8, 7))
+        for algorithm, ranks, depth in (
+            ("binomial", 4, 2),
+            ("binomial", 8, 3),
+            ("linear", 4, 3),
+            ("linear", 8, 7),
+        )
         for size in (8, 1024, 65536)
     ]
     path = tmp_path_factory.mktemp("tables") / "collectives.csv"
@@ -165,7 +181,9 @@ def test_a_printed_fit_equals_the_output_of_the_verb(collectives, tmp_path, mode
     for style in ("csv", "json"):
         assert getattr(fitted, f"to_{style}")() == run(*verb, "--format", style).stdout.rstrip("\n")
     assert [row["model"] for row in fitted.provenance] == models
-    assert any(note.endswith("each rank is assumed to have a node of its own.") for note in fitted.notes)
+    assert any(
+        note.endswith("each rank is assumed to have a node of its own.") for note in fitted.notes
+    )
     if len(models) == 1:
         assert fitted.parameters.loc["beta.a", "value"] == pytest.approx(1e-9, rel=1e-3)
     else:
@@ -189,10 +207,14 @@ def test_exported_files_are_those_of_the_verb(sets, tmp_path):
         written = commodel.export(name, source, tmp_path / name, **options.get(name, {}))
         assert str(written) == str(tmp_path / name)
         assert (tmp_path / name).read_text() == f"{result}\n"
-    assert str(commodel.export("rules", decisions)) == str(commodel.export("rules", tmp_path / "choices.csv"))
+    assert str(commodel.export("rules", decisions)) == str(
+        commodel.export("rules", tmp_path / "choices.csv")
+    )
     platform = commodel.export("simgrid", sets / "loggp.yaml", tmp_path / "model.yaml", nodes=4)
     assert [path.suffix for path in platform.files] == [".yaml", ".xml"]
-    with pytest.raises(commodel.UserError, match="export mrnet: found 'host'; did you mean 'hosts'"):
+    with pytest.raises(
+        commodel.UserError, match="export mrnet: found 'host'; did you mean 'hosts'"
+    ):
         commodel.export("mrnet", "kary:4^2", host="hosts.txt")
     with pytest.raises(commodel.UserError, match="found no format 'mrnt'; did you mean 'mrnet'"):
         commodel.export("mrnt", "kary:4^2")
@@ -201,7 +223,10 @@ def test_exported_files_are_those_of_the_verb(sets, tmp_path):
 @pytest.mark.parametrize(
     ("catalogue", "name", "options", "words"),
     [
-        *((name, None, {}, "") for name in ("operations", "algorithms", "topologies", "layouts", "models")),
+        *(
+            (name, None, {}, "")
+            for name in ("operations", "algorithms", "topologies", "layouts", "models")
+        ),
         ("operations", "halo", {}, ""),
         ("algorithms", "bcast", {"libraries": True}, "--libraries"),
         ("layouts", "near", {}, ""),
@@ -217,11 +242,15 @@ def test_a_printed_catalogue_equals_the_output_of_the_verb(catalogue, name, opti
     assert len(shown.frame)
     if catalogue != "topology":
         for style in ("csv", "json"):
-            assert getattr(shown, f"to_{style}")() == run(f"{verb} --format {style}").stdout.rstrip("\n")
+            assert getattr(shown, f"to_{style}")() == run(f"{verb} --format {style}").stdout.rstrip(
+                "\n"
+            )
 
 
 def test_a_wrong_catalogue_or_option_is_named():
-    with pytest.raises(commodel.UserError, match="found no catalogue 'model'; did you mean 'models'"):
+    with pytest.raises(
+        commodel.UserError, match="found no catalogue 'model'; did you mean 'models'"
+    ):
         commodel.show("model")
     with pytest.raises(commodel.UserError, match="show layout: found 'rank'; did you mean 'ranks'"):
         commodel.show("layout", "cyclic:2", rank=6)

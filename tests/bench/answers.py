@@ -1,7 +1,8 @@
-"""Processor time from the last measurement to the answers, as multiples of a fixed piece of work: `make bench`.
+"""Processor time from the last measurement to the answers, as multiples of a fixed piece of work:
+`make bench`.
 
-Shared machines run at different speeds from one minute to the next. Each figure is therefore divided by the time of the
-same loop, measured before and after it.
+Shared machines run at different speeds from one minute to the next. Each figure is therefore
+divided by the time of the same loop, measured before and after it.
 """
 
 import argparse
@@ -44,7 +45,9 @@ def print_ratio(title: str, command: list[str], folder: Path) -> None:
     loop = time_loop()
     seconds = time_command(command, folder)
     loop = (loop + time_loop()) / 2
-    print_figure(f"  {title}", f"{seconds / loop:6.2f} x the loop  ({seconds:.2f} s, loop {loop:.2f} s)")
+    print_figure(
+        f"  {title}", f"{seconds / loop:6.2f} x the loop  ({seconds:.2f} s, loop {loop:.2f} s)"
+    )
 
 
 def list_stages(results: Results, experiment: str) -> dict[str, list[str]]:
@@ -52,7 +55,9 @@ def list_stages(results: Results, experiment: str) -> dict[str, list[str]]:
     plan = load_plan(results.plan)
     folder = f"results/{experiment}"
     models = [word for family in plan.models for word in ("--model", family)]
-    sets = [f"{folder}/fitted/{name}/{family}.yaml" for family in plan.models for name in plan.platforms]
+    sets = [
+        f"{folder}/fitted/{name}/{family}.yaml" for family in plan.models for name in plan.platforms
+    ]
     params = [word for path in sets for word in ("--params", path)]
     fits = {
         f"fit, {platform}": [
@@ -61,11 +66,27 @@ def list_stages(results: Results, experiment: str) -> dict[str, list[str]]:
         ]
         for platform in plan.platforms
     }
-    workload = ["--operation", "bcast", "--algorithm", "binomial", "--ranks", "16", "--bytes", "1KiB"]
+    workload = [
+        "--operation",
+        "bcast",
+        "--algorithm",
+        "binomial",
+        "--ranks",
+        "16",
+        "--bytes",
+        "1KiB",
+    ]
     return {
         "collect": ["collect", "--in", folder],
         **fits,
-        "predict the matrix": ["predict", "plan", f"{folder}/plan.json", *params, "--out", f"{folder}/predictions"],
+        "predict the matrix": [
+            "predict",
+            "plan",
+            f"{folder}/plan.json",
+            *params,
+            "--out",
+            f"{folder}/predictions",
+        ],
         "compare": ["compare", "--in", folder, "--sets"],
         "report": ["report", "--in", folder],
         "predict one workload": ["predict", "--params", sets[0], *workload],
@@ -81,11 +102,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place, "project")
         time_command([*commodel, "init", str(folder)], Path(place))
-        shutil.copy(ROOT / "params" / "experiments" / f"{experiment}.yaml", folder / "params" / "experiments")
+        shutil.copy(
+            ROOT / "params" / "experiments" / f"{experiment}.yaml",
+            folder / "params" / "experiments",
+        )
         print(f"\n{experiment}: processor time")
         print_ratio("the whole run", [*commodel, "run", experiment], folder)
         results = Results.of(folder / "results" / experiment)
-        for record in results.folder.root.rglob(".inputs.json"):  # so that all models are done again
+        # so that all models are done again
+        for record in results.folder.root.rglob(".inputs.json"):
             record.unlink()
         for title, arguments in list_stages(results, experiment).items():
             print_ratio(title, [*commodel, *arguments], folder)

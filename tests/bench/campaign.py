@@ -1,7 +1,7 @@
 """Time of a campaign of probes by model, and the time that its stopping rule saves: `make bench`.
 
-The rule is compared with a thousand repetitions of each case. Only cases count whose confidence interval of the median
-reached the wanted precision.
+The rule is compared with a thousand repetitions of each case. Only cases count whose confidence
+interval of the median reached the wanted precision.
 """
 
 import tempfile
@@ -25,7 +25,8 @@ PLATFORMS = {
 
 
 def measure_probes(name: str, toolchain: str) -> None:
-    """Run the standard probes of all models on two ranks: on one real node, or on two simulated ones."""
+    """Run the standard probes of all models on two ranks: on one real node, or on two simulated
+    ones."""
     build_toolchain(ROOT, toolchain)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -36,8 +37,11 @@ def measure_probes(name: str, toolchain: str) -> None:
         batch = next(batch for batch in plan.batches if batch.cases)
         with chdir(place):  # where a plan's platforms are looked for
             measure_batch(plan, batch, place / "raw" / batch.name, lambda text: None)
-        samples, _ = collect_samples(plan, place / "raw", unfinished=True)  # the points are not measured
-    print_probe_times(samples, "2 ranks of this machine" if name == "local" else "2 simulated nodes")
+        # the points are not measured
+        samples, _ = collect_samples(plan, place / "raw", unfinished=True)
+    print_probe_times(
+        samples, "2 ranks of this machine" if name == "local" else "2 simulated nodes"
+    )
 
 
 def print_probe_times(samples, where: str) -> None:
@@ -57,7 +61,10 @@ def print_probe_times(samples, where: str) -> None:
         separate_seconds += by_probe[needed].sum()
         print_figure(f"  {name}", f"{by_probe[needed].sum():7.3f} s  ({', '.join(needed)})")
     print_figure("  all models, every probe once", f"{by_probe.sum():7.3f} s, {len(cases)} cases")
-    print_figure("  each model measuring for itself / every probe once", f"{separate_seconds / by_probe.sum():.1f} x")
+    print_figure(
+        "  each model measuring for itself / every probe once",
+        f"{separate_seconds / by_probe.sum():.1f} x",
+    )
     precise = cases[cases["precise"]]
     print_figure("  cases that reached the wanted precision", f"{len(precise)} of {len(cases)}")
     saved = precise["fixed"].sum() / precise["spent"].sum()

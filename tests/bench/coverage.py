@@ -1,8 +1,8 @@
-"""Coverage and width of prediction intervals. The oracle is the narrowest interval that covers 95 % of the same
-residuals; if it is narrower than 1 %, it counts as 1 %. Arguments: folders of results.
+"""Coverage and width of prediction intervals. The oracle is the narrowest interval that covers 95 %
+of the same residuals; if it is narrower than 1 %, it counts as 1 %. Arguments: folders of results.
 
-All points of a workload, a size, a number of ranks or an operation are held out together: the interval does not use
-them. Predictions with the validity `size not modelled` are left out."""
+All points of a workload, a size, a number of ranks or an operation are held out together: the
+interval does not use them. Predictions with the validity `size not modelled` are left out."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -23,8 +23,8 @@ Part = Callable[[MeasuredResiduals], Iterator[np.ndarray]]
 
 
 class Figures(NamedTuple):
-    """Coverage of one model: the covered share, the number of predictions, the mean widths of the intervals and of the
-    oracle's (as logarithms), and the number of points without an interval."""
+    """Coverage of one model: the covered share, the number of predictions, the mean widths of the
+    intervals and of the oracle's (as logarithms), and the number of points without an interval."""
 
     covered: float
     predictions: int
@@ -34,15 +34,15 @@ class Figures(NamedTuple):
 
 
 def hold_out_each_value(labels: Callable[[MeasuredResiduals], np.ndarray]) -> Part:
-    """Hold out every value of a label in turn. A value that would hold out a whole operation, such as the 0 bytes of a
-    barrier, is omitted."""
+    """Hold out every value of a label in turn. A value that would hold out a whole operation, such
+    as the 0 bytes of a barrier, is omitted."""
 
     def parts(residuals: MeasuredResiduals) -> Iterator[np.ndarray]:
         for value in np.unique(labels(residuals)):
             held_out = labels(residuals) == value
-            if labels(residuals) is residuals.places.operation or set(residuals.places.operation[held_out]) <= set(
-                residuals.places.operation[~held_out]
-            ):
+            if labels(residuals) is residuals.places.operation or set(
+                residuals.places.operation[held_out]
+            ) <= set(residuals.places.operation[~held_out]):
                 yield held_out
 
     return parts
@@ -94,8 +94,9 @@ PARTS: dict[str, Part] = {
 def check_coverage(
     residuals: MeasuredResiduals, held_out: np.ndarray, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether the interval of each held-out point covers it, and the interval's width as a logarithm; NaN for a
-    parameter interval. `ends`: low and high end of the parameter intervals, over the predictions."""
+    """Return whether the interval of each held-out point covers it, and the interval's width as a
+    logarithm; NaN for a parameter interval. `ends`: low and high end of the parameter intervals,
+    over the predictions."""
     model = ResidualModel.fit(residuals.only(~held_out))
     count, places = int(held_out.sum()), residuals.places.only(held_out)
     if model is None:
@@ -126,7 +127,9 @@ def evaluate_campaign(folder: Path) -> Iterator[dict]:
             figures = [row for model in models if (row := _compute_figures(*model, parts))]
             if figures:
                 labels = {"experiment": folder.name, "platform": platform, "held out": title}
-                yield labels | _make_row(figures, covered_by_parameters[rows_of_platform.index].mean())
+                yield labels | _make_row(
+                    figures, covered_by_parameters[rows_of_platform.index].mean()
+                )
 
 
 def _compute_figures(residuals: MeasuredResiduals, ends: np.ndarray, parts: Part) -> Figures | None:
@@ -138,13 +141,19 @@ def _compute_figures(residuals: MeasuredResiduals, ends: np.ndarray, parts: Part
     if not counted:
         return None
     logs, covered, width = (
-        np.concatenate(rows) for rows in zip(*((residuals.logs[h], c, w) for h, c, w in counted), strict=True)
+        np.concatenate(rows)
+        for rows in zip(*((residuals.logs[h], c, w) for h, c, w in counted), strict=True)
     )
     has_interval = np.isfinite(width)
     if not has_interval.any():
         return Figures(np.nan, 0, np.nan, np.nan, len(logs))
     widths = float(width[has_interval].mean()), find_narrowest_width(logs[has_interval])
-    return Figures(float(covered[has_interval].mean()), int(has_interval.sum()), *widths, int((~has_interval).sum()))
+    return Figures(
+        float(covered[has_interval].mean()),
+        int(has_interval.sum()),
+        *widths,
+        int((~has_interval).sum()),
+    )
 
 
 def _make_row(figures: list[Figures], parameter_coverage: float) -> dict:
@@ -156,10 +165,19 @@ def _make_row(figures: list[Figures], parameter_coverage: float) -> dict:
     }
     if not row["predictions"]:
         return row | dict.fromkeys(
-            ("covered", "least of a model", "half-width", "oracle's half-width", "width / oracle", "widest"), "-"
+            (
+                "covered",
+                "least of a model",
+                "half-width",
+                "oracle's half-width",
+                "width / oracle",
+                "widest",
+            ),
+            "-",
         )
     covered, predictions, width, narrowest, _ = (
-        np.array(column) for column in zip(*filter(lambda model: model.predictions, figures), strict=True)
+        np.array(column)
+        for column in zip(*filter(lambda model: model.predictions, figures), strict=True)
     )
     return row | {
         "covered": f"{100 * np.average(covered, weights=predictions):.1f} %",

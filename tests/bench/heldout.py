@@ -1,8 +1,10 @@
-"""Errors of models and regret of their choices at held-out points of a table: `make bench-heldout TABLE=T.csv`.
+"""Errors of models and regret of their choices at held-out points of a table: `make bench-heldout
+TABLE=T.csv`.
 
-Options of the command: FAMILIES, the models; RANKS, the largest number of ranks that is used; STATISTIC, that of the
-times if the table does not state it. Models are fitted to the points that are not held out, as `commodel fit table`
-does. Baselines, the recommended prediction and ratios use the same points.
+Options of the command: FAMILIES, the models; RANKS, the largest number of ranks that is used;
+STATISTIC, that of the times if the table does not state it. Models are fitted to the points that
+are not held out, as `commodel fit table` does. Baselines, the recommended prediction and ratios use
+the same points.
 
 Held out are, one after the other:
 
@@ -13,18 +15,22 @@ Held out are, one after the other:
 - all but three numbers of ranks (the least, the median and the largest) and every second size;
 - each setting, if the table has several.
 
-The first table has the scores of each split, the second and third those by operation and by doublings of the ranks
-beyond the fitted ones. Baselines have rows of their own (`compare/baselines.py`). `neighbouring sizes` is a reference
-that knows the held-out times: it interpolates each of them between the neighbouring sizes of its series, that is, of
-the same operation, alternative, layout, ranks and setting.
+The first table has the scores of each split, the second and third those by operation and by
+doublings of the ranks beyond the fitted ones. Baselines have rows of their own
+(`compare/baselines.py`). `neighbouring sizes` is a reference that knows the held-out times: it
+interpolates each of them between the neighbouring sizes of its series, that is, of the same
+operation, alternative, layout, ranks and setting.
 
 - μ: max(prediction, time) / min(prediction, time).
 - covered: share of the times inside the prediction intervals.
-- width: mean width of the intervals over that of the narrowest interval that covers 95 % of the times, as logarithms.
+- width: mean width of the intervals over that of the narrowest interval that covers 95 % of the
+  times, as logarithms.
 - high/low: median ratio of the ends of the intervals.
-- regret: measured time of the chosen alternative over that of the fastest one of its workload, minus 1. That of the MPI
-  default is below 0 if the default is faster than all alternatives of the table.
-- time / library: measured time of the chosen alternative over that of the MPI default, geometric mean."""
+- regret: measured time of the chosen alternative over that of the fastest one of its workload,
+  minus 1. That of the MPI default is below 0 if the default is faster than all alternatives of the
+  table.
+- time / library: measured time of the chosen alternative over that of the MPI default, geometric
+  mean."""
 
 import argparse
 import math
@@ -48,7 +54,12 @@ from commodel.compare.held_out import (
     split_flagged,
 )
 from commodel.errors import UserError
-from commodel.fits.measured_tables import Measured, describe_statistics, parse_statistic, read_points
+from commodel.fits.measured_tables import (
+    Measured,
+    describe_statistics,
+    parse_statistic,
+    read_points,
+)
 from commodel.fits.settings import choose_reference, list_settings, select_points
 from commodel.fits.table_fits import list_fitted_by_collectives
 from commodel.predictions.places import name_in_setting
@@ -57,22 +68,26 @@ from commodel.predictions.validity import ValidityKind
 from commodel.records import LIBRARY, Statistic
 
 MIN_NARROWEST_WIDTH = 0.01  # logarithm; the narrowest interval counts as at least as wide
-DRAWS = 20  # of parameters, for the interval of a prediction; more take longer, and residuals decide about the width
+# of parameters, for the interval of a prediction; more take longer, and residuals decide about the
+# width
+DRAWS = 20
 NEIGHBOURS = "neighbouring sizes"
 CHOICE_COLUMNS = ("workloads", "regret", "worst regret", "time / library")
 SMALL_DEVIATION = 1e-9  # of a logarithm
 
 
 def prepare_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with their errors and the choices of each model. Rows of one workload are its alternatives.
-    Predictions without an interval have NaN for its ends, and rows of the library default have no family."""
+    """Return the rows with their errors and the choices of each model. Rows of one workload are its
+    alternatives. Predictions without an interval have NaN for its ends, and rows of the library
+    default have no family."""
     measured_interval = {"measured_low": rows["measured"], "measured_high": rows["measured"]}
     rows = rows.assign(held_out=True, point=range(len(rows)), **measured_interval)
     return add_choices(add_errors(rows))
 
 
 def add_rules(rows: pd.DataFrame, parts: Split) -> pd.DataFrame:
-    """Return the rows with those of baselines that choose without a prediction. Each has one for a workload."""
+    """Return the rows with those of baselines that choose without a prediction. Each has one for a
+    workload."""
     by_rule = choose_by_rule(parts)
     workloads = rows.drop_duplicates("workload").set_index("workload")
     copied = ("operation", "ranks", "doublings", "library_default")
@@ -114,7 +129,9 @@ def _format_intervals(predicted: pd.DataFrame) -> dict[str, str]:
     width = np.log(predicted["high"].astype(float) / predicted["low"].astype(float))
     if width.empty or width.isna().any():
         return {"covered": "-", "width": "-", "high/low": "-"}
-    narrowest = find_narrowest_width(np.log(predicted["measured"] / predicted["seconds"]).to_numpy())
+    narrowest = find_narrowest_width(
+        np.log(predicted["measured"] / predicted["seconds"]).to_numpy()
+    )
     return {
         "covered": f"{100 * predicted['covered'].mean():.0f} %",
         "width": f"{width.mean() / narrowest:.2f}",
@@ -126,7 +143,9 @@ def _format_choices(chosen: pd.DataFrame) -> dict[str, str]:
     if chosen.empty:
         return dict.fromkeys(CHOICE_COLUMNS, "-")
     regret = chosen["regret"].astype(float)
-    over_default = compute_geometric_mean(np.log(chosen["measured"] / chosen["library_default"].astype(float)))
+    over_default = compute_geometric_mean(
+        np.log(chosen["measured"] / chosen["library_default"].astype(float))
+    )
     cells = (
         f"{len(chosen)}",
         f"{100 * regret.mean():.1f} %",
@@ -140,11 +159,15 @@ def find_narrowest_width(residuals: np.ndarray) -> float:
     """Return the width of the narrowest interval that covers 95 % of the residuals."""
     ordered = np.sort(residuals)
     covered = int(np.ceil(COVERAGE * len(ordered)))
-    return max(float(np.min(ordered[covered - 1 :] - ordered[: len(ordered) - covered + 1])), MIN_NARROWEST_WIDTH)
+    return max(
+        float(np.min(ordered[covered - 1 :] - ordered[: len(ordered) - covered + 1])),
+        MIN_NARROWEST_WIDTH,
+    )
 
 
 def score_groups(rows: pd.DataFrame, column: str) -> Iterator[dict]:
-    """Yield a row for each model with its median μ and its mean regret in each group, as `1.20 / 3.1 %`."""
+    """Yield a row for each model with its median μ and its mean regret in each group, as `1.20 /
+    3.1 %`."""
     groups = sorted(rows[column].dropna().unique())
     for name, rows_of_model in rows[rows["model"] != ""].groupby("model", sort=False):
         cells = {}
@@ -152,7 +175,9 @@ def score_groups(rows: pd.DataFrame, column: str) -> Iterator[dict]:
             part = rows_of_model[rows_of_model[column] == group]
             regret = part.loc[part["chosen"], "regret"].astype(float).mean()
             regret_text = "-" if math.isnan(regret) else f"{100 * regret:.1f} %"
-            cells[str(group)] = f"{_format_number(part['mu'].astype(float).median())} / {regret_text}"
+            cells[str(group)] = (
+                f"{_format_number(part['mu'].astype(float).median())} / {regret_text}"
+            )
         yield {"model": name, **cells}
 
 
@@ -167,7 +192,11 @@ class SplitKind:
 
 def list_splits(measured: Measured) -> Iterator[SplitKind]:
     """Yield each kind of split that the table has: some points are fitted, and some held out."""
-    kinds = [kind for kind in _list_all_splits(measured) if all(any(f) and not all(f) for f in kind.flags)]
+    kinds = [
+        kind
+        for kind in _list_all_splits(measured)
+        if all(any(f) and not all(f) for f in kind.flags)
+    ]
     seen = []
     for kind in kinds:
         if kind.flags not in seen:
@@ -177,7 +206,10 @@ def list_splits(measured: Measured) -> Iterator[SplitKind]:
 
 def _list_all_splits(measured: Measured) -> Iterator[SplitKind]:
     points = measured.points
-    ranks, sizes = sorted({point.ranks for point in points}), sorted({point.bytes for point in points})
+    ranks, sizes = (
+        sorted({point.ranks for point in points}),
+        sorted({point.bytes for point in points}),
+    )
     second_sizes = set(sizes[1::2])
     yield SplitKind("every second size", [[point.bytes in second_sizes for point in points]])
     in_ranges = [int(math.log2(max(point.bytes, 1)) // 3) % 2 == 0 for point in points]
@@ -193,13 +225,15 @@ def _list_all_splits(measured: Measured) -> Iterator[SplitKind]:
         yield SplitKind("all but 3 ranks, half of sizes", [flags])
     settings = list(dict.fromkeys(list_settings(measured)))
     if len(settings) > 1:
-        flags_of_settings = [[name == setting for name in list_settings(measured)] for setting in settings]
+        flags_of_settings = [
+            [name == setting for name in list_settings(measured)] for setting in settings
+        ]
         yield SplitKind("a setting", flags_of_settings)
 
 
 def predict_split(parts: Split, models: Sequence[str], name: str) -> Iterator[pd.DataFrame]:
-    """Yield rows of all held-out points: for each model, the recommended prediction, each baseline, and the library
-    default."""
+    """Yield rows of all held-out points: for each model, the recommended prediction, each baseline,
+    and the library default."""
     of_fitted, of_held_out = [], []
     for family in models:
         try:
@@ -211,7 +245,10 @@ def predict_split(parts: Split, models: Sequence[str], name: str) -> Iterator[pd
         of_fitted.append(predict_held_out(parameters, parts.fitted, draws=0))
     reference = choose_reference(parts.fitted)
     if of_fitted:
-        predicted = pd.concat(of_fitted, ignore_index=True), pd.concat(of_held_out, ignore_index=True)
+        predicted = (
+            pd.concat(of_fitted, ignore_index=True),
+            pd.concat(of_held_out, ignore_index=True),
+        )
         yield predicted[1]
         yield recommend_held_out(*predicted, parts)
         yield predict_baselines(parts, reference, *predicted)
@@ -220,14 +257,15 @@ def predict_split(parts: Split, models: Sequence[str], name: str) -> Iterator[pd
     yield interpolate_neighbours(parts)
     times = parts.held_out.library.items()
     default_rows = [
-        {"workload": name_in_setting(group, setting), "measured": seconds} for (group, setting), seconds in times
+        {"workload": name_in_setting(group, setting), "measured": seconds}
+        for (group, setting), seconds in times
     ]
     yield pd.DataFrame(default_rows).assign(model="", algorithm=LIBRARY)
 
 
 def interpolate_neighbours(parts: Split) -> pd.DataFrame:
-    """Return a row for each held-out point: its time interpolated between the neighbouring sizes of its series, over
-    logarithms; NaN at the ends of the series."""
+    """Return a row for each held-out point: its time interpolated between the neighbouring sizes of
+    its series, over logarithms; NaN at the ends of the series."""
     places, times = [], []
     series: dict[tuple, dict[int, float]] = defaultdict(dict)
     for part in (parts.fitted, parts.held_out):
@@ -238,11 +276,16 @@ def interpolate_neighbours(parts: Split) -> pd.DataFrame:
         ]
         for place, point, seconds in zip(places, part.points, part.seconds, strict=True):
             series[place][point.bytes] = seconds
-    for place, point in zip(places, parts.held_out.points, strict=True):  # those of the held-out part, the last
+    # those of the held-out part, the last
+    for place, point in zip(places, parts.held_out.points, strict=True):
         sizes = np.array(sorted(series[place].keys() - {point.bytes}))
         is_between = len(sizes) and sizes[0] < point.bytes < sizes[-1]
         logs = np.log([series[place][size] for size in sizes.tolist()])
-        times.append(np.exp(np.interp(np.log1p(point.bytes), np.log1p(sizes), logs)) if is_between else np.nan)
+        times.append(
+            np.exp(np.interp(np.log1p(point.bytes), np.log1p(sizes), logs))
+            if is_between
+            else np.nan
+        )
     blank = {"low": np.nan, "high": np.nan, "covered": np.nan}
     rows = list_points(parts.held_out).assign(model=NEIGHBOURS, seconds=times, validity=BASELINE)
     return add_errors(rows.assign(**blank)).assign(covered=np.nan)
@@ -278,7 +321,10 @@ def predict_splits(measured: Measured, models: Sequence[str], name: str) -> Iter
 def describe_points(table: Measured, measured: Measured, max_ranks: float) -> str:
     """Return how many points are used, and what is left out, with counts."""
     left_out = Counter(point.ranks for point in table.points if point.ranks > max_ranks)
-    texts = [f"{len(measured.points)} of {len(table.points)} points", describe_statistics(table.points)]
+    texts = [
+        f"{len(measured.points)} of {len(table.points)} points",
+        describe_statistics(table.points),
+    ]
     if left_out:
         counts = ", ".join(f"{count} of {ranks}" for ranks, count in sorted(left_out.items()))
         texts.append(f"left out by number of ranks: {counts} (RANKS={max_ranks})")
@@ -286,7 +332,10 @@ def describe_points(table: Measured, measured: Measured, max_ranks: float) -> st
 
 
 def score_table(
-    path: Path, models: Sequence[str], max_ranks: float = math.inf, statistic: Statistic | None = None
+    path: Path,
+    models: Sequence[str],
+    max_ranks: float = math.inf,
+    statistic: Statistic | None = None,
 ) -> Iterator[tuple[str, list[dict]]]:
     """Yield a heading and the rows of each table of scores."""
     table = read_points(path, statistic=statistic)
@@ -295,10 +344,20 @@ def score_table(
         raise UserError(f"found no point of at most {max_ranks} ranks", file=path)
     print(f"{path.name}: {describe_points(table, measured, max_ranks)}", file=sys.stderr)
     parts = list(predict_splits(measured, models, path.name))
-    yield "Held out", [{"held out": rows["title"].iloc[0]} | row for rows in parts for row in score_models(rows)]
-    for heading, column in (("by operation", "operation"), ("by doublings of ranks beyond the fitted", "doublings")):
+    yield (
+        "Held out",
+        [{"held out": rows["title"].iloc[0]} | row for rows in parts for row in score_models(rows)],
+    )
+    for heading, column in (
+        ("by operation", "operation"),
+        ("by doublings of ranks beyond the fitted", "doublings"),
+    ):
         wanted = [rows for rows in parts if rows[column].nunique() > 1]
-        scores = [{"held out": rows["title"].iloc[0]} | row for rows in wanted for row in score_groups(rows, column)]
+        scores = [
+            {"held out": rows["title"].iloc[0]} | row
+            for rows in wanted
+            for row in score_groups(rows, column)
+        ]
         if scores:
             yield f"Median μ / mean regret {heading}", scores
 
@@ -306,15 +365,21 @@ def score_table(
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Errors at held-out points of a measured table.")
     parser.add_argument("table", type=Path)
-    parser.add_argument("models", nargs="*", help="models; default: all that can be fitted to tables")
+    parser.add_argument(
+        "models", nargs="*", help="models; default: all that can be fitted to tables"
+    )
     parser.add_argument("--ranks", type=int, default=math.inf, help="largest number of ranks")
-    parser.add_argument("--statistic", help="which ranks times are of, if the table does not say it")
+    parser.add_argument(
+        "--statistic", help="which ranks times are of, if the table does not say it"
+    )
     options = parser.parse_args(arguments)
     families = options.models or list_fitted_by_collectives()
     try:
         statistic = parse_statistic(options.statistic) if options.statistic else None
         for heading, rows in score_table(options.table, families, options.ranks, statistic):
-            print(f"{heading}:\n{pd.DataFrame(rows).fillna('').to_string(index=False)}\n", flush=True)
+            print(
+                f"{heading}:\n{pd.DataFrame(rows).fillna('').to_string(index=False)}\n", flush=True
+            )
     except UserError as error:
         sys.exit(f"bench-heldout: {error}")
 

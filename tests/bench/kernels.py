@@ -1,11 +1,14 @@
-"""Overhead of the kernels' computation relative to the functions that it calls, in one process: `make bench`.
+"""Overhead of the kernels' computation relative to the functions that it calls, in one process:
+`make bench`.
 
-The dgemm of `update_task` is compared with the same BLAS function, called from here on matrices of the same shapes in
-the same kind of memory. NumPy requests huge pages: with these, dgemm on a matrix larger than the caches takes up to
-20 % less time. The wave is compared with a memory copy, both in bytes that cross the memory bus.
+The dgemm of `update_task` is compared with the same BLAS function, called from here on matrices of
+the same shapes in the same kind of memory. NumPy requests huge pages: with these, dgemm on a matrix
+larger than the caches takes up to 20 % less time. The wave is compared with a memory copy, both in
+bytes that cross the memory bus.
 
-Times are processor times. Both sides run in short turns in alternating order, so other load slows down both alike. Each
-turn gives one ratio, and the confidence interval of the median ratio is printed.
+Times are processor times. Both sides run in short turns in alternating order, so other load slows
+down both alike. Each turn gives one ratio, and the confidence interval of the median ratio is
+printed.
 """
 
 import ctypes
@@ -52,7 +55,9 @@ def build_kernels(folder: Path) -> ctypes.CDLL:
     sources = [NATIVE / place / f"{name}.c" for name, place in folders.items()]
     target = folder / "kernels.so"
     include = ["-I", NATIVE / "harness", "-I", NATIVE / "kernels"]
-    subprocess.run([find_tool("mpicc"), *FLAGS, *include, *sources, "-o", target, "-ldl", "-lm"], check=True)
+    subprocess.run(
+        [find_tool("mpicc"), *FLAGS, *include, *sources, "-o", target, "-ldl", "-lm"], check=True
+    )
     library = ctypes.CDLL(str(target))
     library.open_device.restype = Device
     library.describe_device.restype = ctypes.c_char_p
@@ -61,7 +66,8 @@ def build_kernels(folder: Path) -> ctypes.CDLL:
 
 
 def make_matrix(rows: int, columns: int) -> np.ndarray:
-    """Return a matrix of random numbers that begins on a page of normal size, as in the programs."""
+    """Return a matrix of random numbers that begins on a page of normal size, as in the
+    programs."""
     pages = mmap.mmap(-1, 8 * rows * columns)
     pages.madvise(mmap.MADV_NOHUGEPAGE)
     matrix = np.frombuffer(pages).reshape(rows, columns)
@@ -81,7 +87,9 @@ def measure_call(call: Callable[[], object], calls: int) -> float:
     return (time.thread_time() - start) / calls
 
 
-def measure_in_turns(ours: Callable[[], object], other: Callable[[], object]) -> tuple[np.ndarray, np.ndarray]:
+def measure_in_turns(
+    ours: Callable[[], object], other: Callable[[], object]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the seconds of a call of each side by turn."""
     sides = ours, other
     calls = [max(1, int(TURN_SECONDS / max(measure_call(side, 2), 1e-9))) for side in sides]
@@ -93,7 +101,8 @@ def measure_in_turns(ours: Callable[[], object], other: Callable[[], object]) ->
 
 
 def format_speed_ratio(ratios: np.ndarray, reference: str) -> str:
-    """Return the median of the task's speed over that of the reference, and its confidence interval."""
+    """Return the median of the task's speed over that of the reference, and its confidence
+    interval."""
     median, low, high = compute_median_interval(ratios)
     return f"task / {reference}: speed ratio {median:.3f} (95 %: {low:.3f} to {high:.3f})"
 
@@ -102,17 +111,35 @@ def compare_dgemm(library: ctypes.CDLL, device: Device) -> None:
     if not device.blas:
         return
     blas = ctypes.CDLL(device.name.decode())
-    number, one = (lambda value: ctypes.byref(ctypes.c_int64(value))), ctypes.byref(ctypes.c_double(1))
+    number, one = (
+        (lambda value: ctypes.byref(ctypes.c_int64(value))),
+        ctypes.byref(ctypes.c_double(1)),
+    )
     for w, h in SHAPES:
         rows, columns = BLOCK * h, BLOCK * w
         c, a, b = make_matrix(rows, columns), make_matrix(rows, BLOCK), make_matrix(BLOCK, columns)
         m, n, k = number(columns), number(rows), number(BLOCK)
-        arguments = (b"N", b"N", m, n, k, one, get_address(b), m, get_address(a), k, one, get_address(c), m)
+        arguments = (
+            b"N",
+            b"N",
+            m,
+            n,
+            k,
+            one,
+            get_address(b),
+            m,
+            get_address(a),
+            k,
+            one,
+            get_address(c),
+            m,
+        )
         sizes = [ctypes.c_size_t(size) for size in (rows, columns, BLOCK)]
         task = ctypes.c_void_p(library.begin_task(ctypes.byref(device), b"gemm", *sizes, None))
         panels = (ctypes.c_void_p * 4)(get_address(a), get_address(b))
         ours, direct = measure_in_turns(
-            lambda t=task, p=panels: library.update_task(t, p, None), lambda g=arguments: blas.dgemm_(*g)
+            lambda t=task, p=panels: library.update_task(t, p, None),
+            lambda g=arguments: blas.dgemm_(*g),
         )
         library.end_task(task)
         flops = 2 * BLOCK * rows * columns
@@ -128,7 +155,9 @@ def compare_wave(library: ctypes.CDLL, device: Device) -> None:
     for side in CELLS:
         sizes = [ctypes.c_size_t(size) for size in (side, side, 1)]
         task = ctypes.c_void_p(
-            library.begin_task(ctypes.byref(device), b"wave", *sizes, get_address(make_matrix(side, side)))
+            library.begin_task(
+                ctypes.byref(device), b"wave", *sizes, get_address(make_matrix(side, side))
+            )
         )
         halos, edges = np.zeros((4, side)), np.zeros((4, side))
         received, sent = ((ctypes.c_void_p * 4)(*map(get_address, rows)) for rows in (halos, edges))
@@ -137,7 +166,8 @@ def compare_wave(library: ctypes.CDLL, device: Device) -> None:
             step, lambda: ctypes.memmove(get_address(target), get_address(source), COPIED_BYTES)
         )
         library.end_task(task)
-        crossed, moved = 3 * 8 * side**2 / ours, 2 * COPIED_BYTES / copy  # two arrays read, one written
+        # two arrays read, one written
+        crossed, moved = 3 * 8 * side**2 / ours, 2 * COPIED_BYTES / copy
         print(
             f"wave of {side} x {side} cells: {side**2 / np.median(ours) * 1e-6:.0f} million cells/s, "
             f"{np.median(crossed) * 1e-9:.1f} GB/s; copying {np.median(moved) * 1e-9:.1f} GB/s, "

@@ -1,10 +1,11 @@
 """Finish times of LogGOPS in the convention of LogGOPSim, compared with the simulator.
 
-Usage: `python -m tests.bench.loggopsim FOLDER`. FOLDER has the programs LogGOPSim and txt2bin. `--record CSV` writes a
-selection of the finish times for the tests.
+Usage: `python -m tests.bench.loggopsim FOLDER`. FOLDER has the programs LogGOPSim and txt2bin.
+`--record CSV` writes a selection of the finish times for the tests.
 
-Every algorithm of the catalogue is exported as GOAL at several ranks and sizes, and simulated with several parameters.
-A line is printed for each relative difference above 10⁻⁶. The exit code is 1 if more than 1 % of the runs differ.
+Every algorithm of the catalogue is exported as GOAL at several ranks and sizes, and simulated with
+several parameters. A line is printed for each relative difference above 10⁻⁶. The exit code is 1 if
+more than 1 % of the runs differ.
 """
 
 import csv
@@ -70,14 +71,21 @@ class Case:
 
     def build_schedule(self) -> Schedule:
         whole = ALGORITHMS if (self.operation, self.alternative) in ALGORITHMS else ()
-        where = {"algorithm": self.alternative, "ranks": self.ranks} if whole else {"topology": self.alternative}
+        where = (
+            {"algorithm": self.alternative, "ranks": self.ranks}
+            if whole
+            else {"topology": self.alternative}
+        )
         return build_schedule(point(self.operation, bytes=self.bytes, **where)).whole
 
 
 def list_cases() -> Iterator[tuple[Case, Schedule]]:
     for size in SIZES:
         wanted = [Case(*algorithm, ranks, size) for ranks in RANKS for algorithm in ALGORITHMS]
-        for case in (*wanted, *(Case(operation, tree, 0, size) for operation in TREE_OPERATIONS for tree in TREES)):
+        for case in (
+            *wanted,
+            *(Case(operation, tree, 0, size) for operation in TREE_OPERATIONS for tree in TREES),
+        ):
             try:
                 yield case, case.build_schedule()
             except UserError:  # not for so many ranks, or not for this size
@@ -87,17 +95,24 @@ def list_cases() -> Iterator[tuple[Case, Schedule]]:
 def predict_finish_times(pattern: Schedule, machine: Machine) -> np.ndarray:
     """Return the finish time of every rank in ns."""
     texts = [f"{name}={value}ns" for name, value in zip("LogGO", astuple(machine), strict=False)]
-    parameters = make_given_set("loggops", [*texts, f"S={machine.S}", f"gamma={GAMMA}ns", "convention=loggopsim"])
+    parameters = make_given_set(
+        "loggops", [*texts, f"S={machine.S}", f"gamma={GAMMA}ns", "convention=loggopsim"]
+    )
     entry = find_family("loggops")
     return entry.predict(pattern, complete_values(entry, Values.of(parameters)))[0] * 1e9
 
 
 def simulate_finish_times(tools: Path, binary: Path, machine: Machine) -> np.ndarray:
-    """Return the simulated finish times in ns: of all ranks if there are at most 16, else of the last one only."""
+    """Return the simulated finish times in ns: of all ranks if there are at most 16, else of the
+    last one only."""
     options = [f"-{name}{value}" for name, value in zip("LogGOS", astuple(machine), strict=True)]
-    run = subprocess.run([tools / "LogGOPSim", "-f", binary, *options], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [tools / "LogGOPSim", "-f", binary, *options], capture_output=True, text=True, check=True
+    )
     hosts = re.findall(r"^Host \d+: (\d+)", run.stdout, re.MULTILINE)
-    return np.array(hosts or re.findall(r"Maximum finishing time at host \d+: (\d+)", run.stdout), dtype=float)
+    return np.array(
+        hosts or re.findall(r"Maximum finishing time at host \d+: (\d+)", run.stdout), dtype=float
+    )
 
 
 def compare(tools: Path, record: Path | None) -> int:
@@ -106,10 +121,17 @@ def compare(tools: Path, record: Path | None) -> int:
         for case, pattern in list_cases():
             text, binary = Path(name) / "goal", Path(name) / "binary"
             text.write_text(format_goal(pattern, GAMMA * 1e-9) + "\n")
-            subprocess.run([tools / "txt2bin", "-i", text, "-o", binary], capture_output=True, check=True)
-            theirs = pool.map(lambda machine, binary=binary: simulate_finish_times(tools, binary, machine), MACHINES)
+            subprocess.run(
+                [tools / "txt2bin", "-i", text, "-o", binary], capture_output=True, check=True
+            )
+            theirs = pool.map(
+                lambda machine, binary=binary: simulate_finish_times(tools, binary, machine),
+                MACHINES,
+            )
             for machine, wanted in zip(MACHINES, theirs, strict=True):
-                seconds, ours = time_task(partial(predict_finish_times, pattern, machine), time.process_time)
+                seconds, ours = time_task(
+                    partial(predict_finish_times, pattern, machine), time.process_time
+                )
                 spent += seconds
                 ours = ours if len(wanted) == len(ours) else ours.max(keepdims=True)
                 runs += 1
@@ -119,12 +141,28 @@ def compare(tools: Path, record: Path | None) -> int:
                     differing += 1
                     print(f"{case} {machine}: {ours.max():.3f} ns, LogGOPSim {wanted.max():.0f} ns")
     share = 1 - differing / runs
-    print(f"{runs} runs of {runs // len(MACHINES)} exports: {share:.2%} equal; {spent:.1f} s of processor")
+    print(
+        f"{runs} runs of {runs // len(MACHINES)} exports: {share:.2%} equal; {spent:.1f} s of processor"
+    )
     if record:
         chosen = np.linspace(0, len(rows) - 1, RECORDED_ROWS).astype(int)
         with record.open("w", newline="") as file:
-            head = ("operation", "alternative", "ranks", "bytes", "L", "o", "g", "G", "O", "S", "finish")
-            csv.writer(file, lineterminator="\n").writerows([head, *(rows[number] for number in chosen)])
+            head = (
+                "operation",
+                "alternative",
+                "ranks",
+                "bytes",
+                "L",
+                "o",
+                "g",
+                "G",
+                "O",
+                "S",
+                "finish",
+            )
+            csv.writer(file, lineterminator="\n").writerows(
+                [head, *(rows[number] for number in chosen)]
+            )
     return 0 if share >= 0.99 else 1
 
 

@@ -1,4 +1,5 @@
-"""A million predictions in one process: `make bench-million`. An argument limits the number of points of the matrix.
+"""A million predictions in one process: `make bench-million`. An argument limits the number of
+points of the matrix.
 
 Parameter sets are fitted to synthetic machines. They are used with and without their draws.
 """
@@ -19,8 +20,22 @@ from commodel.predictions.predictions import predict_shapes
 from tests.bench.measuring import print_figure, read_peak_gib
 from tests.models.synthetic import fitted_set
 
-FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
-SHAPES_PER_SAMPLE = 50  # with draws, one of so many shapes is predicted, and the time is extrapolated to all
+FAMILIES = (
+    "hockney",
+    "logp",
+    "loggp",
+    "loggops",
+    "plogp",
+    "tan",
+    "bsp",
+    "pmnf",
+    "lop",
+    "cluster",
+    "mlognp",
+    "postal",
+)
+# with draws, one of so many shapes is predicted, and the time is extrapolated to all
+SHAPES_PER_SAMPLE = 50
 SIZES = "{from: 0, to: 1MiB, step: 4800}"
 RANKS = "{from: 2, to: 1024, step: 22}"
 BROADCASTS = ["binomial", "binomial-near", "linear", "binomial:64KiB"]
@@ -43,10 +58,14 @@ def list_matrix_shapes(folder: Path) -> list[Shape]:
     return list_shapes(load_experiment(file), PlatformResources.unlimited())
 
 
-def predict_shapes_of_sets(title: str, shapes: list[Shape], sets: dict, out: Path, whole: float) -> None:
+def predict_shapes_of_sets(
+    title: str, shapes: list[Shape], sets: dict, out: Path, whole: float
+) -> None:
     types = make_arrow_schema(MATRIX_PREDICTIONS)
     start, used = time.perf_counter(), time.process_time()
-    rows = write_stream(out, types, (make_piece(columns, types) for columns in predict_shapes(shapes, sets)))
+    rows = write_stream(
+        out, types, (make_piece(columns, types) for columns in predict_shapes(shapes, sets))
+    )
     spent, used = time.perf_counter() - start, time.process_time() - used
     print_figure(
         title,
@@ -70,7 +89,9 @@ def main(points: int | None) -> None:
         )
         predict_shapes_of_sets("without draws", chosen, exact, out, 1)
         few = chosen[SHAPES_PER_SAMPLE // 2 :: SHAPES_PER_SAMPLE] or chosen[:1]
-        predict_shapes_of_sets("with 200 draws each, one shape of fifty", few, drawn, out, len(chosen) / len(few))
+        predict_shapes_of_sets(
+            "with 200 draws each, one shape of fifty", few, drawn, out, len(chosen) / len(few)
+        )
 
 
 if __name__ == "__main__":

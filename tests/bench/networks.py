@@ -1,14 +1,17 @@
-"""Errors of the models on simulated networks of several levels, and the regret of choosing by them: `make
-bench-networks`. Measurements are cached in build/networks. Minutes a platform. Arguments: platforms. With
-TABLE=T.csv, `heldout` prints the same columns for a measured table (`score_models`).
+"""Errors of the models on simulated networks of several levels, and the regret of choosing by them:
+`make bench-networks`. Measurements are cached in build/networks. Minutes a platform. Arguments:
+platforms. With TABLE=T.csv, `heldout` prints the same columns for a measured table
+(`score_models`).
 
-The interval of a point does not use its own workload. SimGrid shares links between flows by its own algorithm.
+The interval of a point does not use its own workload. SimGrid shares links between flows by its own
+algorithm.
 
-The first table has the networks of params/experiments/networks.yaml, whose files name levels. The second has networks
-on which no model was developed. Their files name no levels: a survey learns them. Two of each kind have other ports,
-oversubscription, latency and limits of eager messages; others have SimGrid's own settings, links selected by
-destination, two cables a node, protocols by size. DRAWN networks are drawn at random by SEED (`random_networks`).
-`write_other_networks` writes a project with them.
+The first table has the networks of params/experiments/networks.yaml, whose files name levels. The
+second has networks on which no model was developed. Their files name no levels: a survey learns
+them. Two of each kind have other ports, oversubscription, latency and limits of eager messages;
+others have SimGrid's own settings, links selected by destination, two cables a node, protocols by
+size. DRAWN networks are drawn at random by SEED (`random_networks`). `write_other_networks` writes
+a project with them.
 """
 
 import os
@@ -83,8 +86,11 @@ def predict_points(plan: Plan, platform: str, project: Path, raw_folder: Path) -
 
 
 def add_intervals(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the predictions with intervals from the residuals of other workloads, and the recommended prediction."""
-    models = pd.concat([_add_intervals(rows_of_model) for _, rows_of_model in rows.groupby("model", sort=False)])
+    """Return the predictions with intervals from the residuals of other workloads, and the
+    recommended prediction."""
+    models = pd.concat(
+        [_add_intervals(rows_of_model) for _, rows_of_model in rows.groupby("model", sort=False)]
+    )
     columns = {"held_out": True, "batch": "", "leaves": 0, "waves": 1, "simulated": True}
     columns |= {"measured_low": models["measured"], "measured_high": models["measured"]}
     recommended = evaluate_recommended(add_errors(models.assign(**columns)))
@@ -93,7 +99,9 @@ def add_intervals(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _add_intervals(rows: pd.DataFrame) -> pd.DataFrame:
     places = Places.of_rows(rows.assign(leaves=0, waves=1))
-    model = ResidualModel.fit(MeasuredResiduals.of(places, np.log(rows["measured"] / rows["seconds"]).to_numpy()))
+    model = ResidualModel.fit(
+        MeasuredResiduals.of(places, np.log(rows["measured"] / rows["seconds"]).to_numpy())
+    )
     assert model is not None
     logs, half_width, _ = model.predict_left_out()
     low, high = (rows["seconds"] * np.exp(end) for end in (logs - half_width, logs + half_width))
@@ -108,8 +116,12 @@ def plan_platform(project: Path, raw: Path, platform: str) -> Plan:
             measure_batch(plan, batch, results.all_raw / batch.name, lambda text: None)
             network = find_network(plan, batch, results)
             write_network(network)
-            group_counts = [f"{level} {max(column) + 1}" for level, column in network.levels.items()]
-            print(f"{platform}: {', '.join(group_counts) or 'no levels'}; slow: {', '.join(network.slow) or 'none'}")
+            group_counts = [
+                f"{level} {max(column) + 1}" for level, column in network.levels.items()
+            ]
+            print(
+                f"{platform}: {', '.join(group_counts) or 'no levels'}; slow: {', '.join(network.slow) or 'none'}"
+            )
             plan = make_plan(EXPERIMENT, project, platform)
     return plan
 
@@ -118,7 +130,10 @@ def print_scores(project: Path, raw_folder: Path, platforms: list[str]) -> None:
     build_toolchain(ROOT, "smpi")
     with chdir(project):  # platform files are found in this folder
         plans = {name: plan_platform(project, raw_folder, name) for name in platforms}
-        rows = {name: pd.DataFrame(predict_points(plan, name, project, raw_folder)) for name, plan in plans.items()}
+        rows = {
+            name: pd.DataFrame(predict_points(plan, name, project, raw_folder))
+            for name, plan in plans.items()
+        }
     print(
         format_table(
             [
@@ -144,27 +159,40 @@ FULL_DUPLEX, HALF_DUPLEX = "SPLITDUPLEX", "SHARED"  # of SimGrid's links
 
 
 def make_cluster(
-    name: str, nodes: range, link: str, speed: str, latency: str, attributes: str = "", duplex: str = FULL_DUPLEX
+    name: str,
+    nodes: range,
+    link: str,
+    speed: str,
+    latency: str,
+    attributes: str = "",
+    duplex: str = FULL_DUPLEX,
 ) -> str:
     hosts = f'prefix="node-" suffix="" radical="{nodes[0]}-{nodes[-1]}" speed="1Gf" core="2"'
     link_attributes = (
-        f'bw="{speed}" lat="{latency}" loopback_bw="{link}" loopback_lat="0.3us" sharing_policy="{duplex}"'
+        f'bw="{speed}" lat="{latency}" loopback_bw="{link}" loopback_lat="0.3us" '
+        f'sharing_policy="{duplex}"'
     )
     return f'<cluster id="{name}" {hosts} {link_attributes} {attributes}/>\n'
 
 
-def make_switched(kind: str, shape: str, nodes: int, speed: str, latency: str, duplex: str = FULL_DUPLEX) -> str:
+def make_switched(
+    kind: str, shape: str, nodes: int, speed: str, latency: str, duplex: str = FULL_DUPLEX
+) -> str:
     """Return a fat tree, a dragonfly or a torus as SimGrid builds it."""
     attributes = f'topology="{kind}" topo_parameters="{shape}"'
     return make_cluster("all", range(nodes), "8GBps", speed, latency, attributes, duplex)
 
 
-def make_trunks(clusters: int, nodes_per_cluster: int, speed: str, latency: str, trunk: str, trunk_latency: str) -> str:
+def make_trunks(
+    clusters: int, nodes_per_cluster: int, speed: str, latency: str, trunk: str, trunk_latency: str
+) -> str:
     """Return clusters, each with one trunk link to all others."""
     lines = ['<zone id="site" routing="Full">\n']
     for number in range(clusters):
         nodes = range(number * nodes_per_cluster, (number + 1) * nodes_per_cluster)
-        lines.append(make_cluster(f"c{number}", nodes, "4GBps", speed, latency, f'router_id="gate-{number}"'))
+        lines.append(
+            make_cluster(f"c{number}", nodes, "4GBps", speed, latency, f'router_id="gate-{number}"')
+        )
     for number in range(clusters):
         lines.append(
             f'<link id="trunk-{number}" bandwidth="{trunk}" latency="{trunk_latency}" sharing_policy="SPLITDUPLEX"/>\n'
@@ -179,9 +207,16 @@ def make_trunks(clusters: int, nodes_per_cluster: int, speed: str, latency: str,
 
 
 def make_backbones(
-    clusters: int, nodes_per_cluster: int, speed: str, latency: str, backbone: str, trunk: str, trunk_latency: str
+    clusters: int,
+    nodes_per_cluster: int,
+    speed: str,
+    latency: str,
+    backbone: str,
+    trunk: str,
+    trunk_latency: str,
 ) -> str:
-    """Return clusters with a shared backbone each, and one link between all of them for both directions."""
+    """Return clusters with a shared backbone each, and one link between all of them for both
+    directions."""
     lines = ['<zone id="site" routing="Full">\n']
     for number in range(clusters):
         nodes = range(number * nodes_per_cluster, (number + 1) * nodes_per_cluster)
@@ -195,12 +230,16 @@ def make_backbones(
     return "".join([*lines, "</zone>\n"])
 
 
-def make_wide_area(nodes: tuple[int, int], speeds: tuple[str, str], latencies: tuple[str, str], wide: str) -> str:
+def make_wide_area(
+    nodes: tuple[int, int], speeds: tuple[str, str], latencies: tuple[str, str], wide: str
+) -> str:
     """Return two clusters that differ, joined by a link of 10 ms for both directions."""
     first, second = range(nodes[0]), range(nodes[0], sum(nodes))
     clusters = zip((first, second), speeds, latencies, strict=True)
     bodies = [
-        make_cluster(f"c{number}", *(members, "4GBps", speed, latency, f'router_id="gate-{number}"'))
+        make_cluster(
+            f"c{number}", *(members, "4GBps", speed, latency, f'router_id="gate-{number}"')
+        )
         for number, (members, speed, latency) in enumerate(clusters)
     ]
     route = '<zoneRoute src="c0" dst="c1" gw_src="gate-0" gw_dst="gate-1"><link_ctn id="wide"/></zoneRoute>\n'
@@ -233,14 +272,26 @@ CABLES = {  # overheads that grow with the size, and three protocols
 
 # name: nodes, settings, the network
 PLATFORMS = {
-    "fat-tree-96": (96, make_config(3e-7, 16384), make_switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us")),
+    "fat-tree-96": (
+        96,
+        make_config(3e-7, 16384),
+        make_switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us"),
+    ),
     "fat-tree-128": (
         128,
         make_config(8e-7, 65536),
         make_switched("FAT_TREE", "2;16,8;1,8;1,1", 128, "1GBps", "2us"),
     ),
-    "trunks-64": (64, make_config(1e-6, 16384), make_trunks(2, 32, "500MBps", "3us", "1GBps", "50us")),
-    "trunks-96": (96, make_config(4e-6, 32768), make_trunks(4, 24, "120MBps", "15us", "480MBps", "30us")),
+    "trunks-64": (
+        64,
+        make_config(1e-6, 16384),
+        make_trunks(2, 32, "500MBps", "3us", "1GBps", "50us"),
+    ),
+    "trunks-96": (
+        96,
+        make_config(4e-6, 32768),
+        make_trunks(4, 24, "120MBps", "15us", "480MBps", "30us"),
+    ),
     "dragonfly-64": (
         64,
         make_config(5e-7, 8192),
@@ -251,14 +302,26 @@ PLATFORMS = {
         make_config(1e-6, 32768),
         make_switched("DRAGONFLY", "4,1;4,1;4,1;2", 128, "1GBps", "1.2us"),
     ),
-    "fat-tree-64-plain": (64, DEFAULTS, make_switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us")),
-    "trunks-64-plain": (64, DEFAULTS, make_backbones(2, 32, "125MBps", "25us", "1GBps", "125MBps", "500us")),
+    "fat-tree-64-plain": (
+        64,
+        DEFAULTS,
+        make_switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us"),
+    ),
+    "trunks-64-plain": (
+        64,
+        DEFAULTS,
+        make_backbones(2, 32, "125MBps", "25us", "1GBps", "125MBps", "500us"),
+    ),
     "dragonfly-72-plain": (
         72,
         DEFAULTS,
         make_switched("DRAGONFLY", "3,1;3,1;4,1;2", 72, "1.25GBps", "2us"),
     ),
-    "fat-tree-128-cables": (128, CABLES, make_switched("FAT_TREE", "2;16,8;1,4;2,1", 128, "3GBps", "600ns")),
+    "fat-tree-128-cables": (
+        128,
+        CABLES,
+        make_switched("FAT_TREE", "2;16,8;1,4;2,1", 128, "3GBps", "600ns"),
+    ),
     "fat-tree-64-calibrated": (
         64,
         CALIBRATED,
@@ -274,23 +337,32 @@ PLATFORMS = {
     "backbone-24-half-duplex": (
         24,
         DEFAULTS,
-        make_cluster("all", range(24), "4GBps", "125MBps", "50us", 'bb_bw="1GBps" bb_lat="10us"', HALF_DUPLEX),
+        make_cluster(
+            "all", range(24), "4GBps", "125MBps", "50us", 'bb_bw="1GBps" bb_lat="10us"', HALF_DUPLEX
+        ),
     ),
     "wide-area-60": (
         60,
         DEFAULTS,
         make_wide_area((40, 20), ("1.25GBps", "125MBps"), ("10us", "30us"), "100MBps"),
     ),
-    "dragonfly-96-groups": (96, DEFAULTS, make_switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us")),
+    "dragonfly-96-groups": (
+        96,
+        DEFAULTS,
+        make_switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us"),
+    ),
 }
 
 
 def write_other_networks(folder: Path, seed: int) -> list[str]:
-    """Write the experiment `networks` and its platforms, DRAWN of them random; return the names of the platforms."""
+    """Write the experiment `networks` and its platforms, DRAWN of them random; return the names of
+    the platforms."""
     platforms, experiments = folder / "params" / "platforms", folder / "params" / "experiments"
     for directory in (platforms, experiments):
         directory.mkdir(parents=True, exist_ok=True)
-    networks = {f"drawn-{seed}-{number}": draw_network(10 * seed + number) for number in range(DRAWN)}
+    networks = {
+        f"drawn-{seed}-{number}": draw_network(10 * seed + number) for number in range(DRAWN)
+    }
     for name, (nodes, config, body) in PLATFORMS.items():
         networks[name] = Network(name, nodes, f"{XML_HEAD}{body}</platform>\n", config)
     matrix = []
@@ -315,9 +387,25 @@ def write_other_networks(folder: Path, seed: int) -> list[str]:
             }
             for operation, (algorithms, sizes) in OPERATIONS.items()
         ]
-    measure = {"sync": "window", "precision": "5%", "min_samples": 2, "max_samples": 2, "seconds": 0.5, "warmup": 1}
-    experiment = {"title": "Networks on which no model was developed (simulated)", "platform": next(iter(PLATFORMS))}
-    experiment |= {"models": ["loggp", "shares"], "probes": "auto", "library": False, "seed": 1, "measure": measure}
+    measure = {
+        "sync": "window",
+        "precision": "5%",
+        "min_samples": 2,
+        "max_samples": 2,
+        "seconds": 0.5,
+        "warmup": 1,
+    }
+    experiment = {
+        "title": "Networks on which no model was developed (simulated)",
+        "platform": next(iter(PLATFORMS)),
+    }
+    experiment |= {
+        "models": ["loggp", "shares"],
+        "probes": "auto",
+        "library": False,
+        "seed": 1,
+        "measure": measure,
+    }
     experiment |= {"probe_bytes": {"from": 1, "to": "1MiB", "factor": 4}, "matrix": matrix}
     (experiments / "networks.yaml").write_text(yaml.safe_dump(experiment, sort_keys=False))
     return list(networks)
@@ -325,12 +413,20 @@ def write_other_networks(folder: Path, seed: int) -> list[str]:
 
 def main(only: list[str]) -> None:
     build_toolchain(ROOT, "replay")
-    project = MEASUREMENTS / "unseen"  # the name of the folder of earlier runs, whose measurements are reused
+    # the name of the folder of earlier runs, whose measurements are reused
+    project = MEASUREMENTS / "unseen"
     seed = int(os.environ.get("SEED") or time.time())
-    development, others = list(make_plan(EXPERIMENT, ROOT).platforms), write_other_networks(project, seed)
-    print_scores(ROOT, MEASUREMENTS, [name for name in development if name in (only or development)])
+    development, others = (
+        list(make_plan(EXPERIMENT, ROOT).platforms),
+        write_other_networks(project, seed),
+    )
+    print_scores(
+        ROOT, MEASUREMENTS, [name for name in development if name in (only or development)]
+    )
     if selected := [name for name in others if name in (only or others)]:
-        print(f"\nNetworks on which no model was developed, with learned levels; drawn at random by SEED={seed}:")
+        print(
+            f"\nNetworks on which no model was developed, with learned levels; drawn at random by SEED={seed}:"
+        )
         print_scores(project, project / "raw", selected)
 
 

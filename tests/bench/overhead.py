@@ -1,7 +1,9 @@
-"""Overhead of a large campaign: `make bench-campaign`. An argument replaces the approximate number of points.
+"""Overhead of a large campaign: `make bench-campaign`. An argument replaces the approximate number
+of points.
 
-20,000 simulated points in 40 batches, and 8 batches of probes, go from plan to report with one job at a time. The
-overhead of Snakemake is the time in which no stage runs. The memory of a driver is that of its own process.
+20,000 simulated points in 40 batches, and 8 batches of probes, go from plan to report with one job
+at a time. The overhead of Snakemake is the time in which no stage runs. The memory of a driver is
+that of its own process.
 """
 
 import json
@@ -20,7 +22,8 @@ from tests.bench.measuring import make_project, print_figure, time_task
 
 PLATFORMS, RANKS, ALGORITHMS = 8, (2, 4, 8, 16, 32), ("linear", "binomial", "binary", "chain:1KiB")
 SETTINGS = "{precision: 10%, min_samples: 3, max_samples: 3, seconds: 1, warmup: 0}"
-# Runs a stage as `python -m` does, and notes when it ran and how much memory its process took at most.
+# Runs a stage as `python -m` does, and notes when it ran and how much memory its process took at
+# most.
 STAGE = """#!{python}
 import atexit, json, os, re, runpy, sys, time
 began = time.time()
@@ -49,12 +52,26 @@ def write_project(place: Path, points: int) -> None:
 
 
 def run_campaign(place: Path) -> tuple[float, list[tuple[str, float, float, int]]]:
-    """Return the seconds of the campaign, and for each stage its verb, begin, end and peak memory in KiB."""
+    """Return the seconds of the campaign, and for each stage its verb, begin, end and peak memory
+    in KiB."""
     stage, log = place / "stage", place / "stages"
     stage.write_text(STAGE.format(python=sys.executable, log=str(log)))
     stage.chmod(0o755)
-    command = [sys.executable, "-c", SNAKEMAKE.format(stage=str(stage)), "--snakefile", str(ROOT / "Snakefile")]
-    command += ["--workflow-profile", str(ROOT / "profiles/default"), "--quiet", "all", "--cores", "1"]
+    command = [
+        sys.executable,
+        "-c",
+        SNAKEMAKE.format(stage=str(stage)),
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+    ]
+    command += [
+        "--workflow-profile",
+        str(ROOT / "profiles/default"),
+        "--quiet",
+        "all",
+        "--cores",
+        "1",
+    ]
     command += ["--config", "experiment=large", "quiet=true"]
     spent, _ = time_task(lambda: subprocess.run(command, cwd=place, check=True))
     return spent, [json.loads(line) for line in log.read_text().splitlines()]
@@ -70,20 +87,30 @@ def main(points: int) -> None:
         plan = load_plan(results / "plan.json")
         reader = StatusReader(Campaign(plan, results))
         # The second reading takes as long as any later one.
-        readings = [time_task(lambda: reader.read("", time.time()), time.process_time)[0] for _ in range(2)]
+        readings = [
+            time_task(lambda: reader.read("", time.time()), time.process_time)[0] for _ in range(2)
+        ]
     stage_seconds = sum(end - began for _, began, end, _ in stages)
     peaks = [peak for verb, _, _, peak in stages if verb == "measure"]
-    print_figure("points, batches, stages", f"{len(plan.points):,}, {len(plan.batches)}, {len(stages)}")
+    print_figure(
+        "points, batches, stages", f"{len(plan.points):,}, {len(plan.batches)}, {len(stages)}"
+    )
     print_figure("whole campaign", f"{spent:.0f} s")
     for verb in dict.fromkeys(verb for verb, *_ in stages):
         seconds = sum(end - began for name, began, end, _ in stages if name == verb)
         peak = max(peak for name, *_, peak in stages if name == verb) / 1024
-        print_figure(f"  {verb}", f"{seconds:.0f} s, {seconds / spent:.1%} of all; at most {peak:.0f} MiB")
-    print_figure("  Snakemake itself", f"{spent - stage_seconds:.1f} s, {(spent - stage_seconds) / spent:.1%} of all")
+        print_figure(
+            f"  {verb}", f"{seconds:.0f} s, {seconds / spent:.1%} of all; at most {peak:.0f} MiB"
+        )
+    print_figure(
+        "  Snakemake itself",
+        f"{spent - stage_seconds:.1f} s, {(spent - stage_seconds) / spent:.1%} of all",
+    )
     print_figure("memory of the last driver / of the first", f"{peaks[-1] / peaks[0]:.3f}")
     print_figure("memory of the largest driver / of the smallest", f"{max(peaks) / min(peaks):.3f}")
     print_figure(
-        "processor time of reading the status, every 2 s", f"{readings[-1]:.3f} s, the first time {readings[0]:.2f} s"
+        "processor time of reading the status, every 2 s",
+        f"{readings[-1]:.3f} s, the first time {readings[0]:.2f} s",
     )
 
 

@@ -1,22 +1,25 @@
-"""Number of points to measure until the chosen algorithms have a mean regret of at most 5 %: `make bench-tune`.
+"""Number of points to measure until the chosen algorithms have a mean regret of at most 5 %: `make
+bench-tune`.
 
-A search is replayed on a table of measured collectives, as `commodel import` writes it, in which every alternative of a
-workload was measured. Regret is averaged over all workloads with at least two alternatives, one of them the library
-default. Arguments: the table, then NAME=VALUE to replace values of RATES. The run takes minutes.
+A search is replayed on a table of measured collectives, as `commodel import` writes it, in which
+every alternative of a workload was measured. Regret is averaged over all workloads with at least
+two alternatives, one of them the library default. Arguments: the table, then NAME=VALUE to replace
+values of RATES. The run takes minutes.
 
 Strategies that select the next point:
 
-- `by worth`: the point that is expected to change the choices most. Predictions are those of LogGP with round values
-  (RATES), not fitted to the table.
-- `by worth for its time`: the same per second of the point, as in `commodel tune`. It has less regret after a tenth of
-  the time of all points, but needs more points.
+- `by worth`: the point that is expected to change the choices most. Predictions are those of LogGP
+  with round values (RATES), not fitted to the table.
+- `by worth for its time`: the same per second of the point, as in `commodel tune`. It has less
+  regret after a tenth of the time of all points, but needs more points.
 - `no predictions`: the same without predictions.
 - `in random order`: the same belief, with random points.
-- `forest by variance`: a random forest for each operation. The next point has the largest variance over the trees, as
-  in ACCLAiM. With `whole workloads`, all alternatives of that point's workload are measured, as there.
+- `forest by variance`: a random forest for each operation. The next point has the largest variance
+  over the trees, as in ACCLAiM. With `whole workloads`, all alternatives of that point's workload
+  are measured, as there.
 
-The last table compares the regret that a search expects with the true one, after random points and then rounds of
-several points, as `commodel tune` selects them."""
+The last table compares the regret that a search expects with the true one, after random points and
+then rounds of several points, as `commodel tune` selects them."""
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -27,7 +30,13 @@ from statistics import median
 
 import numpy as np
 
-from commodel.advice.sequential_sampling import Arm, Arms, Measured, compute_belief, estimate_seconds
+from commodel.advice.sequential_sampling import (
+    Arm,
+    Arms,
+    Measured,
+    compute_belief,
+    estimate_seconds,
+)
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
 from commodel.files.text_tables import format_table
@@ -41,7 +50,14 @@ from commodel.records import LIBRARY, PlacedWorkload, Point
 from commodel_tune.tuning import MIN_SAMPLES, POINT_SECONDS
 
 FAMILY = "loggp"
-RATES = {"L": "1.5us", "o_s": "0.3us", "o_r": "0.3us", "g": "0.2us", "G": "0.04ns", "gamma": "0.1ns"}
+RATES = {
+    "L": "1.5us",
+    "o_s": "0.3us",
+    "o_r": "0.3us",
+    "g": "0.2us",
+    "G": "0.04ns",
+    "gamma": "0.1ns",
+}
 ALGORITHMS_WITH_ARGUMENT = (
     "knomial:4",
     "binary:2GiB",
@@ -53,26 +69,36 @@ MAX_REGRET = 0.05
 TIME_SHARE = 0.1  # of the time of all points
 PRINTED_COUNTS = (0, 5, 10, 20, 40, 60, 80, 120, 160, 240, 320)
 SEEDS, TREES = 3, 20
-FIRST_POINTS, POINTS_OF_ROUND, SEARCHES = 12, 16, 6  # random points first, then rounds; number of searches
-REGRET_CLASSES = (0.3, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02)  # bounds of classes of the expected regret
+# random points first, then rounds; number of searches
+FIRST_POINTS, POINTS_OF_ROUND, SEARCHES = 12, 16, 6
+# bounds of classes of the expected regret
+REGRET_CLASSES = (0.3, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02)
 RANDOM_POINTS_PER_STEP = 5
 MAX_RANKS = 64  # predictions for more ranks take minutes
 Seconds = np.ndarray
-Run = Iterator[tuple[Collection[int], np.ndarray]]  # points measured so far, and the chosen arm of each workload
+# points measured so far, and the chosen arm of each workload
+Run = Iterator[tuple[Collection[int], np.ndarray]]
 
 
 def read_arms(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
-    """Return the alternatives of a table's workloads with their predictions, and their median times."""
+    """Return the alternatives of a table's workloads with their predictions, and their median
+    times."""
     times: dict[tuple, list[float]] = {}
     for _, row in read_rows(path, ("operation", "algorithm", "ranks", "bytes", "seconds")):
-        workload = PlacedWorkload(row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"]))
+        workload = PlacedWorkload(
+            row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"])
+        )
         if workload.ranks <= MAX_RANKS:
             times.setdefault((workload, row["algorithm"]), []).append(float(row["seconds"]))
     all_workloads = [workload for workload, _ in times]
-    workloads = [workload for workload in dict.fromkeys(all_workloads) if all_workloads.count(workload) > 1]
+    workloads = [
+        workload for workload in dict.fromkeys(all_workloads) if all_workloads.count(workload) > 1
+    ]
     predicted = predict_alternatives(parameters, workloads)
     arms = Arms.of(
-        Arm(workload, name, predicted.get((workload, name), 0.0)) for workload, name in times if workload in workloads
+        Arm(workload, name, predicted.get((workload, name), 0.0))
+        for workload, name in times
+        if workload in workloads
     )
     return arms, np.array([median(times[arm.workload, arm.algorithm]) for arm in arms.arms])
 
@@ -80,7 +106,8 @@ def read_arms(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
 def predict_alternatives(
     parameters: ParameterSet, workloads: Iterable[PlacedWorkload]
 ) -> dict[tuple[PlacedWorkload, str], float]:
-    """Return the predicted seconds of every algorithm of each workload. The library default gets the smallest."""
+    """Return the predicted seconds of every algorithm of each workload. The library default gets
+    the smallest."""
     points: dict[Point, tuple[PlacedWorkload, str]] = {}
     for workload in workloads:
         for name in [
@@ -92,11 +119,17 @@ def predict_alternatives(
             *ALGORITHMS_WITH_ARGUMENT,
         ]:
             with suppress(UserError):
-                points[make_point(PlatformResources.unlimited(), workload._asdict() | {"algorithm": name})] = (
+                points[
+                    make_point(
+                        PlatformResources.unlimited(), workload._asdict() | {"algorithm": name}
+                    )
+                ] = (
                     workload,
                     name,
                 )
-    predicted = {points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)}
+    predicted = {
+        points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)
+    }
     predicted = {alternative: seconds for alternative, seconds in predicted.items() if seconds > 0}
     for workload in workloads:
         predicted[workload, LIBRARY] = min(
@@ -118,7 +151,9 @@ def collect_measured(points: Iterable[int], seconds: Seconds) -> list[Measured]:
     return [Measured(int(arm), float(seconds[arm])) for arm in points]
 
 
-def search_by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator, per_second: bool = False) -> Run:
+def search_by_worth(
+    arms: Arms, seconds: Seconds, random: np.random.Generator, per_second: bool = False
+) -> Run:
     points: list[int] = []
     while True:
         belief = compute_belief(arms, collect_measured(points, seconds))
@@ -133,16 +168,25 @@ def search_by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator, p
 def search_in_random_order(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
     points = [int(arm) for arm in random.permutation(len(seconds))]
     for count in range(0, len(points) + 1, RANDOM_POINTS_PER_STEP):
-        yield points[:count], compute_belief(arms, collect_measured(points[:count], seconds)).choices()
+        yield (
+            points[:count],
+            compute_belief(arms, collect_measured(points[:count], seconds)).choices(),
+        )
 
 
-def search_by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator, whole: bool = False) -> Run:
+def search_by_variance(
+    arms: Arms, seconds: Seconds, random: np.random.Generator, whole: bool = False
+) -> Run:
     operations = np.array([arm.workload.operation for arm in arms.arms])
     names = sorted({(arm.workload.operation, arm.algorithm) for arm in arms.arms})
     layouts = sorted({arm.workload.layout for arm in arms.arms})
     features = np.array(
         [
-            [np.log2(arm.workload.ranks), np.log2(max(arm.workload.bytes, 1)), layouts.index(arm.workload.layout)]
+            [
+                np.log2(arm.workload.ranks),
+                np.log2(max(arm.workload.bytes, 1)),
+                layouts.index(arm.workload.layout),
+            ]
             + [(arm.workload.operation, arm.algorithm) == name for name in names]
             for arm in arms.arms
         ],
@@ -157,14 +201,21 @@ def search_by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator
             arm = first.pop(new[0])
         else:
             arm = max(remaining, key=lambda candidate: spread[candidate])
-        group = [arm] if not whole else [other for other in remaining if arms.workload[other] == arms.workload[arm]]
+        group = (
+            [arm]
+            if not whole
+            else [other for other in remaining if arms.workload[other] == arms.workload[arm]]
+        )
         measured |= {member: float(seconds[member]) for member in group}
         of_operation = np.flatnonzero(operations == operations[arm])
         fitted = [other for other in of_operation if other in measured]
         predictions = predict_by_forest(
             features[fitted], np.log(seconds[fitted]), features[of_operation], TREES, random
         )
-        mean[of_operation], spread[of_operation] = np.mean(predictions, axis=0), np.var(predictions, axis=0)
+        mean[of_operation], spread[of_operation] = (
+            np.mean(predictions, axis=0),
+            np.var(predictions, axis=0),
+        )
         logs = mean.copy()
         logs[list(measured)] = np.log(seconds[list(measured)])
         yield list(measured), arms.choose_fastest(logs)
@@ -187,7 +238,12 @@ def grow_tree(features: np.ndarray, targets: np.ndarray) -> Tree:
         return (targets.mean(),)
     threshold = (values[row, feature] + values[row + 1, feature]) / 2
     below = features[:, feature] <= threshold
-    return feature, threshold, grow_tree(features[below], targets[below]), grow_tree(features[~below], targets[~below])
+    return (
+        feature,
+        threshold,
+        grow_tree(features[below], targets[below]),
+        grow_tree(features[~below], targets[~below]),
+    )
 
 
 def predict_by_tree(tree: Tree, features: np.ndarray) -> np.ndarray:
@@ -202,15 +258,23 @@ def predict_by_tree(tree: Tree, features: np.ndarray) -> np.ndarray:
 
 
 def predict_by_forest(
-    features: np.ndarray, targets: np.ndarray, wanted_features: np.ndarray, trees: int, random: np.random.Generator
+    features: np.ndarray,
+    targets: np.ndarray,
+    wanted_features: np.ndarray,
+    trees: int,
+    random: np.random.Generator,
 ) -> Sequence[np.ndarray]:
     """Return the predictions of each tree, grown from a bootstrap sample."""
     samples = random.integers(len(targets), size=(trees, len(targets)))
-    return [predict_by_tree(grow_tree(features[sample], targets[sample]), wanted_features) for sample in samples]
+    return [
+        predict_by_tree(grow_tree(features[sample], targets[sample]), wanted_features)
+        for sample in samples
+    ]
 
 
 def compute_regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, float]:
-    """Return the mean regret by number of measured points, and the one after a tenth of the time of all points."""
+    """Return the mean regret by number of measured points, and the one after a tenth of the time of
+    all points."""
     fastest, spent = seconds[arms.choose_fastest(seconds)], estimate_costs(seconds)
     counts, times, values = [], [], []
     for points, chosen in run:
@@ -226,7 +290,9 @@ def estimate_costs(seconds: Seconds) -> np.ndarray:
     return estimate_seconds(seconds, POINT_SECONDS, MIN_SAMPLES)
 
 
-def compare_regrets(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Iterator[tuple[float, float]]:
+def compare_regrets(
+    arms: Arms, seconds: Seconds, random: np.random.Generator
+) -> Iterator[tuple[float, float]]:
     """Yield the expected and the true regret in each round of a search."""
     measured = collect_measured(random.choice(len(seconds), FIRST_POINTS, replace=False), seconds)
     fastest = seconds[arms.choose_fastest(seconds)]
@@ -241,14 +307,23 @@ def compare_regrets(arms: Arms, seconds: Seconds, random: np.random.Generator) -
 
 
 def tabulate_regrets(name: str, arms: Arms, seconds: Seconds) -> dict:
-    """Return the mean expected and true regret by class of the expected regret, over all rounds of the searches."""
+    """Return the mean expected and true regret by class of the expected regret, over all rounds of
+    the searches."""
     rounds = np.array(
-        [row for seed in range(SEARCHES) for row in compare_regrets(arms, seconds, np.random.default_rng(seed))]
+        [
+            row
+            for seed in range(SEARCHES)
+            for row in compare_regrets(arms, seconds, np.random.default_rng(seed))
+        ]
     )
     cells = {"expected, true": name}
     for high, low in pairwise(REGRET_CLASSES):
         of_class = rounds[(rounds[:, 0] < high) & (rounds[:, 0] >= low)]
-        means = " ".join(f"{100 * mean:.1f}" for mean in of_class.mean(axis=0)) if len(of_class) else "-"
+        means = (
+            " ".join(f"{100 * mean:.1f}" for mean in of_class.mean(axis=0))
+            if len(of_class)
+            else "-"
+        )
         cells[f"{100 * low:.0f} to {100 * high:.0f} %"] = means
     return cells
 
@@ -260,13 +335,23 @@ def count_needed_points(regret: np.ndarray) -> int:
 
 
 def main(path: Path, rates: dict[str, str]) -> None:
-    arms, seconds = read_arms(path, make_given_set(FAMILY, [f"{name}={value}" for name, value in rates.items()]))
+    arms, seconds = read_arms(
+        path, make_given_set(FAMILY, [f"{name}={value}" for name, value in rates.items()])
+    )
     strategies: dict[str, tuple[Callable, Arms, int]] = {
         "by worth": (search_by_worth, arms, 1),
-        "by worth for its time": (lambda *arguments: search_by_worth(*arguments, per_second=True), arms, 1),
+        "by worth for its time": (
+            lambda *arguments: search_by_worth(*arguments, per_second=True),
+            arms,
+            1,
+        ),
         "by worth, no predictions": (search_by_worth, remove_predictions(arms), 1),
         "in random order": (search_in_random_order, arms, SEEDS),
-        "in random order, no predictions": (search_in_random_order, remove_predictions(arms), SEEDS),
+        "in random order, no predictions": (
+            search_in_random_order,
+            remove_predictions(arms),
+            SEEDS,
+        ),
         "forest by variance": (search_by_variance, arms, SEEDS),
         "forest by variance, whole workloads": (
             lambda *arguments: search_by_variance(*arguments, whole=True),
@@ -284,25 +369,41 @@ def main(path: Path, rates: dict[str, str]) -> None:
     rows = []
     for name, (strategy, arms_of_strategy, seeds) in strategies.items():
         runs = [
-            compute_regrets(strategy(arms_of_strategy, seconds, np.random.default_rng(s)), arms, seconds)
+            compute_regrets(
+                strategy(arms_of_strategy, seconds, np.random.default_rng(s)), arms, seconds
+            )
             for s in range(seeds)
         ]
         curves = [curve for curve, _ in runs]
         points = float(np.mean([count_needed_points(curve) for curve in curves]))
         curve = np.mean(curves, axis=0)
-        cells = {f"{count}": f"{100 * curve[count]:.1f}" for count in PRINTED_COUNTS if count <= all_points}
+        cells = {
+            f"{count}": f"{100 * curve[count]:.1f}"
+            for count in PRINTED_COUNTS
+            if count <= all_points
+        }
         rows.append(
-            {"next point": name, f"to {100 * MAX_REGRET:.0f} %": round(points), "of all": f"{points / all_points:.0%}"}
+            {
+                "next point": name,
+                f"to {100 * MAX_REGRET:.0f} %": round(points),
+                "of all": f"{points / all_points:.0%}",
+            }
             | {"in a tenth of the time": f"{100 * np.mean([tenth for _, tenth in runs]):.1f}"}
             | cells
         )
         print(format_table(rows[-1:]), flush=True)
-    print(f"\nRegret in % after a tenth of the time and by number of points, and points up to {100 * MAX_REGRET:.0f} %")
+    print(
+        f"\nRegret in % after a tenth of the time and by number of points, and points up to {100 * MAX_REGRET:.0f} %"
+    )
     print(format_table(rows))
     searches = f"{SEARCHES} searches: {FIRST_POINTS} random points, then {POINTS_OF_ROUND} a round"
     print(f"\nRegret in %, expected and true, of {searches}")
     variants = {"predictions": arms, "no predictions": remove_predictions(arms)}
-    print(format_table([tabulate_regrets(name, variant, seconds) for name, variant in variants.items()]))
+    print(
+        format_table(
+            [tabulate_regrets(name, variant, seconds) for name, variant in variants.items()]
+        )
+    )
 
 
 if __name__ == "__main__":

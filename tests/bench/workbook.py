@@ -1,8 +1,8 @@
-"""Time, memory and size of the workbook and the page of a large comparison: `make bench-workbook`. An argument replaces
-the approximate number of rows.
+"""Time, memory and size of the workbook and the page of a large comparison: `make bench-workbook`.
+An argument replaces the approximate number of rows.
 
-The synthetic study of tests/reports is repeated with other numbers of ranks. Workbook and page are written as by
-`commodel report`, from the tables of a run.
+The synthetic study of tests/reports is repeated with other numbers of ranks. Workbook and page are
+written as by `commodel report`, from the tables of a run.
 """
 
 import subprocess
@@ -24,7 +24,8 @@ ROWS = 200_000
 
 
 def repeat_study(study: pd.DataFrame, times: int) -> pd.DataFrame:
-    """Return the study at several numbers of ranks. Each point has its own id and file of samples."""
+    """Return the study at several numbers of ranks. Each point has its own id and file of
+    samples."""
     parts = []
     for number in range(times):
         point = study["point"] + f"{number:x}"
@@ -55,16 +56,25 @@ def write_reports(folder: Path) -> None:
     sets = [replace(parameters, draws={}) for parameters in make_parameters()]
 
     def build():
-        comparison, raw = read_table(folder / "comparison.csv", COMPARISON), read_table(folder / "summary.csv", SUMMARY)
+        comparison, raw = (
+            read_table(folder / "comparison.csv", COMPARISON),
+            read_table(folder / "summary.csv", SUMMARY),
+        )
         inputs = [ReportInputs(comparison, "large", parameter_sets=sets, raw=raw)]
         del comparison
         return build_report(inputs.pop())
 
     spent, report = time_task(build, time.process_time)
     print_figure("building the report", f"{spent:.0f} s of processor")
-    for title, write, name in (("workbook", write_xlsx, "large.xlsx"), ("page", write_html, "large.html")):
+    for title, write, name in (
+        ("workbook", write_xlsx, "large.xlsx"),
+        ("page", write_html, "large.html"),
+    ):
         spent, _ = time_task(partial(write, report, folder / name), time.process_time)
-        print_figure(f"writing the {title}", f"{spent:.0f} s of processor, {1024 * read_peak_gib():.0f} MiB at most")
+        print_figure(
+            f"writing the {title}",
+            f"{spent:.0f} s of processor, {1024 * read_peak_gib():.0f} MiB at most",
+        )
 
 
 def main(rows: int) -> None:
@@ -75,7 +85,9 @@ def main(rows: int) -> None:
         subprocess.run([sys.executable, "-m", "tests.bench.workbook", "--write", name], check=True)
         for path in sorted(folder.glob("large*")):
             size = path.stat().st_size
-            print_figure(path.name, f"{size / 2**20:.1f} MiB for {count:,} rows, {size / count:.0f} B a row")
+            print_figure(
+                path.name, f"{size / 2**20:.1f} MiB for {count:,} rows, {size / count:.0f} B a row"
+            )
 
 
 if __name__ == "__main__":

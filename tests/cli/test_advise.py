@@ -1,4 +1,5 @@
-"""commodel advise: the ranking for one workload, tables for several, weights of models, the score, and refusals."""
+"""commodel advise: the ranking for one workload, tables for several, weights of models, the score,
+and refusals."""
 
 import csv
 import io
@@ -47,40 +48,69 @@ def params(tmp_path):
 
 @pytest.fixture
 def platform(tmp_path, monkeypatch):
-    """Return the name of a simulated platform with two fitted models and a comparison: LogGP predicts 1.1 and Hockney
-    1.33 times the measured times."""
+    """Return the name of a simulated platform with two fitted models and a comparison: LogGP
+    predicts 1.1 and Hockney 1.33 times the measured times."""
     monkeypatch.chdir(tmp_path)
     write_text(tmp_path / "params/platforms/made-up.yaml", PLATFORM)
     fitted = tmp_path / "results/study/fitted/made-up"
     for name, values in (("loggp", LOGGP), ("hockney", ("alpha=30us", "beta=80ns", "gamma=1ns"))):
         write_parameters(
-            fitted / f"{name}.yaml", replace(make_given_set(name, values), platform="made-up", simulated=True)
+            fitted / f"{name}.yaml",
+            replace(make_given_set(name, values), platform="made-up", simulated=True),
         )
     rows = []
     for ranks in (4, 6, 8):
         for choice, measured in (("ring", 2e-4), ("recursive-doubling", 1e-4)):
             for family, off in (("loggp", 1.1), ("hockney", 1.331)):
                 rows.append(
-                    {"point": f"{ranks} {choice}", "platform": "made-up", "operation": "allreduce", "algorithm": choice}
-                    | {"alternative": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
+                    {
+                        "point": f"{ranks} {choice}",
+                        "platform": "made-up",
+                        "operation": "allreduce",
+                        "algorithm": choice,
+                    }
+                    | {
+                        "alternative": choice,
+                        "layout": "block:1",
+                        "ranks": ranks,
+                        "leaves": 0,
+                        "bytes": 8,
+                    }
                     | {"workload": f"{ranks}"}
-                    | {"measured": measured, "measured_low": measured, "measured_high": measured, "model": family}
-                    | {"seconds": measured * off, "mu": off, "validity": "valid", "held_out": True, "simulated": True}
+                    | {
+                        "measured": measured,
+                        "measured_low": measured,
+                        "measured_high": measured,
+                        "model": family,
+                    }
+                    | {
+                        "seconds": measured * off,
+                        "mu": off,
+                        "validity": "valid",
+                        "held_out": True,
+                        "simulated": True,
+                    }
                 )
-    table = add_default_columns(pd.DataFrame(rows).assign(nodes=lambda table: table["ranks"]), COMPARISON)
+    table = add_default_columns(
+        pd.DataFrame(rows).assign(nodes=lambda table: table["ranks"]), COMPARISON
+    )
     check_table(table, COMPARISON, tmp_path)
     table.to_csv(tmp_path / "results/study/comparison.csv", index=False)
     return "made-up"
 
 
 FAST_ETHERNET = ROOT / "params/published/cluster/fast-ethernet-16.yaml"
-SMALL_GATHER, GATHER = (f"--operation gather --ranks 16 --bytes {size}" for size in ("1KiB", "1MiB"))
+SMALL_GATHER, GATHER = (
+    f"--operation gather --ranks 16 --bytes {size}" for size in ("1KiB", "1MiB")
+)
 
 
 def test_a_ranking_of_all_algorithms(params):
     rows = read_rows(f"advise {WORKLOAD} --params {params}")
     assert [row["seconds"] for row in rows] == sorted(row["seconds"] for row in rows)
-    assert {"ring", "recursive-doubling", "rabenseifner", "reduce-bcast"} <= {row["alternative"] for row in rows}
+    assert {"ring", "recursive-doubling", "rabenseifner", "reduce-bcast"} <= {
+        row["alternative"] for row in rows
+    }
     text = run(f"advise {WORKLOAD} --params {params}").stdout
     assert f"allreduce over 8 ranks, 1 KiB: use {rows[0]['alternative']}" in text
     assert "intervals contain no model error" in text
@@ -106,7 +136,10 @@ def test_tables_name_the_layout_near(params, tmp_path):
 def test_only_and_layout(params):
     requested = "--only ring --only rabenseifner --layout block:2 --format json"
     rows = json.loads(run(f"advise {WORKLOAD} --params {params} {requested}").stdout)
-    assert {(row["alternative"], row["layout"]) for row in rows} == {("ring", "block:2"), ("rabenseifner", "block:2")}
+    assert {(row["alternative"], row["layout"]) for row in rows} == {
+        ("ring", "block:2"),
+        ("rabenseifner", "block:2"),
+    }
 
 
 def test_the_same_messages_under_two_names_stand_once(params):
@@ -119,14 +152,22 @@ def test_the_same_messages_under_two_names_stand_once(params):
 
 def test_prediction_intervals_widen_with_each_doubling_beyond_the_fitted_sizes(tmp_path):
     path = tmp_path / "loggp.yaml"
-    doubted = replace(make_given_set("loggp", LOGGP), bytes_range=(1, 1024), left_out={"error": 0.1, "cases": 9})
+    doubted = replace(
+        make_given_set("loggp", LOGGP), bytes_range=(1, 1024), left_out={"error": 0.1, "cases": 9}
+    )
     write_parameters(path, doubted)
     wide = []
     for size in (1024, 4096, 65536):
         only = "--only recursive-doubling --format json"
-        (row,) = json.loads(run(f"advise --operation allreduce --ranks 8 --bytes {size} --params {path} {only}").stdout)
+        (row,) = json.loads(
+            run(
+                f"advise --operation allreduce --ranks 8 --bytes {size} --params {path} {only}"
+            ).stdout
+        )
         wide.append(np.log(row["high"] / row["seconds"]) if row["high"] else 0.0)
-    assert wide == pytest.approx([0, 1.96 * np.log(1.1) * np.sqrt(2), 1.96 * np.log(1.1) * np.sqrt(6)])
+    assert wide == pytest.approx(
+        [0, 1.96 * np.log(1.1) * np.sqrt(2), 1.96 * np.log(1.1) * np.sqrt(6)]
+    )
 
 
 def test_a_gather_that_loses_packets_is_behind_the_window_that_loses_none():
@@ -155,7 +196,12 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
         in result.output
     )
     assert result.output.count("\n") == 1
-    assert "paper" in run(f"advise --operation summa:n=8:iteration=3 --ranks 4 --bytes 8 --params {params}").output
+    assert (
+        "paper"
+        in run(
+            f"advise --operation summa:n=8:iteration=3 --ranks 4 --bytes 8 --params {params}"
+        ).output
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,12 +212,21 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
         (f"{WORKLOAD} --experiment none", "found no results of experiment 'none'; run it first"),
         (f"{WORKLOAD} --params P --params P", "found two sets of model loggp"),
         (f"{WORKLOAD} --params P --leaves 8", "give ranks, or leaves of a tree, not both"),
-        ("--operation allreduce --bytes 8 --params P", "ranks is missing; allreduce needs a number of ranks"),
-        ("--operation allreduc --ranks 8 --bytes 1KiB --params P", "unknown operation 'allreduc'; did you mean"),
+        (
+            "--operation allreduce --bytes 8 --params P",
+            "ranks is missing; allreduce needs a number of ranks",
+        ),
+        (
+            "--operation allreduc --ranks 8 --bytes 1KiB --params P",
+            "unknown operation 'allreduc'; did you mean",
+        ),
         ("--operation allreduce --ranks 8 --params P", "bytes is missing"),
         ("--ranks 8 --bytes 1KiB --params P", "give --operation NAME"),
         ("--operation bcats", "unknown operation 'bcats'; did you mean 'bcast'?"),
-        ("--operation bcast,reduce", "--operation: found 'bcast,reduce', wanted one name; repeat --operation for each"),
+        (
+            "--operation bcast,reduce",
+            "--operation: found 'bcast,reduce', wanted one name; repeat --operation for each",
+        ),
         ("--operation bcast --ranks 0 --bytes 8", "ranks: found '0', wanted a whole number from 2"),
         (f"{WORKLOAD} --params P --out t.txt", "found 't.txt', wanted a file .csv, .xlsx or .conf"),
         (f"{WORKLOAD} --params P --only rng", "no algorithm 'rng' for allreduce"),
@@ -187,7 +242,9 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
         ),
     ],
 )
-def test_invalid_advise_arguments_are_refused_in_one_line(params, tmp_path, monkeypatch, arguments, said):
+def test_invalid_advise_arguments_are_refused_in_one_line(
+    params, tmp_path, monkeypatch, arguments, said
+):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
     line = refused(f"advise {arguments}".replace(" P", f" {params}"))
@@ -201,7 +258,15 @@ def test_several_workloads_are_a_table(platform):
     assert ". SIMULATED: the parameters were fitted to a simulated platform." in text
     assert ". 4 of 6 workloads, such as allreduce over 2 ranks, 8 B: EXTRAPOLATED" in text
     assert (
-        len(list(csv.DictReader(io.StringIO(run(f"advise {WORKLOADS} --platform {platform} --format csv").stdout))))
+        len(
+            list(
+                csv.DictReader(
+                    io.StringIO(
+                        run(f"advise {WORKLOADS} --platform {platform} --format csv").stdout
+                    )
+                )
+            )
+        )
         == 6
     )
 
@@ -222,22 +287,34 @@ def test_the_open_mpi_option_restricts_the_ranking_to_selectable_algorithms(para
     requested = f"--operation gather --ranks 4,8 --bytes 8 --params {params}"
     run(f"advise {requested} --open-mpi --out {tmp_path}/some.csv")
     run(f"advise {requested} --layout block --out {tmp_path}/all.csv")
-    some, every = (pd.read_csv(tmp_path / name, keep_default_na=False) for name in ("some.csv", "all.csv"))
+    some, every = (
+        pd.read_csv(tmp_path / name, keep_default_na=False) for name in ("some.csv", "all.csv")
+    )
     named = [f"{row.algorithm}, {row.as_good}" for row in some.itertuples()]
     assert all(can_select("gather", spec) for text in named for spec in text.split(", ") if spec)
     assert any("windowed" in f"{row.algorithm}, {row.as_good}" for row in every.itertuples())
 
 
 def test_an_operation_without_a_safe_algorithm_is_left_to_open_mpi(params, tmp_path):
-    """The file for all other operations is written: every reduce-scatter that a rule can name reorders operands."""
+    """The file for all other operations is written: every reduce-scatter that a rule can name
+    reorders operands."""
     requested = f"--ranks 4 --bytes 8 --params {params}"
-    result = run(f"advise --operation reduce-scatter --operation gather {requested} --out {tmp_path}/some.conf")
-    assert "left to Open MPI: no algorithm of reduce-scatter is safe in a rule; wanted: --commutative" in result.stderr
+    result = run(
+        f"advise --operation reduce-scatter --operation gather {requested} --out {tmp_path}/some.conf"
+    )
+    assert (
+        "left to Open MPI: no algorithm of reduce-scatter is safe in a rule; wanted: --commutative"
+        in result.stderr
+    )
     text = (tmp_path / "some.conf").read_text()
     assert "# gather" in text
     assert "# reduce-scatter" not in text
-    refusal = run(f"advise --operation reduce-scatter {requested} --out {tmp_path}/none.conf", code=2)
-    assert "no algorithm of reduce-scatter is safe in a rule; wanted: --commutative" in refusal.stderr
+    refusal = run(
+        f"advise --operation reduce-scatter {requested} --out {tmp_path}/none.conf", code=2
+    )
+    assert (
+        "no algorithm of reduce-scatter is safe in a rule; wanted: --commutative" in refusal.stderr
+    )
     assert not (tmp_path / "none.conf").exists()
 
 
@@ -254,7 +331,9 @@ def test_a_workbook(platform, tmp_path):
 
 def test_values_by_hand_are_reported_wherever_the_advice_goes(platform, tmp_path):
     what_if = "--set loggp:L=2ms --set hockney:alpha=2ms"
-    plain, changed = (run(f"advise {WORKLOAD} --platform {platform} {more}").stdout for more in ("", what_if))
+    plain, changed = (
+        run(f"advise {WORKLOAD} --platform {platform} {more}").stdout for more in ("", what_if)
+    )
     by_hand = "loggp L=2ms in place of 20 µs"
     assert by_hand not in plain
     assert by_hand in changed
@@ -263,9 +342,16 @@ def test_values_by_hand_are_reported_wherever_the_advice_goes(platform, tmp_path
         run(f"advise {WORKLOADS} --platform {platform} {what_if} --out {out}")
     assert pd.read_csv(tmp_path / "a.csv")["platform"].str.contains(by_hand).all()
     assert by_hand in (tmp_path / "a.conf").read_text().splitlines()[0]
-    cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx")["Decisions"].values for cell in row if cell]
+    cells = [
+        cell
+        for row in openpyxl.load_workbook(tmp_path / "a.xlsx")["Decisions"].values
+        for cell in row
+        if cell
+    ]
     assert any(by_hand in str(cell) for cell in cells)
-    refused = run(f"advise {WORKLOAD} --platform {platform} --set L=1us", code=2).output.splitlines()[-1]
+    refused = run(
+        f"advise {WORKLOAD} --platform {platform} --set L=1us", code=2
+    ).output.splitlines()[-1]
     assert "model hockney has no parameter or setting 'L'" in refused
 
 
@@ -277,16 +363,22 @@ def test_weights_come_from_the_errors_measured(platform):
 
 
 def add_run(name, platform, operation, digest="d"):
-    """Add a newer run, which measured one operation only: a copy of the first run, 100 times as slow."""
+    """Add a newer run, which measured one operation only: a copy of the first run, 100 times as
+    slow."""
     earlier, later = Path("results/study"), Path("results") / name
     shutil.copytree(earlier, later)
     rows = pd.read_csv(later / "comparison.csv", dtype={"workload": str})
     rows[["measured", "measured_low", "measured_high", "seconds"]] *= 100
-    rows = rows.replace({"ring": "chain", "recursive-doubling": "binomial"})  # of the columns of algorithms
-    rows.assign(operation=operation, point=operation + rows["point"]).to_csv(later / "comparison.csv", index=False)
+    # of the columns of algorithms
+    rows = rows.replace({"ring": "chain", "recursive-doubling": "binomial"})
+    rows.assign(operation=operation, point=operation + rows["point"]).to_csv(
+        later / "comparison.csv", index=False
+    )
     os.utime(earlier / "comparison.csv", (1, 1))
     for folder, own_digest in ((earlier, "d"), (later, digest)):
-        points = add_digests(list_points(operation, ["linear"], (), "8", "8", "block:1", load_resources(platform)))
+        points = add_digests(
+            list_points(operation, ["linear"], (), "8", "8", "block:1", load_resources(platform))
+        )
         plan = planned(Batch("b", platform, 8, tuple(points)), models=("loggp", "hockney"))
         described = replace(plan.platforms[platform], digest=own_digest)
         write_json(folder / "plan.json", replace(plan, platforms={platform: described}).as_json())
@@ -305,7 +397,10 @@ def test_evidence_is_that_of_all_runs_that_measured_the_operation(platform):
     )]  # fmt: skip
     assert tables[0] == [row for row in tables[1] if row["operation"] == "allreduce"]
     of_both = "evidence: results/later, results/study, platform made-up"
-    assert of_both in run(f"advise --operation gather --ranks 8 --bytes 8 --platform {platform}").stderr
+    assert (
+        of_both
+        in run(f"advise --operation gather --ranks 8 --bytes 8 --platform {platform}").stderr
+    )
     add_run("latest", platform, "bcast")
     said = run(f"advise --operation bcast --ranks 8 --bytes 8 --platform {platform}").stderr
     assert "evidence: results/latest, results/later, platform made-up" in said
@@ -321,12 +416,17 @@ def test_a_platform_with_a_changed_description_is_another_one(platform):
     assert "too little of allreduce was measured here" in said.stdout
 
 
-def test_families_that_were_not_probed_where_ranks_sit_have_weight_0_unless_that_was_measured(platform, tmp_path):
-    """Within a node, only Hockney was probed. LogGP has a weight there once collectives were measured within a node."""
+def test_families_that_were_not_probed_where_ranks_sit_have_weight_0_unless_that_was_measured(
+    platform, tmp_path
+):
+    """Within a node, only Hockney was probed. LogGP has a weight there once collectives were
+    measured within a node."""
     for name, probed in (("loggp", ["beyond"]), ("hockney", ["node", "beyond"])):
         path = tmp_path / f"results/study/fitted/made-up/{name}.yaml"
         known = read_parameters(path)
-        write_parameters(path, replace(known, settings={**known.settings, "probed_classes": probed}))
+        write_parameters(
+            path, replace(known, settings={**known.settings, "probed_classes": probed})
+        )
     table = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(table)
     rows.assign(nodes=rows["ranks"]).to_csv(table, index=False)
@@ -334,7 +434,10 @@ def test_families_that_were_not_probed_where_ranks_sit_have_weight_0_unless_that
     within = run(f"advise {workload} --layout block:4").stdout
     assert "loggp has weight 0 within one node: not probed: ranks in same node" in within
     assert "Weights of models: hockney 100 %" in within
-    assert "has weight 0" not in run(f"advise {workload} --layout block:4".replace("--verbose ", "")).stdout
+    assert (
+        "has weight 0"
+        not in run(f"advise {workload} --layout block:4".replace("--verbose ", "")).stdout
+    )
     between = run(f"advise {workload} --layout block:1").stdout
     assert "Weights of models: loggp 100 %" in between
     rows.assign(nodes=1).to_csv(table, index=False)
@@ -349,7 +452,11 @@ def test_the_score_of_a_platform(platform, tmp_path):
     said = run(f"advise score --platform {platform}", code=2).stderr
     assert "wanted three workloads or more with two predicted and measured alternatives" in said
     more = [
-        rows.assign(bytes=rows["bytes"] * 2**n, point=rows["point"] + f"-{n}", workload=rows["workload"] + f"-{n}")
+        rows.assign(
+            bytes=rows["bytes"] * 2**n,
+            point=rows["point"] + f"-{n}",
+            workload=rows["workload"] + f"-{n}",
+        )
         for n in (1, 2, 3)
     ]
     pd.concat([rows, *more]).to_csv(table, index=False)
@@ -361,19 +468,25 @@ def add_sizes(table):
     """Replace the rows of the single message size by rows of nine sizes, all between nodes."""
     rows = pd.read_csv(table, dtype={"workload": str}).assign(nodes=8)
     more = [
-        rows.assign(bytes=8 * 2**n, point=rows["point"] + f"-{n}", workload=rows["workload"] + f"-{n}")
+        rows.assign(
+            bytes=8 * 2**n, point=rows["point"] + f"-{n}", workload=rows["workload"] + f"-{n}"
+        )
         for n in range(9)
     ]
     pd.concat(more).to_csv(table, index=False)
 
 
 def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
-    """LogGP overestimates all times by 10 %. The recommended prediction corrects this factor; the uncorrected
-    prediction of LogGP is the second row. Where too little was measured for that, it is the one of `advise`, too."""
+    """LogGP overestimates all times by 10 %. The recommended prediction corrects this factor; the
+    uncorrected prediction of LogGP is the second row. Where too little was measured for that, it is
+    the one of `advise`, too."""
     ring = "--algorithm ring "
     line = f"predict --operation allreduce {ring}--ranks 8 --bytes 1KiB --layout block:1 --platform {platform}"
     recommended, model = read_rows(line)
-    advised = {row["alternative"]: row for row in read_rows(line.replace("predict", "advise").replace(ring, ""))}
+    advised = {
+        row["alternative"]: row
+        for row in read_rows(line.replace("predict", "advise").replace(ring, ""))
+    }
     assert (recommended["model"], model["model"]) == ("recommended", "loggp")
     assert recommended["seconds"] == advised["ring"]["seconds"]
     add_sizes(tmp_path / "results/study/comparison.csv")
@@ -384,20 +497,34 @@ def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
     assert recommended["validity"] == "valid"
 
 
-def test_a_rank_sweep_skips_impossible_counts_and_averages_models_where_nothing_was_measured(platform, tmp_path):
-    """A node has four cores; no workload was measured within one node; a collective needs two ranks."""
+def test_a_rank_sweep_skips_impossible_counts_and_averages_models_where_nothing_was_measured(
+    platform, tmp_path
+):
+    """A node has four cores; no workload was measured within one node; a collective needs two
+    ranks."""
     add_sizes(tmp_path / "results/study/comparison.csv")
-    sweep = "predict --operation allreduce --algorithm ring --ranks 1,4,8 --bytes 1KiB --layout block:4"
+    sweep = (
+        "predict --operation allreduce --algorithm ring --ranks 1,4,8 --bytes 1KiB --layout block:4"
+    )
     output = run(f"{sweep} --platform {platform}").stdout
     assert "left out: ranks: found 1, wanted 2 to" in output
-    seconds = {(row["model"], row["ranks"]): row["seconds"] for row in read_rows(f"{sweep} --platform {platform}")}
-    advised = read_rows(f"advise --operation allreduce --ranks 4 --bytes 1KiB --layout block:4 --platform {platform}")
-    assert seconds["recommended", 4] == {row["alternative"]: row["seconds"] for row in advised}["ring"]
+    seconds = {
+        (row["model"], row["ranks"]): row["seconds"]
+        for row in read_rows(f"{sweep} --platform {platform}")
+    }
+    advised = read_rows(
+        f"advise --operation allreduce --ranks 4 --bytes 1KiB --layout block:4 --platform {platform}"
+    )
+    assert (
+        seconds["recommended", 4] == {row["alternative"]: row["seconds"] for row in advised}["ring"]
+    )
     assert seconds["recommended", 8] == pytest.approx(seconds["loggp", 8] / 1.1, rel=0.02)
 
 
 def test_measured_times_stand_beside_predictions_of_the_same_points(platform, tmp_path):
-    (point,) = add_digests(list_points("allreduce", ["ring"], (), "8", "8", "block:1", load_resources(platform)))
+    (point,) = add_digests(
+        list_points("allreduce", ["ring"], (), "8", "8", "block:1", load_resources(platform))
+    )
     table = tmp_path / "results/study/comparison.csv"
     add_sizes(table)
     rows = pd.read_csv(table)
@@ -413,27 +540,37 @@ def test_measured_times_stand_beside_predictions_of_the_same_points(platform, tm
     assert {row["measured"] for row in predicted if row["algorithm"] != "ring"} == {None}
 
 
-def test_equal_messages_have_one_recommended_time_and_the_name_that_was_measured(platform, tmp_path):
+def test_equal_messages_have_one_recommended_time_and_the_name_that_was_measured(
+    platform, tmp_path
+):
     """Over two ranks, Rabenseifner's algorithm sends the messages of the ring."""
-    (point,) = add_digests(list_points("allreduce", ["ring"], (), "2", "8", "block:1", load_resources(platform)))
+    (point,) = add_digests(
+        list_points("allreduce", ["ring"], (), "2", "8", "block:1", load_resources(platform))
+    )
     table = tmp_path / "results/study/comparison.csv"
     add_sizes(table)
     rows = pd.read_csv(table)
-    of_ring = rows[rows["point"] == "8 ring-0"].assign(point=point.id, ranks=2, measured=42e-6, workload="2-0")
+    of_ring = rows[rows["point"] == "8 ring-0"].assign(
+        point=point.id, ranks=2, measured=42e-6, workload="2-0"
+    )
     pd.concat([rows, of_ring]).to_csv(table, index=False)
     workload = f"--operation allreduce --ranks 2 --bytes 8 --layout block:1 --platform {platform}"
     advised = {row["alternative"]: row for row in read_rows(f"advise {workload}")}
     assert "rabenseifner" not in advised
     assert advised["ring"]["measured"] == 42e-6
     predicted = read_rows(f"predict {workload}")
-    seconds = {row["algorithm"]: row["seconds"] for row in predicted if row["model"] == "recommended"}
+    seconds = {
+        row["algorithm"]: row["seconds"] for row in predicted if row["model"] == "recommended"
+    }
     assert seconds["rabenseifner"] == seconds["ring"] == pytest.approx(advised["ring"]["seconds"])
     assert seconds["recursive-doubling"] != seconds["ring"]
 
 
-def test_alternatives_measured_for_the_workload_are_ranked_under_their_own_names(platform, tmp_path):
-    """`binomial:3` sends the messages of `knomial:2@8`, which is among the trees that advice lists; it does not list
-    `groups:3,1`."""
+def test_alternatives_measured_for_the_workload_are_ranked_under_their_own_names(
+    platform, tmp_path
+):
+    """`binomial:3` sends the messages of `knomial:2@8`, which is among the trees that advice lists;
+    it does not list `groups:3,1`."""
     resources = load_resources(platform)
     trees = ["binomial:3", "groups:3,1"]
     points = add_digests(list_points("reduce", (), trees, None, "8", "block:1", resources))
@@ -447,11 +584,14 @@ def test_alternatives_measured_for_the_workload_are_ranked_under_their_own_names
     ]  # fmt: skip
     pd.concat([rows, pd.DataFrame(measured)]).to_csv(table, index=False)
     advised = {
-        row["alternative"]: row["measured"] for row in read_rows(f"advise {TREES} --bytes 8 --platform {platform}")
+        row["alternative"]: row["measured"]
+        for row in read_rows(f"advise {TREES} --bytes 8 --platform {platform}")
     }
     assert {tree: advised[tree] for tree in trees} == {"binomial:3": 42e-6, "groups:3,1": 43e-6}
     assert "knomial:2@8" not in advised
-    other_size = {row["alternative"] for row in read_rows(f"advise {TREES} --bytes 64 --platform {platform}")}
+    other_size = {
+        row["alternative"] for row in read_rows(f"advise {TREES} --bytes 64 --platform {platform}")
+    }
     assert "knomial:2@8" in other_size
     assert not other_size & set(trees)
 
@@ -467,8 +607,8 @@ def test_fewer_ranks_than_measured_count_as_extrapolation(platform):
 
 
 def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform, tmp_path):
-    """Streams of 50 waves, which Hockney predicts within 1 % and LogGP three times too slow, change the weights for
-    times between waves only."""
+    """Streams of 50 waves, which Hockney predicts within 1 % and LogGP three times too slow, change
+    the weights for times between waves only."""
     workload = "--operation bcast --ranks 8 --bytes 1KiB"
     before = read_rows(f"advise {workload} --platform {platform}")
     path = tmp_path / "results/study/comparison.csv"
@@ -480,9 +620,13 @@ def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform
     pd.concat([rows, waves]).to_csv(path, index=False)
     after = read_rows(f"advise {workload} --platform {platform}")
     assert [row["seconds"] for row in after] == [row["seconds"] for row in before]
-    command = "predict --model hockney --params results/study/fitted/made-up/hockney.yaml --pipelined"
+    command = (
+        "predict --model hockney --params results/study/fitted/made-up/hockney.yaml --pipelined"
+    )
     (by_hockney,) = read_rows(f"{command} {workload} --algorithm linear")
-    now, then = ({row["alternative"]: row["period"] for row in rows}["linear"] for rows in (after, before))
+    now, then = (
+        {row["alternative"]: row["period"] for row in rows}["linear"] for rows in (after, before)
+    )
     assert now == pytest.approx(by_hockney["seconds"], rel=0.01)
     assert then != pytest.approx(by_hockney["seconds"], rel=0.01)
     assert (
@@ -498,9 +642,14 @@ def test_wave_periods_prefer_models_without_a_contention_flag(platform, tmp_path
     (before, *_) = read_rows(f"advise {workload}")
     path = tmp_path / "results/study/fitted/made-up"
     crowded = {"contention": {"row": {"from_bytes": 0.0, "ratio": 8.0}}}
-    for name, end in (("loggp", "other models predict these times"), ("hockney", "no other model predicts them")):
+    for name, end in (
+        ("loggp", "other models predict these times"),
+        ("hockney", "no other model predicts them"),
+    ):
         known = read_parameters(path / f"{name}.yaml")
-        write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
+        write_parameters(
+            path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded})
+        )
         output = run(f"advise {workload} --verbose").stdout
         assert (
             ": contention not modelled: messages in a row to one receiver took up to 8.0 times as long as predicted; "
@@ -518,7 +667,9 @@ def test_wave_periods_prefer_models_without_a_contention_flag(platform, tmp_path
 def test_more_ranks_than_the_platform_has_cores_are_an_extrapolation_to_more_nodes(platform):
     workload, fitted = "--operation allreduce --ranks 64 --bytes 8", "results/study/fitted/made-up"
     result = run(f"advise {workload} --layout block")
-    note = "EXTRAPOLATED to 16 nodes: platform made-up has 8; the others are assumed to be like these."
+    note = (
+        "EXTRAPOLATED to 16 nodes: platform made-up has 8; the others are assumed to be like these."
+    )
     assert f"1. {note}" in result.stdout
     assert "Measure first" not in result.stdout
     rows = read_rows(f"predict {workload} --params {fitted}")
@@ -527,14 +678,26 @@ def test_more_ranks_than_the_platform_has_cores_are_an_extrapolation_to_more_nod
     assert "layout block:4" in said.stdout
     assert "EXTRAPOLATED to 16 nodes" in said.stdout
     write_text(Path("params/platforms/made-up.yaml"), PLATFORM.replace("nodes: 8", "nodes: 1"))
-    assert "64 ranks need 64 cores; platform 'made-up' has 4" in run(f"advise {workload} --layout block", code=2).stderr
+    assert (
+        "64 ranks need 64 cores; platform 'made-up' has 4"
+        in run(f"advise {workload} --layout block", code=2).stderr
+    )
 
 
 def test_of_two_platforms_of_a_run_the_one_that_is_not_simulated_is_meant(platform):
     write_text(Path("params/platforms/real.yaml"), PLATFORM)
     sets_of_both = Path("results/study/fitted")
-    write_parameters(sets_of_both / "real" / "loggp.yaml", replace(make_given_set("loggp", LOGGP), platform="real"))
-    assert "platform real" in run("advise --experiment study --operation allreduce --ranks 8 --bytes 8").stderr
-    write_parameters(sets_of_both / "other" / "loggp.yaml", replace(make_given_set("loggp", LOGGP), platform="other"))
+    write_parameters(
+        sets_of_both / "real" / "loggp.yaml",
+        replace(make_given_set("loggp", LOGGP), platform="real"),
+    )
+    assert (
+        "platform real"
+        in run("advise --experiment study --operation allreduce --ranks 8 --bytes 8").stderr
+    )
+    write_parameters(
+        sets_of_both / "other" / "loggp.yaml",
+        replace(make_given_set("loggp", LOGGP), platform="other"),
+    )
     said = run("advise --experiment study --operation allreduce --ranks 8 --bytes 8", code=2).stderr
     assert "on 3 platforms; give --platform made-up or other or real" in said

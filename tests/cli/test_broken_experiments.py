@@ -1,4 +1,5 @@
-"""Mistakes in experiments, and hostile text: `plan` prints one line, with the file and the line, and exits with 2."""
+"""Mistakes in experiments, and hostile text: `plan` prints one line, with the file and the line,
+and exits with 2."""
 
 from contextlib import suppress
 
@@ -25,7 +26,8 @@ matrix:
   - axes: {operation: reduce, topology: "flat:1", bytes: 8}
 """
 PLATFORM = "launcher: local\nnodes: 1\ncores: 4\n"
-MUTATIONS = {  # name: (text of VALID, its replacement, line number in the error, words of the error)
+# name: (text of VALID, its replacement, line number in the error, words of the error)
+MUTATIONS = {
     "unknown platform": ("platform: local", "platform: locla", 2, "local"),
     "unknown model": ("[loggp]", "[logpg]", 3, "did you mean"),
     "all in a list with a model": ("[loggp]", "[loggp, all]", 3, "wanted it alone"),
@@ -45,7 +47,12 @@ MUTATIONS = {  # name: (text of VALID, its replacement, line number in the error
     "topology without argument": ('"flat:1"', "flat", 12, "flat:LEAVES"),
     "topology with too many nodes": ('"flat:1"', '"kary:99^9"', 12, "limit"),
     "topology that does not fit": ('"flat:1"', '"flat:9"', 12, "10"),
-    "topology for an operation that takes none": ("operation: reduce", "operation: gather", 12, "topology"),
+    "topology for an operation that takes none": (
+        "operation: reduce",
+        "operation: gather",
+        12,
+        "topology",
+    ),
     "no such topology file": ('"flat:1"', '"file:none.top"', 12, "none.top"),
     "topology file with a cycle": ('"flat:1"', '"file:cycle.top"', 12, "cycle"),
     "unknown paper": ("probes: auto", "paper: clutser", 4, "did you mean 'cluster'"),
@@ -93,12 +100,15 @@ def test_a_mistake_is_reported_with_its_line(name, plan_invalid):
 
 @pytest.mark.parametrize("text", ["bcast", "linear,", "chain:4KiB", "flat:1", "block\n", "loggp"])
 @pytest.mark.parametrize(
-    "hostile", ["$(id)", "`id`", "a;id", "a|id", "a&id", "../../etc", "--cfg=x", "a\\nb", "{x}", "%s"]
+    "hostile",
+    ["$(id)", "`id`", "a;id", "a|id", "a&id", "../../etc", "--cfg=x", "a\\nb", "{x}", "%s"],
 )
 def test_shell_characters_are_refused_in_every_key(text, hostile, plan_invalid):
     separator = text[-1] if text[-1] in "\n," else ""
     is_quoted = text.startswith(("chain", "flat"))  # in VALID
-    message = plan_invalid(VALID.replace(text, hostile if is_quoted else f"'{hostile}'{separator}", 1))
+    message = plan_invalid(
+        VALID.replace(text, hostile if is_quoted else f"'{hostile}'{separator}", 1)
+    )
     assert message.startswith("commodel: ")
 
 

@@ -1,4 +1,5 @@
-"""commodel calibrate: recalibrated sets on a machine with known factors, and one line for each mistake.
+"""commodel calibrate: recalibrated sets on a machine with known factors, and one line for each
+mistake.
 
 In place of a measurement, times are predicted by a model with other parameter values.
 """
@@ -30,7 +31,9 @@ def sets(tmp_path, monkeypatch):
 
     def measure_now(name, points, platform, settings, raw, progress):
         assert {point.platform for point in points} == {platform}
-        return [[{"seconds": row.seconds, "valid": True}] * 6 for row in predict(ALLOCATION_SET, points)]
+        return [
+            [{"seconds": row.seconds, "valid": True}] * 6 for row in predict(ALLOCATION_SET, points)
+        ]
 
     monkeypatch.setattr(calibration, "measure_now", measure_now)
     return tmp_path / "sets"
@@ -39,7 +42,15 @@ def sets(tmp_path, monkeypatch):
 def test_calibrate_scales_the_sets_and_records_the_factors(sets, tmp_path):
     out = tmp_path / "out"
     result = run(f"calibrate --params {sets}", *PLATFORM, "--setting", "b=2 a=1", "--out", out)
-    assert result.stdout.splitlines()[3].split()[:7] == ["hockney", "2", "[2,", "2]", "3", "[3,", "3]"]
+    assert result.stdout.splitlines()[3].split()[:7] == [
+        "hockney",
+        "2",
+        "[2,",
+        "2]",
+        "3",
+        "[3,",
+        "3]",
+    ]
     assert "left out: model pmnf has no latency and no time per byte" in result.stderr
     recalibrated = read_parameters(out / "hockney.yaml")
     assert recalibrated.values["alpha.a"].value == pytest.approx(20e-6)
@@ -48,7 +59,11 @@ def test_calibrate_scales_the_sets_and_records_the_factors(sets, tmp_path):
     assert (recalibrated.platform, recalibrated.simulated) == ("infiniband-64", True)
     assert sorted(path.name for path in out.iterdir()) == ["calibration.json", "hockney.yaml"]
     record = json.loads((out / "calibration.json").read_text())
-    assert (record["setting"], record["measured_on"], record["simulated"]) == ("a=1 b=2", "infiniband-64", True)
+    assert (record["setting"], record["measured_on"], record["simulated"]) == (
+        "a=1 b=2",
+        "infiniband-64",
+        True,
+    )
     assert [point["used"] for point in record["points"]] == [True] * 6 + [False] * 4
     assert record["models"]["hockney"]["after"] == pytest.approx(1)
 
@@ -63,7 +78,9 @@ def test_calibrate_measures_no_point_on_more_nodes_than_requested(sets, tmp_path
 
 @pytest.mark.parametrize("style", ["csv", "json"])
 def test_csv_and_json_have_factors_in_columns(sets, tmp_path, style):
-    text = run(f"calibrate --params {sets}", *PLATFORM, "--format", style, "--out", tmp_path / "out").stdout
+    text = run(
+        f"calibrate --params {sets}", *PLATFORM, "--format", style, "--out", tmp_path / "out"
+    ).stdout
     (row,) = json.loads(text) if style == "json" else csv.DictReader(io.StringIO(text))
     assert float(row["latency_value"]) == pytest.approx(2)
     assert float(row["per_byte_low"]) <= 3 <= float(row["per_byte_high"])
@@ -75,7 +92,10 @@ def test_calibrate_reads_the_setting_from_the_environment(sets, tmp_path, monkey
     run(f"calibrate --params {sets}", *PLATFORM, "--out", tmp_path / "out")
     assert json.loads((tmp_path / "out" / "calibration.json").read_text())["setting"] == "friday"
     monkeypatch.setenv(SETTING_VARIABLE, "a=1 a=2")
-    assert f"{SETTING_VARIABLE}: found 'a' twice" in run(f"calibrate --params {sets}", *PLATFORM, code=2).stderr
+    assert (
+        f"{SETTING_VARIABLE}: found 'a' twice"
+        in run(f"calibrate --params {sets}", *PLATFORM, code=2).stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,6 +110,8 @@ def test_calibrate_reads_the_setting_from_the_environment(sets, tmp_path, monkey
     ],
 )
 def test_calibrate_refuses_wrong_options_in_one_line(sets, arguments, message):
-    result = run("calibrate", *(sets if argument == "SETS" else argument for argument in arguments), code=2)
+    result = run(
+        "calibrate", *(sets if argument == "SETS" else argument for argument in arguments), code=2
+    )
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1

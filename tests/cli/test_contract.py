@@ -1,8 +1,9 @@
-"""A contract over everything that a user can type: every verb and subcommand, with every format and every option.
+"""A contract over everything that a user can type: every verb and subcommand, with every format and
+every option.
 
-The commands are the examples of the help pages and those of INVOCATIONS. They run in a project with the results of
-small simulated campaigns. An option that no command uses fails the test, unless ELSEWHERE names the test that runs it.
-JSON and CSV have the same cells.
+The commands are the examples of the help pages and those of INVOCATIONS. They run in a project with
+the results of small simulated campaigns. An option that no command uses fails the test, unless
+ELSEWHERE names the test that runs it. JSON and CSV have the same cells.
 """
 
 import csv
@@ -38,11 +39,16 @@ from tests.workflow.conftest import Project
 PROCESSES = "--layout processes:params/layouts/mine/even.csv --platform mycluster"
 KERNEL = "--speeds speeds.yaml --platform mycluster --blocks 8"
 SAMPLE, PLATFORM = "results/sample", "--platform fast-ethernet-32"
-TUNE = "--platform desk --ranks 2 --operation bcast --bytes 8 --layout block --minutes 0.01 --pairs 3"
+TUNE = (
+    "--platform desk --ranks 2 --operation bcast --bytes 8 --layout block --minutes 0.01 --pairs 3"
+)
 MEASURE = "--platform desk --layout processes:mine.csv --sizes 16:64 --most 3 --seconds 0.01"
 BCAST = "--operation bcast --ranks 8 --bytes 1KiB"
 INVOCATIONS = {
-    "run": ("sample --only fast-ethernet-32 --no-survey --retry --cores 1 --verbose", "sample --quiet --cores 1"),
+    "run": (
+        "sample --only fast-ethernet-32 --no-survey --retry --cores 1 --verbose",
+        "sample --quiet --cores 1",
+    ),
     "predict": (
         "--params loggp.yaml --operation reduce --topology flat:4 --bytes 1KiB --set L=2us --waves 5 --layout block:2",
         f"--params loggp.yaml --model loggp {BCAST} --pipelined --verbose",
@@ -103,14 +109,18 @@ INVOCATIONS = {
     "show algorithms": ("",),
     "show layout": (f"{PROCESSES.partition(' ')[2].partition(' ')[0]}", "block:2 --ranks 4"),
     "show network": ("mine --platform mycluster",),
-    "show schedule": ("--operation bcast --algorithm binomial --ranks 8 --bytes 1KiB --layout cyclic:2",),
+    "show schedule": (
+        "--operation bcast --algorithm binomial --ranks 8 --bytes 1KiB --layout cyclic:2",
+    ),
     "show topology": ("kary:2^3", "kary:2^3 --operation reduce --bytes 8 --params loggp.yaml"),
     "import goal": ("trace.bin --unit ns -o t.csv",),
     "import csv": (
         "other.csv --operation bcast --column seconds=time:us --algorithm binomial --layout block:2 -o t.csv",
     ),
     "import imb": ("imb.txt --algorithm linear -o t.csv",),
-    "import mpiblib": ("bcast.out --operation bcast --ranks 16 --algorithm linear --layout block:4 -o t.csv",),
+    "import mpiblib": (
+        "bcast.out --operation bcast --ranks 16 --algorithm linear --layout block:4 -o t.csv",
+    ),
     "import osu": ("osu_bcast.txt --ranks 16 --layout block:4 -o t.csv",),
     "import pico": (
         "pico.csv --algorithm linear --layout block:1 -o t.csv",
@@ -119,7 +129,9 @@ INVOCATIONS = {
     "import reprompi": ("reprompi.txt --ranks 16 --algorithm linear -o t.csv",),
     "import skampi": ("skampi.txt --algorithm linear -o t.csv",),
     "export extrap": ("results/sample/comparison.csv --format text -o sample.txt",),
-    "export goal": ("--operation reduce --topology flat:4 --layout block:2 --bytes 1KiB --gamma 0.3ns --unit ps",),
+    "export goal": (
+        "--operation reduce --topology flat:4 --layout block:2 --bytes 1KiB --gamma 0.3ns --unit ps",
+    ),
     "completion": ("zsh",),
     "plan": (
         "sample --only fast-ethernet-32 --no-survey --verbose",
@@ -127,7 +139,9 @@ INVOCATIONS = {
         "sample --learn fast-ethernet-32",
     ),
     "build": ("replay", "overlay"),
-    "measure": ("--in results/sample --batch fast-ethernet-32-upto16n --out raw --setting monday -q",),
+    "measure": (
+        "--in results/sample --batch fast-ethernet-32-upto16n --out raw --setting monday -q",
+    ),
     "measure speeds": (
         f"gemm {MEASURE} --ranks 2 --block 8 --within 20% --precision 50% -o gemm.yaml -q",
         f"wave {MEASURE} -o wave.yaml",
@@ -161,7 +175,8 @@ probe_bytes: [1, 1024]
 matrix:
   - axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}
 """
-# Options and their values that other tests run, because they start Snakemake, need a cluster or measure for long.
+# Options and their values that other tests run, because they start Snakemake, need a cluster or
+# measure for long.
 ELSEWHERE = {
     "run": {"tests/workflow/test_run.py": ("--profile",)},
     "predict": {"tests/cli/test_statistic.py": ("first rank",)},
@@ -169,14 +184,23 @@ ELSEWHERE = {
     "advise layouts": {"tests/kernels/test_commands.py": ("--measure",)},
     "build": {"tests/lab/overlay_trees.py": ("mrnet",)},
     "import csv": {
-        "tests/cli/test_import.py": ("--ranks", "--statistic", "completion", "last rank", "first rank", "rank mean")
+        "tests/cli/test_import.py": (
+            "--ranks",
+            "--statistic",
+            "completion",
+            "last rank",
+            "first rank",
+            "rank mean",
+        )
     },
     "fit table": {"tests/fits/test_statistics.py": ("last rank", "first rank", "rank mean")},
     "import imb": {"tests/cli/test_import.py": ("--ranks",)},
     "import skampi": {"tests/cli/test_import.py": ("--ranks",)},
 }
 # They measure on this machine, or write whole reports.
-SLOW = re.compile(r"run |tune |measure speeds |partition --by dynamic --measure |report |-C mine run ")
+SLOW = re.compile(
+    r"run |tune |measure speeds |partition --by dynamic --measure |report |-C mine run "
+)
 # Their output is a file, or has no other format.
 WITHOUT_FORMAT = re.compile(
     r"predict (matrix|plan) |predict .*-o |advise .*-o |partition .*-o |plan .*--(from|learn|write)|"
@@ -202,7 +226,10 @@ CELL_PREFIX = "'"  # keeps a spreadsheet from reading a cell as a formula
 def list_commands() -> list[str]:
     """Return the commands without `commodel`: the examples of every page, and the invocations."""
     examples = [shlex.join(read_words(example)) for example in EXAMPLES]
-    return [*dict.fromkeys(examples), *(f"{page} {line}".strip() for page in INVOCATIONS for line in INVOCATIONS[page])]
+    return [
+        *dict.fromkeys(examples),
+        *(f"{page} {line}".strip() for page in INVOCATIONS for line in INVOCATIONS[page]),
+    ]
 
 
 def find_page(line: str) -> str:
@@ -221,7 +248,9 @@ LEAVES = {
 
 def list_formats(line: str) -> list[str | None]:
     """Return the formats in which a command is run; None: as it stands."""
-    option = next((option for option in PAGES[find_page(line)].params if "--format" in option.opts), None)
+    option = next(
+        (option for option in PAGES[find_page(line)].params if "--format" in option.opts), None
+    )
     if option is None or "--format" in line or WITHOUT_FORMAT.match(line):
         return [None]
     if line.startswith("show topology") and "--params" in line:
@@ -230,7 +259,8 @@ def list_formats(line: str) -> list[str | None]:
 
 
 def list_values(option: click.Parameter) -> list[str]:
-    """Return what has to occur in a command: the option, or each of its choices; of --format, `run_command` does."""
+    """Return what has to occur in a command: the option, or each of its choices; of --format,
+    `run_command` does."""
     if "--format" in option.opts:
         return []
     if isinstance(option.type, click.Choice):
@@ -246,7 +276,9 @@ def test_every_option_and_choice_of_every_verb_is_in_a_command():
         defaults = {option.default for option in command.params}
         for option in command.params:
             names = words & {*option.opts, *option.secondary_opts}
-            wanted = [value for value in list_values(option) if value not in words | elsewhere | defaults]
+            wanted = [
+                value for value in list_values(option) if value not in words | elsewhere | defaults
+            ]
             if wanted and not (names and wanted == [option.opts[-1]]):
                 missing.append((page, *wanted))
     assert not missing
@@ -254,7 +286,9 @@ def test_every_option_and_choice_of_every_verb_is_in_a_command():
 
 def test_options_that_other_tests_run_are_there():
     for page, tests in ELSEWHERE.items():
-        known = {name for option in LEAVES[page].params for name in (*option.opts, *list_values(option))}
+        known = {
+            name for option in LEAVES[page].params for name in (*option.opts, *list_values(option))
+        }
         for file, values in tests.items():
             assert set(values) <= known
             text = (ROOT / file).read_text(encoding="utf-8")
@@ -265,21 +299,28 @@ def test_options_that_other_tests_run_are_there():
 def project(tmp_path_factory, simgrid_programs):
     """A project in which `sample` has run, with files of other tools."""
     docs = made_once(tmp_path_factory, "docs-project", make_project)
-    template = made_once(tmp_path_factory, "examples-project", lambda folder: run_sample(Project(folder, docs)))
+    template = made_once(
+        tmp_path_factory, "examples-project", lambda folder: run_sample(Project(folder, docs))
+    )
     return Project(tmp_path_factory.mktemp("contract"), template)
 
 
 def run_sample(project: Project) -> None:
     shutil.rmtree(project.folder / "results/sample")
     project.experiment(
-        "sample", reduce_experiment((ROOT / "params/experiments/sample.yaml").read_text(encoding="utf-8"))
+        "sample",
+        reduce_experiment((ROOT / "params/experiments/sample.yaml").read_text(encoding="utf-8")),
     )
     project.compare("sample")
     project.verb("compare", "--in", "results/sample", "--sets")
-    shutil.copytree(ROOT / "examples", project.folder / "examples", ignore=shutil.ignore_patterns("*.ipynb"))
+    shutil.copytree(
+        ROOT / "examples", project.folder / "examples", ignore=shutil.ignore_patterns("*.ipynb")
+    )
     table = project.folder / "examples" / "collectives.csv"
     lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept_lines = [line for line in lines if line.startswith(("operation", "bcast,binomial", "gather"))]
+    kept_lines = [
+        line for line in lines if line.startswith(("operation", "bcast,binomial", "gather"))
+    ]
     table.write_text("".join(kept_lines), encoding="utf-8")
     for name, text in FILES.items():
         (project.folder / name).write_text(text, encoding="utf-8")
@@ -287,7 +328,9 @@ def run_sample(project: Project) -> None:
     for name in ("old", "new"):
         (project.folder / name).mkdir()
         shutil.copy(project.folder / "loggp.yaml", project.folder / name / "loggp.yaml")
-    project.verb("partition", *f"{PROCESSES} --speeds speeds.yaml --blocks 8 -o partition.csv".split())
+    project.verb(
+        "partition", *f"{PROCESSES} --speeds speeds.yaml --blocks 8 -o partition.csv".split()
+    )
 
 
 def run_command(line: str, style: str | None) -> str:
@@ -305,7 +348,9 @@ def run_command(line: str, style: str | None) -> str:
         if option in ("-o", "--out", "--pictures"):
             path = Path(value)
             # `export extrap` writes a file for each set of points.
-            paths = [path] if path.exists() else sorted(Path().glob(f"{path.stem}-[1-9]{path.suffix}"))
+            paths = (
+                [path] if path.exists() else sorted(Path().glob(f"{path.stem}-[1-9]{path.suffix}"))
+            )
             assert paths, value
             for written in paths:
                 check_file(written)
@@ -395,7 +440,11 @@ def check_same_cells(rows: list[dict], cells: list[dict[str, str]]) -> None:
     assert len(rows) == len(cells)
     for row, texts in zip(rows, cells, strict=True):
         assert list(row) == list(texts)
-        assert not [(name, value, texts[name]) for name, value in row.items() if not is_same(value, texts[name])]
+        assert not [
+            (name, value, texts[name])
+            for name, value in row.items()
+            if not is_same(value, texts[name])
+        ]
 
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if not SLOW.match(line)])
@@ -408,7 +457,10 @@ def test_a_command_is_valid_in_every_format(project, line):
 def test_a_slow_command_is_valid_in_every_format(project, mpi_programs, line):
     if line.startswith("-C mine"):
         project.verb("init", "mine")
-        shutil.copy(project.folder / "params/experiments/sample.yaml", project.folder / "mine/params/experiments")
+        shutil.copy(
+            project.folder / "params/experiments/sample.yaml",
+            project.folder / "mine/params/experiments",
+        )
     words = shlex.split(line)
     if "--experiment local" in line:
         project.experiment("local", LOCAL)
@@ -416,7 +468,9 @@ def test_a_slow_command_is_valid_in_every_format(project, mpi_programs, line):
     if find_page(line) == "run":
         project.commodel(*words, *(() if "--cores" in words else ("--cores", "1")))
         return
-    in_example = line not in {f"{page} {more}" for page in INVOCATIONS for more in INVOCATIONS[page]}
+    in_example = line not in {
+        f"{page} {more}" for page in INVOCATIONS for more in INVOCATIONS[page]
+    }
     if in_example and find_page(line) in ("tune", "measure speeds"):
         words = [SMALLER_VALUES.get(word, word) for word in words]
     check_command(project, shlex.join(words))
@@ -432,5 +486,7 @@ def check_command(project: Project, line: str) -> None:
                 outputs[style] = text
     if {"json", "csv"} <= outputs.keys():
         rows = parse_json(outputs["json"])
-        if isinstance(rows, list) and not any(isinstance(value, list | dict) for row in rows for value in row.values()):
+        if isinstance(rows, list) and not any(
+            isinstance(value, list | dict) for row in rows for value in row.values()
+        ):
             check_same_cells(rows, parse_csv(outputs["csv"]))

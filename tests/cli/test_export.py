@@ -5,9 +5,16 @@ import pytest
 from tests.cli.running import run
 from tests.interchange.goal_simulator import play
 
-VALUES = {"L": "2.5e-6, unit: s", "o_s": "1.5e-6, unit: s", "o_r": "1.5e-6, unit: s", "g": "2e-6, unit: s"}
+VALUES = {
+    "L": "2.5e-6, unit: s",
+    "o_s": "1.5e-6, unit: s",
+    "o_r": "1.5e-6, unit: s",
+    "g": "2e-6, unit: s",
+}
 VALUES |= {"G": "6e-9, unit: s/B", "gamma": "1e-9, unit: s/B"}
-LOGGP = "model: loggp\nparameters:\n" + "".join(f"  {name}: {{value: {value}}}\n" for name, value in VALUES.items())
+LOGGP = "model: loggp\nparameters:\n" + "".join(
+    f"  {name}: {{value: {value}}}\n" for name, value in VALUES.items()
+)
 BCAST = "--operation bcast --algorithm binomial --ranks 16 --bytes 1"
 REDUCE = "--operation reduce --topology flat:3 --bytes 1000"
 
@@ -55,7 +62,11 @@ def test_extrap(tmp_path):
     )
     said = run(f"export extrap {table} -o {tmp_path}/x.txt").stdout
     assert said == f"{tmp_path / 'x.txt'}\n"
-    assert (tmp_path / "x.txt").read_text().endswith("REGION bcast->binomial\nMETRIC time\nDATA 0.0000125\n")
+    assert (
+        (tmp_path / "x.txt")
+        .read_text()
+        .endswith("REGION bcast->binomial\nMETRIC time\nDATA 0.0000125\n")
+    )
     run(f"export extrap {table} --format jsonl -o {tmp_path}/x.jsonl")
     assert '"value": [1.25e-05]' in (tmp_path / "x.jsonl").read_text()
 
@@ -68,7 +79,9 @@ def test_simgrid(params, tmp_path):
 
 
 def test_rules(tmp_path):
-    (tmp_path / "t.csv").write_text("operation,ranks,bytes,algorithm,seconds\nbarrier,4,0,dissemination,1\n")
+    (tmp_path / "t.csv").write_text(
+        "operation,ranks,bytes,algorithm,seconds\nbarrier,4,0,dissemination,1\n"
+    )
     text = run(f"export rules {tmp_path}/t.csv").stdout
     assert [line.split(" #")[0] for line in text.splitlines()] == [
         "1",
@@ -81,7 +94,9 @@ def test_rules(tmp_path):
         "1",
         "0 4 0 0",
     ]
-    assert "unknown operation" in run("export rules", _table(tmp_path, "bcst,4,8,ring"), code=2).stderr
+    assert (
+        "unknown operation" in run("export rules", _table(tmp_path, "bcst,4,8,ring"), code=2).stderr
+    )
 
 
 def _table(folder, row):

@@ -1,5 +1,5 @@
-"""commodel fit: parameter sets from a table of collectives, errors at held-out points, output paths, and one-line
-errors."""
+"""commodel fit: parameter sets from a table of collectives, errors at held-out points, output
+paths, and one-line errors."""
 
 import csv
 import io
@@ -13,7 +13,13 @@ import commodel
 from commodel import sources
 from commodel.api.fits import digest_fit_inputs
 from commodel.cli import main
-from commodel.compare.baselines import ALWAYS_SAME, INTERPOLATION, NEAREST, NEAREST_RATIO, REGRESSION
+from commodel.compare.baselines import (
+    ALWAYS_SAME,
+    INTERPOLATION,
+    NEAREST,
+    NEAREST_RATIO,
+    REGRESSION,
+)
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
@@ -32,9 +38,15 @@ def table(tmp_path):
         for ranks in (4, 8)
         for size in (8, 64, 512, 4096)
     ]
-    rows = [f"bcast,{p.alternative},{p.ranks},{p.bytes},{prediction.seconds}" for p, prediction in _predicted(points)]
+    rows = [
+        f"bcast,{p.alternative},{p.ranks},{p.bytes},{prediction.seconds}"
+        for p, prediction in _predicted(points)
+    ]
     path = tmp_path / "collectives.csv"
-    path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *rows, "bcast,library,4,8,1e-5"]) + "\n")
+    path.write_text(
+        "\n".join(["operation,algorithm,ranks,bytes,seconds", *rows, "bcast,library,4,8,1e-5"])
+        + "\n"
+    )
     return path
 
 
@@ -66,10 +78,17 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     lines = said.stdout.splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["model", "hockney"]
     assert "nan" not in said.stdout  # of logp, which was fitted to one size, nothing is in range
-    head = lines.index("Alternatives chosen among held-out points, and their time over the fastest:") + 1
+    head = (
+        lines.index("Alternatives chosen among held-out points, and their time over the fastest:")
+        + 1
+    )
     chosen = lines[head + 1 : lines.index("", head)]
     assert [line.split()[0] for line in chosen] == ["logp", "pmnf", "hockney", *["baseline:"] * 6]
-    assert sorted(path.name for path in sets.iterdir()) == ["hockney.yaml", "logp.yaml", "pmnf.yaml"]
+    assert sorted(path.name for path in sets.iterdir()) == [
+        "hockney.yaml",
+        "logp.yaml",
+        "pmnf.yaml",
+    ]
     parameters = read_parameters(sets / "hockney.yaml")
     assert parameters.provenance["held_out_where"] == WHERE
     assert parameters.values["beta.a"].value == pytest.approx(2e-9, rel=1e-3)
@@ -94,17 +113,26 @@ def test_several_families_beside_each_other_the_nearest_first(table):
 
 @pytest.mark.parametrize(
     ("edited", "other"),
-    [("models/families/logp.py", {"logp"}), ("patterns/phases.py", {"logp", "hockney"}), ("cli/report.py", set())],
+    [
+        ("models/families/logp.py", {"logp"}),
+        ("patterns/phases.py", {"logp", "hockney"}),
+        ("cli/report.py", set()),
+    ],
 )
-def test_fit_digest_changes_only_for_models_that_depend_on_the_edited_code(table, tmp_path, monkeypatch, edited, other):
+def test_fit_digest_changes_only_for_models_that_depend_on_the_edited_code(
+    table, tmp_path, monkeypatch, edited, other
+):
     package = tmp_path / "package"
     shutil.copytree(sources.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     before = {family: digest_fit_inputs([table], family) for family in ("logp", "hockney")}
     monkeypatch.setattr(sources, "PACKAGE", package)
-    assert {family: digest_fit_inputs([table], family) for family in before} == before  # wherever it lies
+    # wherever it lies
+    assert {family: digest_fit_inputs([table], family) for family in before} == before
     with open(package / edited, "a") as file:
         file.write("# edited\n")
-    assert {family for family in before if digest_fit_inputs([table], family) != before[family]} == other
+    assert {
+        family for family in before if digest_fit_inputs([table], family) != before[family]
+    } == other
 
 
 @pytest.mark.parametrize("style", ["csv", "json"])
@@ -115,14 +143,24 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
     chosen = [row for row in rows if row["workloads"] not in ("", None)]
     # LogP ignores the size, so its ratios are blank.
     baselines = [NEAREST, INTERPOLATION, REGRESSION, "hockney" + NEAREST_RATIO]
-    assert [row["model"] or row["baseline"] for row in chosen] == ["logp", "hockney", *baselines, ALWAYS_SAME]
-    assert all(row["operation"] == row["alternative"] == "" and row["points"] in ("", None) for row in chosen)
-    assert all(1 <= float(row["over_fastest"]) <= float(row["over_fastest_worst"]) for row in chosen)
+    assert [row["model"] or row["baseline"] for row in chosen] == [
+        "logp",
+        "hockney",
+        *baselines,
+        ALWAYS_SAME,
+    ]
+    assert all(
+        row["operation"] == row["alternative"] == "" and row["points"] in ("", None)
+        for row in chosen
+    )
+    assert all(
+        1 <= float(row["over_fastest"]) <= float(row["over_fastest_worst"]) for row in chosen
+    )
     assert [float(row["fastest"]) for row in chosen if row["model"] == "hockney"] == [1]
     rows = [row for row in rows if row not in chosen]
-    assert [(row["model"], row["baseline"], row["alternative"]) for row in rows if row["baseline"]] == [
-        ("", baseline, choice) for baseline in baselines for choice in ("binomial", "linear")
-    ]
+    assert [
+        (row["model"], row["baseline"], row["alternative"]) for row in rows if row["baseline"]
+    ] == [("", baseline, choice) for baseline in baselines for choice in ("binomial", "linear")]
     rows = [row for row in rows if not row["baseline"]]
     assert [(row["model"], row["alternative"]) for row in rows] == [
         (family, choice) for family in ("logp", "hockney") for choice in ("binomial", "linear")
@@ -132,18 +170,32 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
 
 
 def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
-    said = run(f"fit table {table} --model tan --model hockney --hold-out", "ranks > 4 or bytes > 8")
+    said = run(
+        f"fit table {table} --model tan --model hockney --hold-out", "ranks > 4 or bytes > 8"
+    )
     assert "model tan: found 2 points, wanted more than its 3 values" in said.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--hold-out", "bytes > 8 or bytes <= 8"], "--hold-out: 'bytes > 8 or bytes <= 8' holds out all 16 points"),
+        (
+            ["--hold-out", "bytes > 8 or bytes <= 8"],
+            "--hold-out: 'bytes > 8 or bytes <= 8' holds out all 16 points",
+        ),
         (["--hold-out", "bytes < 8"], "--hold-out: 'bytes < 8' holds out none of the 16 points"),
-        (["--hold-out", "byte < 8"], "--hold-out: 'byte < 8': unknown name 'byte'; did you mean 'bytes'?"),
-        (["--hold-out", "log2(bytes - 8) > 2"], "--hold-out: 'log2(bytes - 8) > 2' cannot be evaluated"),
-        (["--model", "cluster", "--hold-out", "ranks > 4"], "model cluster cannot be fitted to collectives alone"),
+        (
+            ["--hold-out", "byte < 8"],
+            "--hold-out: 'byte < 8': unknown name 'byte'; did you mean 'bytes'?",
+        ),
+        (
+            ["--hold-out", "log2(bytes - 8) > 2"],
+            "--hold-out: 'log2(bytes - 8) > 2' cannot be evaluated",
+        ),
+        (
+            ["--model", "cluster", "--hold-out", "ranks > 4"],
+            "model cluster cannot be fitted to collectives alone",
+        ),
         (["--model", "logg", "--hold-out", "ranks > 4"], "logg"),
     ],
 )
@@ -171,7 +223,9 @@ def write_rows(tmp_path, rows, head=HEAD):
 
 def fit(path, *more, model="hockney"):
     out = path.parent / "set.yaml"
-    result = CliRunner().invoke(main, ["fit", "table", str(path), "--model", model, "--out", str(out), *more])
+    result = CliRunner().invoke(
+        main, ["fit", "table", str(path), "--model", model, "--out", str(out), *more]
+    )
     return result, out
 
 
@@ -180,13 +234,19 @@ def test_a_table_becomes_a_set(tmp_path):
     rows = []
     for size in (8, 4096, 65536):
         (prediction,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
-        rows += [f"broadcast,binomial,,8,{size},{prediction.seconds * factor},x" for factor in (0.98, 1, 1.5)]
+        rows += [
+            f"broadcast,binomial,,8,{size},{prediction.seconds * factor},x"
+            for factor in (0.98, 1, 1.5)
+        ]
         (prediction,) = predict(truth, [point("reduce", topology="flat:4", bytes=size)])
         rows += [f"reduce,,flat:4,,{size},{prediction.seconds},"]
     result, out = fit(write_rows(tmp_path, rows))
     assert result.exit_code == 0, result.output
     parameters = read_parameters(out)
-    assert parameters.source == "fitted from 6 points of collectives.csv; these points are not held out"
+    assert (
+        parameters.source
+        == "fitted from 6 points of collectives.csv; these points are not held out"
+    )
     assert parameters.provenance["held_out"] is False
     assert parameters.values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
     assert parameters.bytes_range == (8, 65536)
@@ -197,10 +257,16 @@ def test_a_table_becomes_a_set(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("bcst,binomial,,8,8,1e-5,", "collectives.csv:3: operation: unknown operation 'bcst'; did you mean 'bcast'?"),
+        (
+            "bcst,binomial,,8,8,1e-5,",
+            "collectives.csv:3: operation: unknown operation 'bcst'; did you mean 'bcast'?",
+        ),
         (",binomial,,8,8,1e-5,", "collectives.csv:3: operation: found nothing"),
         ("bcast,binomal,,8,8,1e-5,", "collectives.csv:3: algorithm: no algorithm 'binomal'"),
-        ("bcast,,,8,8,1e-5,", "collectives.csv:3: operation: bcast needs an algorithm or a topology"),
+        (
+            "bcast,,,8,8,1e-5,",
+            "collectives.csv:3: operation: bcast needs an algorithm or a topology",
+        ),
         ("reduce,,flat:4,7,8,1e-5,", "collectives.csv:3: ranks: found 7, but 'flat:4' has 5 nodes"),
         ("bcast,binomial,,eight,8,1e-5,", "collectives.csv:3: ranks: found 'eight'"),
         ("bcast,binomial,,8,,1e-5,", "collectives.csv:3: bytes: bytes are missing"),
@@ -232,7 +298,9 @@ def test_several_tables_are_fitted_together(table, tmp_path):
     head, *rows = table.read_text().splitlines()
     (tmp_path / "a.csv").write_text("\n".join([head, *rows[:8]]))
     (tmp_path / "b.csv").write_text("\n".join([head, *rows[8:]]))
-    both = run(f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --model hockney --out {tmp_path}/both.yaml")
+    both = run(
+        f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --model hockney --out {tmp_path}/both.yaml"
+    )
     run(f"fit table {table} --model hockney --out {tmp_path}/whole.yaml")
     whole, parts = (read_parameters(tmp_path / f"{name}.yaml") for name in ("whole", "both"))
     assert parts.values == whole.values
@@ -241,14 +309,21 @@ def test_several_tables_are_fitted_together(table, tmp_path):
     fitted = commodel.fit([tmp_path / "a.csv", tmp_path / "b.csv"], "hockney")
     assert fitted.parameter_set.values == whole.values
     (tmp_path / "b.csv").write_text(head.replace("seconds", "time") + "\nbcast,binomial,4,8,1e-5\n")
-    said = refused(f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --model hockney --out {tmp_path}/c")
+    said = refused(
+        f"fit table {tmp_path}/a.csv {tmp_path}/b.csv --model hockney --out {tmp_path}/c"
+    )
     assert "b.csv:1: found no column 'seconds'" in said
 
 
 def test_columns_have_names_in_any_case(table, tmp_path):
     text = table.read_text()
-    (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm,ranks", "Operation,ALGORITHM, Ranks"))
-    results = [run(f"fit table {path} --model hockney").stdout for path in (table, tmp_path / "capitals.csv")]
+    (tmp_path / "capitals.csv").write_text(
+        text.replace("operation,algorithm,ranks", "Operation,ALGORITHM, Ranks")
+    )
+    results = [
+        run(f"fit table {path} --model hockney").stdout
+        for path in (table, tmp_path / "capitals.csv")
+    ]
     assert results[0].replace(table.name, "capitals.csv") == results[1]
     (tmp_path / "capitals.csv").write_text(text.replace("operation,algorithm", "RANKS,algorithm"))
     assert "capitals.csv:1: found no column 'operation' among RANKS, " in refused(
@@ -273,9 +348,18 @@ def test_a_table_that_is_none(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["table", "t.csv", "--out", "set.yaml", "--platform", "local"], "No such option '--platform'"),
-        (["probes", "p.json", "--out", "set.yaml", "--hold-out", "ranks > 4"], "No such option '--hold-out'"),
-        (["sheet", "--out", "set.yaml", "--platform", "local", "--setting", "x"], "No such option '--setting'"),
+        (
+            ["table", "t.csv", "--out", "set.yaml", "--platform", "local"],
+            "No such option '--platform'",
+        ),
+        (
+            ["probes", "p.json", "--out", "set.yaml", "--hold-out", "ranks > 4"],
+            "No such option '--hold-out'",
+        ),
+        (
+            ["sheet", "--out", "set.yaml", "--platform", "local", "--setting", "x"],
+            "No such option '--setting'",
+        ),
         (["probes", "p.json", "--out", "set.yaml"], "Missing option '--platform'"),
         (["probes", "p.json", "--platform", "local"], "Missing option '-o' / '--out'"),
         (["table"], "Missing argument 'TABLE…'"),

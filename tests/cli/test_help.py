@@ -45,7 +45,8 @@ def test_the_overview_has_at_most_22_verbs_in_groups_in_the_order_of_use():
     assert len(verbs) <= 22
     text = run("--help").output
     titles = re.findall(r"^(\w.+):$", text, re.MULTILINE)
-    assert titles[1:-1] == list(GROUPS)  # the first has examples, the last options; our extensions' verbs are in these
+    # the first has examples, the last options; our extensions' verbs are in these
+    assert titles[1:-1] == list(GROUPS)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -59,7 +60,9 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     )  # only the dots of file names and the last one
     assert sentence.split()[0] not in ("A", "The", "What", "How", "Which")
     assert len(command.examples) == 2
-    assert all(page in " ".join(read_words(example)) or page == "init" for example in command.examples)
+    assert all(
+        page in " ".join(read_words(example)) or page == "init" for example in command.examples
+    )
     assert not [line for line in text.splitlines() if len(line) > MAX_WIDTH]
     assert len(text.splitlines()) <= MAX_LENGTH
     options = [option for option in command.params if isinstance(option, click.Option)]
@@ -77,7 +80,10 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     [
         ("predict matrix demo --params p.yaml --out a.csv --ranks 4", "No such option '--ranks'"),
         ("predict matrix demo --out a.csv", "Missing option '--params'"),
-        ("predict --ranks 4 matrix demo", "predict: found --ranks before 'matrix', wanted options behind it"),
+        (
+            "predict --ranks 4 matrix demo",
+            "predict: found --ranks before 'matrix', wanted options behind it",
+        ),
         ("predict kernel summa --params p.yaml --ranks 4 --draws 3", "No such option '--draws'"),
         ("predict --params p.yaml --operation bcast --blocks 3", "No such option '--blocks'"),
         ("predict bcast --ranks 4", "No such command 'bcast'"),
@@ -97,8 +103,18 @@ def test_missing_options_and_those_of_another_mode_are_refused(line, wanted):
 
 
 def test_results_do_not_depend_on_help_texts():
-    """Snakemake runs a rule again if one of its source files changes. These include no file of the package `cli`."""
-    calls = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
-    names = re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(re.findall(r"\blist_source_files\(([^()]*)\)", calls)))
+    """Snakemake runs a rule again if one of its source files changes. These include no file of the
+    package `cli`."""
+    calls = " ".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk")
+    )
+    names = re.findall(
+        r'(?<![\w"])"([a-z_.]+)"', " ".join(re.findall(r"\blist_source_files\(([^()]*)\)", calls))
+    )
     assert names
-    assert not [file for name in names for file in list_source_files(name) if file.startswith(str(PACKAGE / "cli"))]
+    assert not [
+        file
+        for name in names
+        for file in list_source_files(name)
+        if file.startswith(str(PACKAGE / "cli"))
+    ]

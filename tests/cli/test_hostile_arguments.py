@@ -1,5 +1,5 @@
-"""Arguments of verbs with arbitrary names: each is refused in one line with exit code 2, and no file of such a name is
-made."""
+"""Arguments of verbs with arbitrary names: each is refused in one line with exit code 2, and no
+file of such a name is made."""
 
 import pytest
 from click.testing import CliRunner
@@ -34,13 +34,33 @@ VERBS = {
     "predict": ["predict", "--model=NAME", "--set", "alpha=1us"],
     "predict --set": ["predict", "--model=hockney", "--set=NAME"],
     "predict --params": ["predict", "--model=hockney", "--params=NAME"],
-    "predict --ranks": ["predict", "--model=pram", "--set=w=1us", "--operation=bcast", "--ranks=NAME", "--bytes=1"],
+    "predict --ranks": [
+        "predict",
+        "--model=pram",
+        "--set=w=1us",
+        "--operation=bcast",
+        "--ranks=NAME",
+        "--bytes=1",
+    ],
     "compare": ["compare", "--in=NAME", "--out=c.csv"],
     "advise": ["advise", "--operation=bcast", "--ranks=4", "--bytes=1", "--platform=NAME"],
     "advise --params": ["advise", "--operation=bcast", "--ranks=4", "--bytes=1", "--params=NAME"],
     "kernel": ["predict", "kernel", "summa", "--params=NAME", "--ranks=4"],
-    "kernel --partition": ["predict", "kernel", "wave2d", f"--params={PUBLISHED}", "--partition=NAME"],
-    "kernel --blocks": ["predict", "kernel", "summa", f"--params={PUBLISHED}", "--ranks=4", "--blocks=NAME"],
+    "kernel --partition": [
+        "predict",
+        "kernel",
+        "wave2d",
+        f"--params={PUBLISHED}",
+        "--partition=NAME",
+    ],
+    "kernel --blocks": [
+        "predict",
+        "kernel",
+        "summa",
+        f"--params={PUBLISHED}",
+        "--ranks=4",
+        "--blocks=NAME",
+    ],
     "topology": ["show", "topology", "--", "NAME"],
     "layout": ["show", "layout", "--ranks=4", "--", "NAME"],
     "families": ["show", "models", "--", "NAME"],
@@ -57,12 +77,20 @@ VERBS = {
 def test_one_line_and_nothing_written(verb, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for what, name in HOSTILE.items():
-        if (verb, what) in {("families", "nothing"), ("algorithms", "nothing"), ("plan --only", "nothing")}:
+        if (verb, what) in {
+            ("families", "nothing"),
+            ("algorithms", "nothing"),
+            ("plan --only", "nothing"),
+        }:
             continue
         done = CliRunner().invoke(main, [word.replace("NAME", name) for word in VERBS[verb]])
         assert done.exit_code == 2, (what, done.output, done.exception)
         assert isinstance(done.exception, SystemExit), what
-        said = [line for line in done.output.splitlines() if not line.startswith(("Usage:", "Try ")) and line]
+        said = [
+            line
+            for line in done.output.splitlines()
+            if not line.startswith(("Usage:", "Try ")) and line
+        ]
         assert len(said) == 1, (what, said)
         assert said[0].isprintable(), (what, said)
         assert len(said[0]) < 2500

@@ -42,12 +42,25 @@ def test_a_folder_of_tables(folder, tmp_path):
     out = tmp_path / "set.yaml"
     output(f"import taulop {folder} -o {out}")
     bcast = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 3, "--layout", "block:2")
-    # To its neighbour 1e-6 + 2 L_0(51, 1), then over the network 2e-6 + L_1(51, 1); between rows linear in m.
+    # To its neighbour 1e-6 + 2 L_0(51, 1), then over the network 2e-6 + L_1(51, 1); between rows
+    # linear in m.
     per_message = predict(out, *bcast, "--bytes", 51, "--set", "shared=node")
     assert per_message == pytest.approx([1e-6 + 2 * 2e-7 + 2e-6 + 2e-6])
-    assert predict(out, *bcast, "--bytes", 51) == pytest.approx([2e-6 + 2e-6])  # both at once, on two channels
-    both = ("--operation", "allreduce", "--algorithm", "recursive-doubling", "--ranks", 2, "--layout", "block:2")
-    assert predict(out, *both, "--bytes", 54) == pytest.approx([1e-6 + 2 * (2e-7 + 53 * 2e-9) + 7e-7])
+    # both at once, on two channels
+    assert predict(out, *bcast, "--bytes", 51) == pytest.approx([2e-6 + 2e-6])
+    both = (
+        "--operation",
+        "allreduce",
+        "--algorithm",
+        "recursive-doubling",
+        "--ranks",
+        2,
+        "--layout",
+        "block:2",
+    )
+    assert predict(out, *both, "--bytes", 54) == pytest.approx(
+        [1e-6 + 2 * (2e-7 + 53 * 2e-9) + 7e-7]
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,10 +80,14 @@ def test_a_damaged_taulop_table_is_refused_and_named(folder, tmp_path, name, tex
 
 def test_import_taulop_states_the_missing_file_or_folder(tmp_path):
     assert "wanted SHM.txt" in output(f"import taulop {tmp_path} -o {tmp_path}/x.yaml", code=2)
-    assert "wanted a folder" in output(f"import taulop {tmp_path}/none -o {tmp_path}/x.yaml", code=2)
+    assert "wanted a folder" in output(
+        f"import taulop {tmp_path}/none -o {tmp_path}/x.yaml", code=2
+    )
 
 
-@pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")
+@pytest.mark.skipif(
+    not METROPOLIS.is_dir(), reason="the measured tables are not part of the project"
+)
 @pytest.mark.parametrize(
     ("arguments", "microseconds"),
     [
@@ -87,23 +104,48 @@ def test_import_taulop_states_the_missing_file_or_folder(tmp_path):
     ],
 )
 def test_a_real_cluster(tmp_path, arguments, microseconds):
-    """Expected times were printed in single precision (seven digits) by an independent implementation, which counts
-    messages that share a link by destination node."""
+    """Expected times were printed in single precision (seven digits) by an independent
+    implementation, which counts messages that share a link by destination node."""
     operation, algorithm, ranks, layout, size = arguments
     output(f"import taulop {METROPOLIS} -o {tmp_path}/set.yaml")
-    names = ("--operation", operation, "--algorithm", algorithm, "--ranks", ranks, "--layout", layout, "--bytes", size)
+    names = (
+        "--operation",
+        operation,
+        "--algorithm",
+        algorithm,
+        "--ranks",
+        ranks,
+        "--layout",
+        layout,
+        "--bytes",
+        size,
+    )
     assert predict(tmp_path / "set.yaml", *names, "--set", "shared=node") == pytest.approx(
         [microseconds * 1e-6], rel=6e-8
     )
 
 
 def import_sample(tmp_path, name, given=()):
-    """Return the rows of the table imported from a sample of a format, and the result of the command."""
+    """Return the rows of the table imported from a sample of a format, and the result of the
+    command."""
     sample = SAMPLES[name]
     (tmp_path / "file.txt").write_text(sample.text)
-    options = [part for key, value in sample.given.items() if key != "columns" for part in (f"--{key}", str(value))]
+    options = [
+        part
+        for key, value in sample.given.items()
+        if key != "columns"
+        for part in (f"--{key}", str(value))
+    ]
     options += [part for column in sample.given.get("columns", ()) for part in ("--column", column)]
-    arguments = ["import", name, str(tmp_path / "file.txt"), "-o", str(tmp_path / "t.csv"), *options, *given]
+    arguments = [
+        "import",
+        name,
+        str(tmp_path / "file.txt"),
+        "-o",
+        str(tmp_path / "t.csv"),
+        *options,
+        *given,
+    ]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     with (tmp_path / "t.csv").open(newline="") as stream:
@@ -125,9 +167,13 @@ def test_measured_times_become_a_table(name, tmp_path):
 
 def test_hockney_is_fitted_to_imported_half_round_trips(tmp_path):
     """Times between two ranks are α + β·m; rows of the library default are left out of the fit."""
-    rows = "".join(f"{size:<8}{10 + size * 2e-3:>20.2f}\n" for size in (1, 64, 4096, 65536, 1 << 20))
+    rows = "".join(
+        f"{size:<8}{10 + size * 2e-3:>20.2f}\n" for size in (1, 64, 4096, 65536, 1 << 20)
+    )
     other = "# OSU MPI Broadcast Latency Test v7.0\n# Size       Avg Latency(us)\n8  20.0\n"
-    (tmp_path / "o.txt").write_text(f"# OSU MPI Latency Test v7.0\n# Size          Latency (us)\n{rows}{other}")
+    (tmp_path / "o.txt").write_text(
+        f"# OSU MPI Latency Test v7.0\n# Size          Latency (us)\n{rows}{other}"
+    )
     output(f"import osu {tmp_path}/o.txt --ranks 4 -o {tmp_path}/t.csv")
     said = output(f"fit table {tmp_path}/t.csv --model hockney --out {tmp_path}/set.yaml")
     assert "left out 1 row of algorithm 'library'" in said
@@ -140,9 +186,14 @@ def test_several_files_are_one_table(tmp_path):
     for name, ranks in (("a", 4), ("b", 8)):
         text = f"# Benchmarking Bcast\n# #processes = {ranks}\n#bytes #repetitions t_max[usec]\n8 1 1.0\n"
         (tmp_path / f"{name}.txt").write_text(text)
-    said = output(f"import imb {tmp_path}/a.txt {tmp_path}/b.txt --algorithm binomial -o {tmp_path}/t")
+    said = output(
+        f"import imb {tmp_path}/a.txt {tmp_path}/b.txt --algorithm binomial -o {tmp_path}/t"
+    )
     assert "2 times of bcast (last rank)" in said
-    assert [line.split(",")[-1] for line in (tmp_path / "t").read_text().splitlines()[1:]] == ["a.txt:4", "b.txt:4"]
+    assert [line.split(",")[-1] for line in (tmp_path / "t").read_text().splitlines()[1:]] == [
+        "a.txt:4",
+        "b.txt:4",
+    ]
     (tmp_path / "b.txt").write_text("")
     said = output(f"import imb {tmp_path}/a.txt {tmp_path}/b.txt -o {tmp_path}/u", code=2)
     assert "b.txt: found no time of a known operation and algorithm" in said
@@ -175,13 +226,24 @@ def test_each_file_has_the_number_of_ranks_of_its_name_its_output_or_its_option(
         "commodel: numbers of ranks by the files' names: a_32.txt 32, a_64.txt 64, a_128.txt 128; "
         "if they are wrong, give --ranks for each file\n"
     )
-    assert import_ranks(f"osu {named} --ranks 32 --ranks 64 --ranks 128", out) == ([32, 64, 128], "")
+    assert import_ranks(f"osu {named} --ranks 32 --ranks 64 --ranks 128", out) == (
+        [32, 64, 128],
+        "",
+    )
     # The names may be those of nodes with 56 ranks each.
-    assert import_ranks(f"osu {named} --ranks 1792 --ranks 3584 --ranks 7168", out) == ([1792, 3584, 7168], "")
+    assert import_ranks(f"osu {named} --ranks 1792 --ranks 3584 --ranks 7168", out) == (
+        [1792, 3584, 7168],
+        "",
+    )
     unnamed = write_osu(tmp_path, "x.txt", "y.txt")
     assert import_ranks(f"osu {unnamed} --ranks 16", out) == ([16, 16], "")
     assert import_ranks(f"osu {unnamed} --ranks 16 --ranks 8", out) == ([16, 8], "")
-    runs = ("mpirun -np 4 osu_allreduce", OSU_ALLREDUCE, "mpirun -np 8 osu_allreduce", OSU_ALLREDUCE)
+    runs = (
+        "mpirun -np 4 osu_allreduce",
+        OSU_ALLREDUCE,
+        "mpirun -np 8 osu_allreduce",
+        OSU_ALLREDUCE,
+    )
     (tmp_path / "job.txt").write_text("\n".join(runs))
     assert import_ranks(f"osu {tmp_path}/job.txt", out) == ([4, 8], "")
 
@@ -194,18 +256,38 @@ def test_each_file_has_the_number_of_ranks_of_its_name_its_output_or_its_option(
             "--ranks 32",
             "numbers in their names (32, 64, 128); leave --ranks out, or give one for each file in their order",
         ),
-        (("a_32.txt", "a_64.txt"), "--ranks 128", "found --ranks 128 for files with different numbers"),
+        (
+            ("a_32.txt", "a_64.txt"),
+            "--ranks 128",
+            "found --ranks 128 for files with different numbers",
+        ),
         (("a_64.txt",), "--ranks 32", "a_64.txt: found --ranks 32, but 64 in the file's name"),
-        (("a_np64.txt",), "--ranks 128", "a_np64.txt: found --ranks 128, but 64 in the file's name"),
+        (
+            ("a_np64.txt",),
+            "--ranks 128",
+            "a_np64.txt: found --ranks 128, but 64 in the file's name",
+        ),
         # The order of a shell's `a_*.txt`.
         (
             ("a_128.txt", "a_32.txt", "a_64.txt"),
             "--ranks 32 --ranks 64 --ranks 128",
             "a_128.txt: found --ranks 32, but 128",
         ),
-        (("x.txt", "y.txt", "z.txt"), "--ranks 2 --ranks 4", "found 2 values of --ranks for 3 files"),
-        (("x.txt",), "", "x.txt:3: found no number of ranks in the file, none or several in its name"),
-        (("x_np32_n2_ppn32.txt",), "", "found no number of ranks in the file, none or several in its name"),
+        (
+            ("x.txt", "y.txt", "z.txt"),
+            "--ranks 2 --ranks 4",
+            "found 2 values of --ranks for 3 files",
+        ),
+        (
+            ("x.txt",),
+            "",
+            "x.txt:3: found no number of ranks in the file, none or several in its name",
+        ),
+        (
+            ("x_np32_n2_ppn32.txt",),
+            "",
+            "found no number of ranks in the file, none or several in its name",
+        ),
     ],
 )
 def test_numbers_of_ranks_that_contradict_a_name_are_refused(tmp_path, names, options, wanted):
@@ -240,13 +322,19 @@ def import_statistics(line, out, *options):
 
 
 @pytest.mark.parametrize("statistic", ["completion", "last rank", "first rank", "rank mean"])
-def test_the_statistic_of_a_table_is_requested_in_one_line_and_stated_by_an_option(tmp_path, statistic):
+def test_the_statistic_of_a_table_is_requested_in_one_line_and_stated_by_an_option(
+    tmp_path, statistic
+):
     table, out = tmp_path / "t.csv", tmp_path / "out.csv"
-    table.write_text("operation,algorithm,seconds,ranks,bytes\nreduce,linear,1us,4,8\nreduce,linear,2us,4,16\n")
+    table.write_text(
+        "operation,algorithm,seconds,ranks,bytes\nreduce,linear,1us,4,8\nreduce,linear,2us,4,16\n"
+    )
     statistics, summary, said = import_statistics(f"csv {table}", out)
     assert statistics == [("unknown", "unknown")] * 2
     assert summary.endswith("2 times of reduce (statistic unknown)")
-    assert said.startswith("commodel: the statistic of 2 times is unknown; give --statistic 'rank mean' for means over")
+    assert said.startswith(
+        "commodel: the statistic of 2 times is unknown; give --statistic 'rank mean' for means over"
+    )
     assert said.count("\n") == 1
     statistics, summary, said = import_statistics(f"csv {table}", out, "--statistic", statistic)
     assert statistics == [(statistic, "unknown")] * 2
@@ -259,15 +347,23 @@ def test_a_wrong_statistic_is_refused_with_its_place(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("operation,seconds,ranks,bytes,statistic\nreduce,1us,4,8,slowest\n")
     words = "wanted one of: completion, first rank, last rank, rank mean, unknown"
-    assert f"t.csv:2: statistic: found 'slowest', {words}" in refused(f"import csv {table} -o {tmp_path}/u")
+    assert f"t.csv:2: statistic: found 'slowest', {words}" in refused(
+        f"import csv {table} -o {tmp_path}/u"
+    )
     said = refused(f"import csv {table} --statistic slowest -o {tmp_path}/u")
-    assert "'--statistic': 'slowest' is not one of 'completion', 'last rank', 'first rank', 'rank mean'" in said
+    assert (
+        "'--statistic': 'slowest' is not one of 'completion', 'last rank', 'first rank', 'rank mean'"
+        in said
+    )
     assert not (tmp_path / "u").exists()
 
 
-@pytest.mark.skipif(not MARENOSTRUM.is_file(), reason="the measured collectives are not part of the project")
+@pytest.mark.skipif(
+    not MARENOSTRUM.is_file(), reason="the measured collectives are not part of the project"
+)
 def test_real_collectives_fit(tmp_path):
-    """Every row is imported or counted as left out. The bytes of a gather are those of one block."""
+    """Every row is imported or counted as left out. The bytes of a gather are those of one
+    block."""
     said = output(f"import pico {MARENOSTRUM} -o {tmp_path}/t.csv")
     count = int(said.partition(" times of ")[0].rpartition(" ")[2])
     left = int(re.search(r"left out: (\d+) rows", said)[1])
@@ -298,7 +394,9 @@ def test_loggp_parameters_of_another_tool(tmp_path, text):
     output(f"import netgauge {tmp_path}/ng.log -o {tmp_path}/set.yaml")
     parameters = read_parameters(tmp_path / "set.yaml")
     values = {name: value.value for name, value in parameters.values.items()}
-    assert values == pytest.approx({"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6, "G": 0.5e-9})
+    assert values == pytest.approx(
+        {"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6, "G": 0.5e-9}
+    )
     assert "half of the smallest round trip, 5 µs, less o_s and o_r" in parameters.values["L"].note
     assert "1 of 3 rows have none, or a negative one" in parameters.values["G"].note
     assert parameters.bytes_range == (1, 2049)
@@ -312,8 +410,14 @@ def test_loggp_parameters_of_another_tool(tmp_path, text):
     [
         ("nothing\n", "ng.log: found no row of s, L, o_s, o_r, g, G"),
         ("1 10 10.0 20.0\n", "ng.log:1: found 4 numbers, wanted 11"),
-        ("1 10 1 1 1 5.0 1.5 1.0 -nan -nan -nan\n", "found 1 sizes, none with a g and G of at least 0; none has both"),
-        ("1 10 1 1 1 5.0 1.5 1.0 2.0 -0.01 1\n", "g and G of at least 0; 1 have a negative one: the line falls"),
+        (
+            "1 10 1 1 1 5.0 1.5 1.0 -nan -nan -nan\n",
+            "found 1 sizes, none with a g and G of at least 0; none has both",
+        ),
+        (
+            "1 10 1 1 1 5.0 1.5 1.0 2.0 -0.01 1\n",
+            "g and G of at least 0; 1 have a negative one: the line falls",
+        ),
         ("1 10 1 1 1 nan 1.5 1.0 2 1 1\n", "ng.log:1: found an impossible size or time"),
         ("1 10 1 1 1 x 1.5 1.0 2 1 1\n", "ng.log:1: found 'x', wanted a number"),
     ],
@@ -325,7 +429,11 @@ def test_damaged_parameters_of_another_tool(tmp_path, text, said):
 
 
 def test_goal_becomes_a_table_with_the_same_predictions(tmp_path):
-    loggp = ("--model", "loggp", *("--set", "L=1us", "--set", "o_s=1us", "--set", "o_r=1us", "--set", "g=1us"))
+    loggp = (
+        "--model",
+        "loggp",
+        *("--set", "L=1us", "--set", "o_s=1us", "--set", "o_r=1us", "--set", "g=1us"),
+    )
     (tmp_path / "a.goal").write_text(TEXT)
     (tmp_path / "a.bin").write_bytes(BINARY)
     predictions = []
@@ -336,7 +444,16 @@ def test_goal_becomes_a_table_with_the_same_predictions(tmp_path):
         assert "2 tasks are for a second cpu or nic" in said
         for path in (tmp_path / name, tmp_path / "a.csv"):
             predictions.append(
-                output("predict", *loggp, "--set", "G=1ns", "--operation", f"file:{path}", "--format", "json")
+                output(
+                    "predict",
+                    *loggp,
+                    "--set",
+                    "G=1ns",
+                    "--operation",
+                    f"file:{path}",
+                    "--format",
+                    "json",
+                )
             )
     assert len({json.loads(text)[0]["seconds"] for text in predictions}) == 1
     said = output(f"import goal {tmp_path}/a.bin --unit ps -o {tmp_path}/a.csv")

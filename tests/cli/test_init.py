@@ -1,4 +1,5 @@
-"""commodel init: it makes a project, overwrites no existing one, and the installed workflow runs in the project."""
+"""commodel init: it makes a project, overwrites no existing one, and the installed workflow runs in
+the project."""
 
 import re
 import subprocess
@@ -56,12 +57,16 @@ def test_init_keeps_identical_files_and_a_snakefile_in_the_workflow_folder(new_p
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
     for name in ("file", "file/own"):
-        assert "file: found a file, wanted a folder" in run(f"init {tmp_path}/{name}", code=2).stderr
+        assert (
+            "file: found a file, wanted a folder" in run(f"init {tmp_path}/{name}", code=2).stderr
+        )
 
 
 def test_the_files_are_the_project_s_own(new_project):
     for name in COPIED_FILES:
-        assert (new_project / name).read_text().splitlines()[1:] == (ROOT / name).read_text().splitlines()[1:]
+        assert (new_project / name).read_text().splitlines()[1:] == (
+            ROOT / name
+        ).read_text().splitlines()[1:]
 
 
 def test_plain_snakemake_plans_there(new_project):

@@ -1,4 +1,5 @@
-"""Predictions of a whole matrix: the same in CSV and Parquet, placed on the platforms of its blocks."""
+"""Predictions of a whole matrix: the same in CSV and Parquet, placed on the platforms of its
+blocks."""
 
 from dataclasses import replace
 
@@ -55,7 +56,9 @@ def test_matrix_points_without_a_parameter_set_of_the_platform_are_left_out(fold
     (folder / "big.yaml").write_text(TWO_PLATFORMS)
     (folder / "params/platforms").mkdir(parents=True)
     for name, nodes, cores in (("network", 4, 1), ("node", 1, 2)):
-        (folder / f"params/platforms/{name}.yaml").write_text(PLATFORM.format(nodes=nodes, cores=cores))
+        (folder / f"params/platforms/{name}.yaml").write_text(
+            PLATFORM.format(nodes=nodes, cores=cores)
+        )
         write_parameters(folder / f"{name}.yaml", replace(fitted_set("loggp"), platform=name))
 
     def predict(*sets: str) -> tuple[str, list[tuple]]:
@@ -96,15 +99,29 @@ def test_a_matrix_error_names_file_and_line(folder):
 
 
 def test_values_by_hand_stand_with_the_predictions_and_not_among_results(folder):
-    plain = ("predict", "matrix", "big.yaml", "--params", "loggp.yaml", "--params", "tan.yaml", "--draws", 0)
+    plain = (
+        "predict",
+        "matrix",
+        "big.yaml",
+        "--params",
+        "loggp.yaml",
+        "--params",
+        "tan.yaml",
+        "--draws",
+        0,
+    )
     what_if = (*plain, "--set", "loggp:L=1ms", "--out", "b.csv")
     run(*plain, "--out", "a.csv")
     run(*what_if)
-    before, after = (pd.read_csv(folder / name).set_index(["parameters"]) for name in ("a.csv", "b.csv"))
+    before, after = (
+        pd.read_csv(folder / name).set_index(["parameters"]) for name in ("a.csv", "b.csv")
+    )
     (changed,) = set(after.index) - {"tan.yaml"}
     assert changed.startswith("loggp.yaml, by hand: L=1ms in place of ")
     assert (after.loc["tan.yaml", "seconds"] == before.loc["tan.yaml", "seconds"]).all()
-    assert (after.loc[changed, "seconds"].to_numpy() > before.loc["loggp.yaml", "seconds"].to_numpy()).all()
+    assert (
+        after.loc[changed, "seconds"].to_numpy() > before.loc["loggp.yaml", "seconds"].to_numpy()
+    ).all()
     (folder / "results/e/more").mkdir(parents=True)
     (folder / "results/e/plan.json").write_text("{}")
     for out in ("results/e/b.csv", "results/e/more/b.csv"):

@@ -10,7 +10,12 @@ from commodel.models.parameter_sets import make_given_set
 from tests.cli.running import CAB, output, read_rows, refused, run, sets
 from tests.patterns.goal_files import BINARY
 
-LOGGP_BROADCASTS = ((2500, 1500, 1000, 6, 22000), (1000, 100, 500, 2, 4800), (5000, 300, 4000, 1, 22400))  # ns
+# ns
+LOGGP_BROADCASTS = (
+    (2500, 1500, 1000, 6, 22000),
+    (1000, 100, 500, 2, 4800),
+    (5000, 300, 4000, 1, 22400),
+)
 LINEAR = "--operation bcast --algorithm linear"
 BY_HOCKNEY = "--model hockney --set alpha=1us --set beta=1ns"
 
@@ -45,7 +50,12 @@ def test_tan_on_cab(spec, microseconds):
     ("model", "values", "pattern", "nanoseconds"),
     [
         *(
-            ("loggp", sets(L=f"{L}ns", o_s=f"{o}ns", o_r=f"{o}ns", g=f"{g}ns", G=f"{G}ns"), f"{choice} 16 1", time)
+            (
+                "loggp",
+                sets(L=f"{L}ns", o_s=f"{o}ns", o_r=f"{o}ns", g=f"{g}ns", G=f"{G}ns"),
+                f"{choice} 16 1",
+                time,
+            )
             for L, o, g, G, time in LOGGP_BROADCASTS
             for choice in ("binomial", "binomial-near")
         ),
@@ -53,11 +63,19 @@ def test_tan_on_cab(spec, microseconds):
         *(
             (model, f"{sets(L='10us', g=gap)} {overheads}", "linear 16 1", time)
             for gap, time in (("0", 34000), ("4000ns", 69000))
-            for model, overheads in (("loggp", sets(o_s="1.5us", o_r="1.5us", G="3ns")), ("logp", sets(o="1.5us")))
+            for model, overheads in (
+                ("loggp", sets(o_s="1.5us", o_r="1.5us", G="3ns")),
+                ("logp", sets(o="1.5us")),
+            )
         ),
         ("postal", sets(lam=3, g="1us"), "binomial 16 8", 4 * 3000),
         # 8 B ask first
-        ("loggops", sets(L="10us", o="2us", g=0, G=0, S="4B"), "binomial 16 8", 4000 * (3 * 10 + 4 * 2)),
+        (
+            "loggops",
+            sets(L="10us", o="2us", g=0, G=0, S="4B"),
+            "binomial 16 8",
+            4000 * (3 * 10 + 4 * 2),
+        ),
     ],
 )
 def test_broadcasts(model, values, pattern, nanoseconds):
@@ -69,9 +87,12 @@ def test_broadcasts(model, values, pattern, nanoseconds):
 
 
 def test_logp_on_the_papers_trees():
-    """The time is the send overhead of a leaf, L, and one receive overhead for each of 32 children."""
+    """The time is the send overhead of a leaf, L, and one receive overhead for each of 32
+    children."""
     values = sets(L="98us", o="49.3us", g=0)
-    (prediction,) = predict(f"--model logp {values} --operation reduce --topology flat:32 --bytes 1KiB")
+    (prediction,) = predict(
+        f"--model logp {values} --operation reduce --topology flat:32 --bytes 1KiB"
+    )
     assert prediction["seconds"] == pytest.approx((49.3 + 98 + 32 * 49.3) * 1e-6, rel=1e-6)
 
 
@@ -80,9 +101,12 @@ POSTING = 0.5557  # of RDMA Write, as far as it is legible
 
 @pytest.mark.parametrize(("partners", "microseconds"), [(1, 16.01610), (8, 4.89929), (64, 9.03317)])
 def test_lop_on_infiniband(partners, microseconds):
-    """The paper prints the round trip of a linear barrier, divided by the number of partners. The model counts posting
-    for the first message of each direction only, not four times per partner (twice if `latency=halved`)."""
-    requested = "--model lop --params params/published/lop/infiniband-rdma-write.yaml --operation barrier"
+    """The paper prints the round trip of a linear barrier, divided by the number of partners. The
+    model counts posting for the first message of each direction only, not four times per partner
+    (twice if `latency=halved`)."""
+    requested = (
+        "--model lop --params params/published/lop/infiniband-rdma-write.yaml --operation barrier"
+    )
     pattern = f"{requested} --algorithm linear --ranks"
     (prediction,) = predict(f"{pattern} {partners + 1}")
     printed = microseconds - 4 * POSTING + 2 * POSTING / partners
@@ -96,30 +120,40 @@ def test_lop_on_infiniband(partners, microseconds):
 
 
 def test_no_prediction_is_below_0():
-    """The overhead o(x + 1) decreases with the number of children x and is negative for 32 children."""
+    """The overhead o(x + 1) decreases with the number of children x and is negative for 32
+    children."""
     values = sets(**{"L": "98us", "o.a": "49us", "o.b": "-10us"})
-    text = output(f"predict --model tan {values} --operation reduce --topology flat:32 --format csv")
+    text = output(
+        f"predict --model tan {values} --operation reduce --topology flat:32 --format csv"
+    )
     assert "-0.000" not in text
     assert text.splitlines()[1].endswith("no prediction: below 0")
 
 
 @pytest.mark.parametrize(
-    ("size", "O_s", "g_s", "L", "O_r"), [(16, 6.7736, 6.73, 25.7856, 12.9266), (1500, 44.32, 122.427, 145.252, 76.526)]
+    ("size", "O_s", "g_s", "L", "O_r"),
+    [(16, 6.7736, 6.73, 25.7856, 12.9266), (1500, 44.32, 122.427, 145.252, 76.526)],
 )
 def test_cluster_model_on_sixteen_pcs(size, O_s, g_s, L, O_r):
-    """Values of Table 1 of the paper: 15 packets leave at intervals of g_s. Packets of 16 B are in flight to four ranks
-    at once, packets of 1500 B to two; hence L is L(16, 5) and L(1500, 3)."""
+    """Values of Table 1 of the paper: 15 packets leave at intervals of g_s. Packets of 16 B are in
+    flight to four ranks at once, packets of 1500 B to two; hence L is L(16, 5) and L(1500, 3)."""
     published = "params/published/cluster/fast-ethernet-16.yaml"
-    (prediction,) = predict(f"--model cluster --params {published} {LINEAR} --ranks 16 --bytes {size}")
-    assert prediction["seconds"] == pytest.approx((14 * g_s + O_s + L + O_r + 9.93) * 1e-6, rel=1e-6)
+    (prediction,) = predict(
+        f"--model cluster --params {published} {LINEAR} --ranks 16 --bytes {size}"
+    )
+    assert prediction["seconds"] == pytest.approx(
+        (14 * g_s + O_s + L + O_r + 9.93) * 1e-6, rel=1e-6
+    )
 
 
 def test_the_time_between_waves_of_a_family_without_an_equation():
-    """The period is the busy time of the busiest rank: o_r + o_s = 5 µs in a chain, 7·o_s = 14 µs at the root of a flat
-    tree."""
+    """The period is the busy time of the busiest rank: o_r + o_s = 5 µs in a chain, 7·o_s = 14 µs
+    at the root of a flat tree."""
     values = sets(L="10us", o_s="2us", o_r="3us", g="1us", G=0)
     for choice, period in (("chain", 5e-6), ("linear", 14e-6)):
-        pattern = f"--model loggp {values} --ranks 8 --bytes 8 --operation bcast --algorithm {choice}"
+        pattern = (
+            f"--model loggp {values} --ranks 8 --bytes 8 --operation bcast --algorithm {choice}"
+        )
         (endless,) = predict(f"{pattern} --pipelined")
         one, two, fifty = predict(f"{pattern} --waves 1,2,50")
         assert [row["seconds"] for row in (endless, two, fifty)] == pytest.approx([period] * 3)
@@ -146,7 +180,10 @@ NO_WAVES = "model bsp adds up steps for all ranks at once: it has no prediction 
             f"--model hockney {sets(alpha='1us', beta='2e-9')} {REDUCE}",
             "beta.a: found '2e-9', wanted a unit with it",
         ),
-        (f"--model hockney --set alpha=1us --set beta.a=1ns --set beta.b=-3 {REDUCE}", "beta.b: found"),
+        (
+            f"--model hockney --set alpha=1us --set beta.a=1ns --set beta.b=-3 {REDUCE}",
+            "beta.b: found",
+        ),
         (f"--model logp {sets(L='1us', o='1us', g='-1us')} {REDUCE}", "found"),
         (f"--model logp {sets(L='1us', o='1us', q='1us')} {REDUCE}", "no parameter 'q'"),
         (f"--model logp --params {CAB} {REDUCE}", "wanted logp"),
@@ -165,7 +202,10 @@ NO_WAVES = "model bsp adds up steps for all ranks at once: it has no prediction 
         (f"--model hockney {HOCKNEY} --operation bcast --bytes 4", "ranks"),
         (f"--model hockney {HOCKNEY} --operation bcast --ranks 0 --bytes 1", "found"),
         (f"--model hockney {HOCKNEY} --operation bcast --ranks 1 --bytes 1", "wanted 2 to"),
-        (f"--model hockney {HOCKNEY} --operation bcast --ranks 4 --bytes 1 --layout blok:2", "block"),
+        (
+            f"--model hockney {HOCKNEY} --operation bcast --ranks 4 --bytes 1 --layout blok:2",
+            "block",
+        ),
         (f"--model hockney {HOCKNEY} --ranks 4 --bytes 1", "operation"),
         (
             f"--model hockney {HOCKNEY} --operation gather --algorithm library --ranks 16 --bytes 8",
@@ -185,7 +225,10 @@ NO_WAVES = "model bsp adds up steps for all ranks at once: it has no prediction 
             "found both waves and pipelined, wanted a number of waves or an endless stream",
         ),
         ("--model bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --waves 5", NO_WAVES),
-        ("--model bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --pipelined", NO_WAVES),
+        (
+            "--model bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --pipelined",
+            NO_WAVES,
+        ),
     ],
 )
 def test_a_mistake_is_one_line(line, words):
@@ -207,18 +250,27 @@ def test_a_mistake_is_one_line(line, words):
             "alpha.a: {value: 1e-6, unit: s}\n  beta.a: {value: 1e-9, unit: s}",
             "beta.a: found the unit 's', wanted a value in s/B",
         ),
-        ("alpha.a: 5us\n  beta.a: 1ns", "set.yaml:4: parameters.beta.a: found the unit 's', wanted a value in s/B"),
+        (
+            "alpha.a: 5us\n  beta.a: 1ns",
+            "set.yaml:4: parameters.beta.a: found the unit 's', wanted a value in s/B",
+        ),
         (
             "alpha.a: 5 parsec\n  beta.a: 0",
             "set.yaml:3: parameters.alpha.a: found the unit 'parsec' in '5 parsec'; wanted",
         ),
         ("alpha.a: 5us\n  beta.a: 1kb/s", "found the unit 'kb/s' in '1kb/s'; did you mean 'kB/s'?"),
-        ("alpha.a: {value: 5us, unit: ms}\n  beta.a: 0", "alpha.a.value: found '5us' beside the unit 'ms', wanted one"),
+        (
+            "alpha.a: {value: 5us, unit: ms}\n  beta.a: 0",
+            "alpha.a.value: found '5us' beside the unit 'ms', wanted one",
+        ),
         (
             "alpha.a: {value: 5us, low: high}\n  beta.a: 0",
             "alpha.a.low: found 'high', wanted a number, or one with its",
         ),
-        ("alpha.a: 5MB/B\n  beta.a: 0", "alpha.a: found '5MB/B', wanted a number, or one with its unit: 2.5us"),
+        (
+            "alpha.a: 5MB/B\n  beta.a: 0",
+            "alpha.a: found '5MB/B', wanted a number, or one with its unit: 2.5us",
+        ),
         (
             "alpha.a: {value: 1e-6, unit: s}\n  bta: {value: 1e-9, unit: s/B}",
             "model hockney has no parameter 'bta'; did you mean 'beta'?",
@@ -228,7 +280,9 @@ def test_a_mistake_is_one_line(line, words):
 def test_wrong_parameter_names_and_units_in_a_set_file_are_refused(values, said, tmp_path):
     file = tmp_path / "set.yaml"
     file.write_text(f"model: hockney\nparameters:\n  {values}\n")
-    assert said in output(f"predict --model hockney --params {file} --operation barrier --ranks 4", code=2)
+    assert said in output(
+        f"predict --model hockney --params {file} --operation barrier --ranks 4", code=2
+    )
 
 
 def test_a_value_in_a_file_may_be_written_as_elsewhere(tmp_path):
@@ -236,7 +290,9 @@ def test_a_value_in_a_file_may_be_written_as_elsewhere(tmp_path):
         "model: hockney\nparameters:\n  alpha.a: {value: 50us, low: 40 us, high: 0.06ms}\n  beta.a: 80ns/B\n"
     )
     (from_file,) = predict(f"--params {tmp_path}/own.yaml {LINEAR} --ranks 8 --bytes 1KiB")
-    (given,) = predict(f"--model hockney {sets(alpha='50us', beta='80ns/B')} {LINEAR} --ranks 8 --bytes 1KiB")
+    (given,) = predict(
+        f"--model hockney {sets(alpha='50us', beta='80ns/B')} {LINEAR} --ranks 8 --bytes 1KiB"
+    )
     assert from_file["seconds"] == given["seconds"] == pytest.approx(7 * 50e-6 + 7 * 1024 * 80e-9)
 
 
@@ -253,17 +309,25 @@ def test_ranks_of_a_pattern_file_are_taken_if_they_agree(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "twice", ["--ranks 8,8 --bytes 8", "--ranks 8 --bytes 1KiB,1024", "--ranks 8 --bytes 8 --algorithm linear"]
+    "twice",
+    [
+        "--ranks 8,8 --bytes 8",
+        "--ranks 8 --bytes 1KiB,1024",
+        "--ranks 8 --bytes 8 --algorithm linear",
+    ],
 )
 def test_a_pattern_that_is_named_twice_is_predicted_once(twice):
-    """Without --format, all columns were once in the line above the table, which had no column left."""
+    """Without --format, all columns were once in the line above the table, which had no column
+    left."""
     assert len(predict(f"{BY_HOCKNEY} {LINEAR} {twice}")) == 1
     assert output(f"predict {BY_HOCKNEY} {LINEAR} {twice}").count("linear") >= 1
 
 
 def test_lists_and_ranges():
     rows = predict(f"--model hockney {HOCKNEY} --operation bcast --ranks 2:16:*2 --bytes 1,1KiB")
-    assert {(row["ranks"], row["bytes"]) for row in rows} == {(p, m) for p in (2, 4, 8, 16) for m in (1, 1024)}
+    assert {(row["ranks"], row["bytes"]) for row in rows} == {
+        (p, m) for p in (2, 4, 8, 16) for m in (1, 1024)
+    }
     assert {row["algorithm"] for row in rows} >= {"linear", "binomial", "chain"}
 
 
@@ -285,7 +349,9 @@ def test_barrier_needs_no_bytes_and_csv_has_the_columns():
         ("--operation bcast --ranks 4", "give --params FILE or --set NAME=VALUE"),
     ],
 )
-def test_a_pattern_is_checked_before_parameters_are_requested(tmp_path, monkeypatch, arguments, message):
+def test_a_pattern_is_checked_before_parameters_are_requested(
+    tmp_path, monkeypatch, arguments, message
+):
     monkeypatch.chdir(tmp_path)
     assert message in refused(f"predict {arguments}")
 
@@ -296,16 +362,20 @@ def test_without_a_set_one_is_named_that_a_run_has_left(tmp_path, monkeypatch):
         (tmp_path / "results/e/validated" / name).mkdir(parents=True)
         (tmp_path / "results/e/validated" / name / "logp.yaml").touch()
     (tmp_path / "params/platforms").mkdir(parents=True)
-    (tmp_path / "params/platforms/other.yaml").write_text("{launcher: local, nodes: 1, cores: 4}", encoding="utf-8")
+    (tmp_path / "params/platforms/other.yaml").write_text(
+        "{launcher: local, nodes: 1, cores: 4}", encoding="utf-8"
+    )
     for more, name in (("", "mine"), ("--platform other", "other")):
         said = refused(f"predict --operation bcast --ranks 4 --bytes 1 {more}")
         assert (
-            said == f"commodel: give --params FILE, such as results/e/validated/{name}/logp.yaml, or --set NAME=VALUE\n"
+            said
+            == f"commodel: give --params FILE, such as results/e/validated/{name}/logp.yaml, or --set NAME=VALUE\n"
         )
 
 
 def test_families_of_several_sets_stand_side_by_side():
-    """The rows of a point follow each other, one for each model. Each equals the prediction with only that set."""
+    """The rows of a point follow each other, one for each model. Each equals the prediction with
+    only that set."""
     lop = "--params params/published/lop/infiniband-send.yaml"
     pattern = "--operation reduce --topology flat:4 --topology flat:8 --bytes 1KiB"
     rows = predict(f"--params {CAB} {lop} {pattern}")
@@ -315,7 +385,8 @@ def test_families_of_several_sets_stand_side_by_side():
 
 
 def test_a_set_is_read_another_way(tmp_path):
-    """--set overrides a setting of the file. Unknown names and invalid values of a setting are refused."""
+    """--set overrides a setting of the file. Unknown names and invalid values of a setting are
+    refused."""
     path = tmp_path / "set.yaml"
     numbers = {"o_0.a": 1e-6, "o_1.a": 2e-6, "L_0.a": 1e-6, "L_1.a": 3e-6}
     lines = "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in numbers.items())
@@ -325,8 +396,14 @@ def test_a_set_is_read_another_way(tmp_path):
     assert predict(f"{line} --set shared=node")[0]["seconds"] == pytest.approx(2 * (2e-6 + 3e-6))
     for text, said in (
         ("shared=nod", "setting shared: found 'nod', wanted channel or node"),
-        ("shraed=node", "--set shraed: model taulop has no parameter or setting 'shraed'; did you mean 'shared'?"),
-        ("o_2=1us", "--set o_2: model taulop has no parameter or setting 'o_2'; did you mean 'o_1'?"),
+        (
+            "shraed=node",
+            "--set shraed: model taulop has no parameter or setting 'shraed'; did you mean 'shared'?",
+        ),
+        (
+            "o_2=1us",
+            "--set o_2: model taulop has no parameter or setting 'o_2'; did you mean 'o_1'?",
+        ),
         ("loggp:L=1us", "--set loggp:L=1us: found no set of model 'loggp'; wanted one of: taulop"),
     ):
         assert said in refused(f"predict {line} --set {text}")
@@ -334,7 +411,9 @@ def test_a_set_is_read_another_way(tmp_path):
 
 def test_predict_lists_parameter_values_set_by_hand_beside_the_prediction(tmp_path):
     path = tmp_path / "set.yaml"
-    write_parameters(path, make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]))
+    write_parameters(
+        path, make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    )
     line = f"--params {path} {LINEAR} --ranks 2 --bytes 1"
     (plain,), (changed,) = read_rows(f"predict {line}"), predict(f"{line} --set L=30us")
     assert changed["by hand"] == "L=30us in place of 10 µs"
@@ -346,15 +425,24 @@ def test_predictions_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_pa
     (tmp_path / "plan.json").write_text("{}")
     write_parameters(tmp_path / "set.yaml", make_given_set("hockney", ["alpha=1us", "beta=1ns"]))
     plan = f"{tmp_path}/plan.json --set alpha=2us --out {tmp_path}/predictions/hockney.csv"
-    assert "--out lies in the results" in refused(f"predict plan --params {tmp_path}/set.yaml {plan}")
+    assert "--out lies in the results" in refused(
+        f"predict plan --params {tmp_path}/set.yaml {plan}"
+    )
 
 
 def test_sets_of_other_platforms_are_marked(tmp_path):
-    """The output names the platform of each set, and states if a set was fitted to a simulated platform."""
-    values = {"loggp": ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "hockney": ["alpha=1us", "beta=1ns"]}
+    """The output names the platform of each set, and states if a set was fitted to a simulated
+    platform."""
+    values = {
+        "loggp": ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"],
+        "hockney": ["alpha=1us", "beta=1ns"],
+    }
     for name, platform in (("loggp", "here"), ("hockney", "there"), ("logp", "")):
         known = make_given_set(name, values.get(name, ["L=1us", "o=1us", "g=1us"]))
-        write_parameters(tmp_path / f"{name}.yaml", replace(known, platform=platform, simulated=platform == "there"))
+        write_parameters(
+            tmp_path / f"{name}.yaml",
+            replace(known, platform=platform, simulated=platform == "there"),
+        )
     loggp = f"--params {tmp_path}/loggp.yaml"
     given = f"{loggp} --params {tmp_path}/hockney.yaml --params {tmp_path}/logp.yaml"
     several = "OF SEVERAL PLATFORMS: values of loggp of here; hockney of there; "
@@ -371,7 +459,8 @@ def test_sets_of_other_platforms_are_marked(tmp_path):
 
 def test_ends_of_an_interval_stay_columns_if_only_one_of_them_is_equal_in_all_rows():
     rows = [
-        {"model": model, "low": 2.0, "high": high, "ranks": 4} for model, high in (("loggp", 3.0), ("hockney", 4.0))
+        {"model": model, "low": 2.0, "high": high, "ranks": 4}
+        for model, high in (("loggp", 3.0), ("hockney", 4.0))
     ]
     columns, caption = fold_columns(rows)
     assert list(columns[0]) == ["model", "low", "high"]
@@ -381,13 +470,31 @@ def test_ends_of_an_interval_stay_columns_if_only_one_of_them_is_equal_in_all_ro
 @pytest.mark.parametrize(
     ("pattern", "output", "wanted"),
     [
-        ("--operation bcast --bytes 8", "--format xlsx", "a workbook needs a file: give -o NAME.xlsx"),
-        ("--operation bcast --bytes 8", "--format xlsx -o F.csv", "--out: found F.csv for the format xlsx"),
-        ("--operation bcast --bytes 8", "--format csv -o F.xlsx", "--out: found F.xlsx for the format csv"),
-        ("kernel summa --blocks 8", "--format xlsx -o F.csv", "--out: found F.csv for the format xlsx"),
+        (
+            "--operation bcast --bytes 8",
+            "--format xlsx",
+            "a workbook needs a file: give -o NAME.xlsx",
+        ),
+        (
+            "--operation bcast --bytes 8",
+            "--format xlsx -o F.csv",
+            "--out: found F.csv for the format xlsx",
+        ),
+        (
+            "--operation bcast --bytes 8",
+            "--format csv -o F.xlsx",
+            "--out: found F.xlsx for the format csv",
+        ),
+        (
+            "kernel summa --blocks 8",
+            "--format xlsx -o F.csv",
+            "--out: found F.csv for the format xlsx",
+        ),
     ],
 )
 def test_only_a_workbook_is_written_to_xlsx(tmp_path, pattern, output, wanted):
     """Programs read the content of a file by its name."""
-    assert wanted in refused(f"predict {pattern} --params {CAB} --ranks 4 {output.replace('F.', f'{tmp_path}/F.')}")
+    assert wanted in refused(
+        f"predict {pattern} --params {CAB} --ranks 4 {output.replace('F.', f'{tmp_path}/F.')}"
+    )
     assert not list(tmp_path.iterdir())

@@ -30,7 +30,8 @@ class Screen(io.StringIO):
 
 @pytest.fixture
 def screen(monkeypatch):
-    """Return a function that replaces stderr by a terminal or a file; progress appears after `patience` seconds."""
+    """Return a function that replaces stderr by a terminal or a file; progress appears after
+    `patience` seconds."""
 
     def make(terminal, patience=0.0):
         monkeypatch.setattr(_output, "PROGRESS_DELAY", patience)
@@ -95,7 +96,9 @@ def test_an_error_comes_through(screen):
     assert list(count_progress([], "letters")) == []
 
 
-@pytest.mark.parametrize(("terminal", "patience"), [(False, 0.0), (True, 600.0)], ids=["nobody looks", "it is quick"])
+@pytest.mark.parametrize(
+    ("terminal", "patience"), [(False, 0.0), (True, 600.0)], ids=["nobody looks", "it is quick"]
+)
 def test_nothing_is_stated(screen, terminal, patience):
     shown = screen(terminal, patience)
     with show_waiting("predicting"):
@@ -126,7 +129,9 @@ def job(tmp_path):
     def call(*arguments: str) -> subprocess.CompletedProcess:
         environment = os.environ | {"COMMODEL_JOB": "logs/price.log"}
         command = [sys.executable, "-m", "commodel", *arguments]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
 
     return call
 
@@ -230,13 +235,18 @@ def shown(text: str) -> tuple[list[str], JobErrors]:
 
 def test_a_job_on_this_machine():
     lines, complaints = shown(LOCAL)
-    assert lines == ["commodel: no mpiexec found, which platform 'local' needs; see commodel doctor"]
+    assert lines == [
+        "commodel: no mpiexec found, which platform 'local' needs; see commodel doctor"
+    ]
     assert complaints.stage == "measuring local-1n"
 
 
 def test_jobs_elsewhere_and_a_bug():
     lines, _ = shown(ELSEWHERE)
-    wrong, log = "rank 3 should be on n2, but is on n0", ".snakemake/slurm_logs/rule_measure/c-4n/7.log"
+    wrong, log = (
+        "rank 3 should be on n2, but is on n0",
+        ".snakemake/slurm_logs/rule_measure/c-4n/7.log",
+    )
     assert lines == [
         f"commodel: player-4r-block1: {wrong} (log: {log})",
         "commodel: ZeroDivisionError: division by zero",
@@ -268,7 +278,9 @@ def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tm
 
     monkeypatch.setattr(snakemake_runs, "run_snakemake", stopped)
     monkeypatch.setattr(snakemake_runs, "cancel_jobs", {"one-1": "", "two-2": "no answer"}.get)
-    campaign = SimpleNamespace(results=SimpleNamespace(log=lambda name: tmp_path / name), plan=None, lock=None)
+    campaign = SimpleNamespace(
+        results=SimpleNamespace(log=lambda name: tmp_path / name), plan=None, lock=None
+    )
     monkeypatch.setattr(snakemake_runs, "StatusReader", lambda campaign: None)
     with pytest.raises(snakemake_runs.RunStoppedError) as ended:
         snakemake_runs.run_with_display(campaign, [], "run", ProgressLine(quiet=True))
@@ -277,14 +289,19 @@ def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tm
     assert out == ""
     assert "one-1" not in err
     queued, kept = err.splitlines()
-    assert queued == "commodel: jobs may still be in Slurm's queue (no answer); once it answers: scancel --name two-2"
+    assert (
+        queued
+        == "commodel: jobs may still be in Slurm's queue (no answer); once it answers: scancel --name two-2"
+    )
     assert kept.startswith("commodel: stopped by Ctrl-C")
 
 
 def test_a_plan_that_changes_after_the_survey_is_explained_once(monkeypatch, tmp_path, capsys):
     def make_campaign(count):
         plan = SimpleNamespace(batches=[SimpleNamespace(ids=range(count))])
-        return SimpleNamespace(results=SimpleNamespace(log=lambda name: tmp_path / name), plan=plan, lock=None)
+        return SimpleNamespace(
+            results=SimpleNamespace(log=lambda name: tmp_path / name), plan=plan, lock=None
+        )
 
     class Reader:
         campaign = make_campaign(120)
@@ -303,6 +320,12 @@ def test_a_plan_that_changes_after_the_survey_is_explained_once(monkeypatch, tmp
     monkeypatch.setattr(snakemake_runs, "run_snakemake", run_snakemake)
     monkeypatch.setattr(snakemake_runs, "StatusReader", Reader)
     monkeypatch.setattr(snakemake_runs, "format_status", lambda status, stage="": "at work")
-    assert snakemake_runs.run_with_display(make_campaign(120), [], "run", ProgressLine(quiet=False)) == 0
+    assert (
+        snakemake_runs.run_with_display(make_campaign(120), [], "run", ProgressLine(quiet=False))
+        == 0
+    )
     (line,) = (text for text in capsys.readouterr().err.splitlines() if "survey" in text)
-    assert line == "after the survey: 180 points and probe cases instead of 120, as probes depend on the levels found"
+    assert (
+        line
+        == "after the survey: 180 points and probe cases instead of 120, as probes depend on the levels found"
+    )

@@ -1,4 +1,5 @@
-"""commodel run before Snakemake starts: calls that are refused, and the lock of the results folder."""
+"""commodel run before Snakemake starts: calls that are refused, and the lock of the results
+folder."""
 
 import os
 import shutil
@@ -34,9 +35,12 @@ PROGRAMS = {
 
 @pytest.fixture
 def slurm(project, monkeypatch):
-    """Return a function that puts programs of Slurm on PATH. Until then, no other program of Slurm is found."""
+    """Return a function that puts programs of Slurm on PATH. Until then, no other program of Slurm
+    is found."""
     find = shutil.which
-    monkeypatch.setattr(shutil, "which", lambda name, **options: None if name in PROGRAMS else find(name, **options))
+    monkeypatch.setattr(
+        shutil, "which", lambda name, **options: None if name in PROGRAMS else find(name, **options)
+    )
 
     def put(**programs):
         for name, script in programs.items():
@@ -71,7 +75,9 @@ def test_an_unknown_profile_is_refused_before_anything_is_done(project, options)
 
 
 @pytest.mark.parametrize("profile", [[], ["--profile", "local"]], ids=["none", "local"])
-def test_a_platform_under_slurm_is_refused_without_a_profile_that_submits_jobs(project, monkeypatch, profile):
+def test_a_platform_under_slurm_is_refused_without_a_profile_that_submits_jobs(
+    project, monkeypatch, profile
+):
     monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
     result = CliRunner().invoke(main, ["run", "on-lab", *profile])
     assert result.exit_code == 2, result.output
@@ -94,7 +100,9 @@ def test_an_mpi_plug_in_that_slurm_lacks_is_refused_before_jobs_are_submitted(sl
     path = Path("params/platforms/lab.yaml")
     path.write_text(path.read_text().replace("pmi2", "pmix"))
     result = CliRunner().invoke(main, ["run", "on-lab", *PROFILE])
-    message = "lab.yaml:4: slurm.mpi: srun has no MPI plug-in 'pmix'; srun --mpi=list offers: none, pmi2"
+    message = (
+        "lab.yaml:4: slurm.mpi: srun has no MPI plug-in 'pmix'; srun --mpi=list offers: none, pmi2"
+    )
     assert (result.exit_code, result.stderr.rpartition("/")[2]) == (2, f"{message}\n")
     assert not Path("submitted").exists()
 
@@ -104,14 +112,22 @@ REFUSED += "specified' >&2; echo asked >> submitted; exit 1"
 
 
 def test_a_refused_account_ends_the_run_at_the_first_job(slurm):
-    """The survey is the first job. It has not failed: no job is submitted again, neither for it nor without it."""
-    slurm(**PROGRAMS | {"sbatch": REFUSED}, squeue="", sinfo="echo '*normal'", sacct="", scontrol="")
+    """The survey is the first job. It has not failed: no job is submitted again, neither for it nor
+    without it."""
+    slurm(
+        **PROGRAMS | {"sbatch": REFUSED}, squeue="", sinfo="echo '*normal'", sacct="", scontrol=""
+    )
     result = CliRunner().invoke(main, ["run", "on-lab", *PROFILE])
     lines = [line for line in result.stderr.splitlines() if line.startswith("commodel: ")]
     refusal, ending = lines
-    message = "Batch job submission failed: Invalid account or account/partition combination specified"
+    message = (
+        "Batch job submission failed: Invalid account or account/partition combination specified"
+    )
     hint = "see profiles/README.md for a site's settings"
-    assert refusal == f"commodel: sbatch refuses the job: {message}; no further job is submitted; {hint}"
+    assert (
+        refusal
+        == f"commodel: sbatch refuses the job: {message}; no further job is submitted; {hint}"
+    )
     assert ending == "commodel: the run failed; its output is in results/on-lab/run.log"
     assert result.exit_code == 1
     assert Path("submitted").read_text() == "asked\n"
@@ -127,13 +143,18 @@ def test_a_refused_account_ends_the_run_at_the_first_job(slurm):
         ("on-local", [], {}),
     ],
 )
-def test_the_results_folder_is_locked_while_snakemake_starts(slurm, monkeypatch, name, profile, environment):
+def test_the_results_folder_is_locked_while_snakemake_starts(
+    slurm, monkeypatch, name, profile, environment
+):
     """A second run would truncate the log of the first."""
     logs = []
     slurm(**PROGRAMS)
 
     def run_with_display(campaign, command, log, quiet):
-        with pytest.raises(UserError, match="it is at work already"), open_lock(campaign.folder, "it"):
+        with (
+            pytest.raises(UserError, match="it is at work already"),
+            open_lock(campaign.folder, "it"),
+        ):
             pass
         assert not campaign.lock.closed
         logs.append(log)
@@ -151,19 +172,32 @@ def test_an_experiment_may_be_in_any_folder(project):
     Path("params/experiments/on-local.yaml").rename("elsewhere/mine.yaml")
     result = CliRunner().invoke(main, ["plan", "elsewhere/mine.yaml", "--write"])
     assert result.exit_code == 0, result.output
-    assert Path("results/mine/inputs/experiments/mine.yaml").read_text() == EXPERIMENT.replace("PLATFORM", "local")
+    assert Path("results/mine/inputs/experiments/mine.yaml").read_text() == EXPERIMENT.replace(
+        "PLATFORM", "local"
+    )
 
 
 @pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["run", "dry run"])
-def test_a_missing_compiler_is_reported_with_platforms_that_need_none(project, monkeypatch, options):
-    monkeypatch.setattr("commodel.plan.planning.find_tool", lambda program: None if program == "mpicc" else program)
+def test_a_missing_compiler_is_reported_with_platforms_that_need_none(
+    project, monkeypatch, options
+):
+    monkeypatch.setattr(
+        "commodel.plan.planning.find_tool", lambda program: None if program == "mpicc" else program
+    )
     monkeypatch.setattr("commodel.plan.planning.find_build_root", Path.cwd)
     monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
     for name in ("fast-ethernet-32.yaml", "fast-ethernet-32.xml"):
         shutil.copy(ROOT / "params/platforms" / name, "params/platforms")
     other_block = ", {platform: fast-ethernet-32, axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}}]\n"
-    Path("params/experiments/both.yaml").write_text(EXPERIMENT.replace("PLATFORM", "local").rstrip("]\n") + other_block)
-    local_only, both = (CliRunner().invoke(main, ["run", name, *options]) for name in ("on-local", "both"))
+    Path("params/experiments/both.yaml").write_text(
+        EXPERIMENT.replace("PLATFORM", "local").rstrip("]\n") + other_block
+    )
+    local_only, both = (
+        CliRunner().invoke(main, ["run", name, *options]) for name in ("on-local", "both")
+    )
     message = "commodel: no mpicc found, which platform 'local' needs: see commodel doctor"
     assert (local_only.exit_code, local_only.stderr) == (2, f"{message}\n")
-    assert (both.exit_code, both.stderr) == (2, f"{message}; without it: commodel run both --only fast-ethernet-32\n")
+    assert (both.exit_code, both.stderr) == (
+        2,
+        f"{message}; without it: commodel run both --only fast-ethernet-32\n",
+    )

@@ -39,7 +39,10 @@ from tests.planning import planned
 def test_show_lists_every_topology_and_layout_by_name(verb, folder, constant, column):
     rows = read_rows(f"show {verb}")
     only_advise = ["near"] if verb == "layouts" else []
-    assert [row[column].partition(":")[0] for row in rows] == [*discover(folder, constant), *only_advise]
+    assert [row[column].partition(":")[0] for row in rows] == [
+        *discover(folder, constant),
+        *only_advise,
+    ]
     assert all(read_rows(f"show {verb} {name}") == rows[-1:] for name in only_advise)
     assert all(row["title"] for row in rows)
     assert list(csv.DictReader(io.StringIO(output(f"show {verb} --format csv")))) == rows
@@ -54,9 +57,16 @@ def test_show_operations_lists_every_operation_with_all_parameters():
     rows = {row["operation"]: row for row in read_rows("show operations")}
     assert list(rows) == list(list_operations())
     assert rows["halo"]["parameters"].startswith("grid=4x2: ranks in each dimension")
-    assert rows["barrier"] == {"operation": "barrier", "bytes": "none", "mpi": "MPI_Barrier", "parameters": ""}
+    assert rows["barrier"] == {
+        "operation": "barrier",
+        "bytes": "none",
+        "mpi": "MPI_Barrier",
+        "parameters": "",
+    }
     shown = re.findall(r"^\S.*", output("show operations"), re.MULTILINE)
-    assert len(shown) == len(rows) + 2 + sum(len(entry.parameters) for entry in list_operations().values())
+    assert len(shown) == len(rows) + 2 + sum(
+        len(entry.parameters) for entry in list_operations().values()
+    )
     assert any(line.split()[:3] == ["halo", "periodic=yes|no", "whether"] for line in shown)
 
 
@@ -102,7 +112,10 @@ def test_algorithms_of_one_operation():
 
 def test_layout_shows_the_ranks_of_every_node():
     assert output("show layout cyclic:2 --ranks 6") == "0 3 | 1 4 | 2 5\n"
-    assert output("show layout kinds:0@1,1core+1accelerator@2 --ranks 3") == "- | 0 1:accelerator | 2\n"
+    assert (
+        output("show layout kinds:0@1,1core+1accelerator@2 --ranks 3")
+        == "- | 0 1:accelerator | 2\n"
+    )
     assert read_rows("show layout block:2 --ranks 3")[2] == {"rank": 2, "node": 1}
     text = output("show layout kinds:1core@1,1accelerator@1 --ranks 2 --format csv")
     assert text.split() == ["rank,node,kind", "0,0,core", "1,1,accelerator"]
@@ -110,14 +123,21 @@ def test_layout_shows_the_ranks_of_every_node():
 
 def test_layout_on_a_platform():
     two = "tests/workflow/two-types.yaml"
-    assert output(f"show layout kinds:fat=2core,thin=1core --ranks 9 --platform {two}") == "0 1 | 2 3 | 4 5 | 6 7 | 8\n"
+    assert (
+        output(f"show layout kinds:fat=2core,thin=1core --ranks 9 --platform {two}")
+        == "0 1 | 2 3 | 4 5 | 6 7 | 8\n"
+    )
     assert "0 1 | 2 3 |" in output(f"show layout block --ranks 16 --platform {two}")
-    assert "platform 'two-types' has 8 of 2" in output(f"show layout block:3 --ranks 9 --platform {two}", code=2)
+    assert "platform 'two-types' has 8 of 2" in output(
+        f"show layout block:3 --ranks 9 --platform {two}", code=2
+    )
 
 
 def test_layout_of_a_file_that_names_far_nodes(tmp_path):
     (tmp_path / "ranks.txt").write_text("5000\n0\n")
-    assert output(f"show layout file:{tmp_path}/ranks.txt --ranks 2") == "node 0: 1 | node 5000: 0\n"
+    assert (
+        output(f"show layout file:{tmp_path}/ranks.txt --ranks 2") == "node 0: 1 | node 5000: 0\n"
+    )
 
 
 def test_topology_drawings():
@@ -128,7 +148,9 @@ def test_topology_drawings():
 
 def test_the_critical_path_of_a_barrier_counts_its_messages_up_and_down(tmp_path):
     path = tmp_path / "loggp.yaml"
-    write_parameters(path, make_given_set("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"]))
+    write_parameters(
+        path, make_given_set("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
+    )
     said = output(f"show topology kary:2^2 --operation barrier --params {path} --format summary")
     waited, messages = map(int, re.search(r"waits for (\d+) of (\d+) messages", said).groups())
     assert (waited <= messages, messages) == (True, 12)
@@ -148,7 +170,9 @@ def test_functions_of_libraries_that_send_the_same():
     assert {row["library"] for row in rows} == {"Open MPI", "MPICH"}
     named = {(row["algorithm"], row["function"]): row["differs"] for row in rows}
     assert named["recursive-doubling", "MPIR_Allreduce_intra_recursive_doubling"] == ""
-    assert "Open MPI selects" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
+    assert (
+        "Open MPI selects" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
+    )
     assert "none" in output("show algorithms barrier --libraries")
 
 
@@ -163,7 +187,9 @@ def show_network(tmp_path, monkeypatch):
     batch = Batch("b", "p", 8, cases=tuple(find_probe("nodepairs").cases("p", Site(8, 1), [8])))
     note = tmp_path / "results" / "e" / "raw" / "b" / "provenance.json"
     note.parent.mkdir(parents=True)
-    note.write_text(json.dumps({"platform": "p", "nodes": NAMES, "levels": {"rack": [0, 0, 0, 1, 1, 1, 2, 2]}}))
+    note.write_text(
+        json.dumps({"platform": "p", "nodes": NAMES, "levels": {"rack": [0, 0, 0, 1, 1, 1, 2, 2]}})
+    )
     (tmp_path / "results" / "e" / "plan.json").write_text(json.dumps(planned(batch).as_json()))
     write_table(results.table("summary"), summary(LEAVES, 8, {6: 3.0}))
 
@@ -183,7 +209,10 @@ def test_show_network_names_slow_nodes_and_differing_node_groups(show_network):
 
 
 def test_levels_can_be_taken_over(show_network):
-    assert show_network("e", "--levels").splitlines()[1:] == ["levels:", "  rack: [[0-2], [3-5], [6-7]]"]
+    assert show_network("e", "--levels").splitlines()[1:] == [
+        "levels:",
+        "  rack: [[0-2], [3-5], [6-7]]",
+    ]
 
 
 def test_a_row_a_node_for_programs(show_network):
@@ -193,7 +222,9 @@ def test_a_row_a_node_for_programs(show_network):
 
 
 def test_show_network_without_pair_times_names_the_probes_needed(show_network):
-    assert "wanted a run with `probes: auto` on four nodes" in show_network("e", "--platform", "other", code=2)
+    assert "wanted a run with `probes: auto` on four nodes" in show_network(
+        "e", "--platform", "other", code=2
+    )
 
 
 def test_show_network_accepts_a_platform_name_platform_file_or_experiment(show_network, tmp_path):

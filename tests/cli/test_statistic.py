@@ -1,4 +1,5 @@
-"""`--statistic` of predict and advise: which ranks' times are predicted and ranked; the same in Python."""
+"""`--statistic` of predict and advise: which ranks' times are predicted and ranked; the same in
+Python."""
 
 import json
 
@@ -17,7 +18,9 @@ REDUCE = "--operation reduce --ranks 64 --bytes 1KiB"
 @pytest.fixture(scope="module")
 def loggp(tmp_path_factory):
     path = tmp_path_factory.mktemp("sets") / "loggp.yaml"
-    write_parameters(path, make_given_set("loggp", ["L=5us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns", "gamma=0s"]))
+    write_parameters(
+        path, make_given_set("loggp", ["L=5us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns", "gamma=0s"])
+    )
     return path
 
 
@@ -34,7 +37,9 @@ def test_verbs_and_functions_predict_one_statistic(word, loggp):
     arguments = {"algorithm": "linear", "parameters": loggp, "statistic": word}
     (seconds,) = commodel.predict("reduce", 64, "1KiB", **arguments).frame["seconds"]
     assert seconds == row["seconds"]
-    ranked = json.loads(output(f"advise --params {loggp} {REDUCE} --format json", "--statistic", word))
+    ranked = json.loads(
+        output(f"advise --params {loggp} {REDUCE} --format json", "--statistic", word)
+    )
     (of_linear,) = [entry["seconds"] for entry in ranked if entry["alternative"] == "linear"]
     assert of_linear == pytest.approx(seconds, rel=1e-12)
     advice = commodel.advise("reduce", 64, "1KiB", evidence=loggp, statistic=word)
@@ -55,11 +60,16 @@ def test_a_linear_reduction_has_the_least_mean_although_it_is_complete_last(logg
     ("line", "complaint"),
     [
         ("predict {} --waves 5", "statistic 'rank mean' is of one wave"),
-        ("advise {} -o table.csv", "found --statistic 'rank mean', wanted completion: decisions minimise that time"),
+        (
+            "advise {} -o table.csv",
+            "found --statistic 'rank mean', wanted completion: decisions minimise that time",
+        ),
     ],
 )
 def test_streams_and_decision_tables_have_only_completions(line, complaint, loggp):
-    with pytest.raises(UserError, match="statistic 'rank mean' is of one wave: leave waves and pipelined out"):
+    with pytest.raises(
+        UserError, match="statistic 'rank mean' is of one wave: leave waves and pipelined out"
+    ):
         commodel.predict("reduce", 64, "1KiB", parameters=loggp, waves=5, statistic="rank mean")
     command = line.format(f"--params {loggp} {REDUCE}")
     assert complaint in run(command, "--statistic", "rank mean", code=2).stderr

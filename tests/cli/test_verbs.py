@@ -1,4 +1,5 @@
-"""Verbs: help, imported modules, misspelled names, completion by TAB, and errors on the command line."""
+"""Verbs: help, imported modules, misspelled names, completion by TAB, and errors on the command
+line."""
 
 import csv
 import io
@@ -38,7 +39,9 @@ def test_doctor_lists_tools_and_fails_if_a_needed_program_is_missing():
     assert output("doctor --need no-such-program", code=1) == ""
 
 
-@pytest.mark.parametrize("command", ["report --in results/sample", "show network sample", "status sample"])
+@pytest.mark.parametrize(
+    "command", ["report --in results/sample", "show network sample", "status sample"]
+)
 def test_verbs_that_read_results_report_that_nothing_was_run(command, monkeypatch, tmp_path):
     output(f"init {tmp_path}")
     monkeypatch.chdir(tmp_path)
@@ -52,7 +55,9 @@ def test_schedule_formats():
     sent = [tuple(int(row[name]) for name in ("step", "rank", "peer", "bytes")) for row in rows]
     assert sent == [(0, 0, 2, 8), (1, 0, 1, 8), (1, 2, 3, 8)]
     assert {row["kind"] for row in rows} == {"send"}
-    assert output("show schedule --operation bcast --topology flat:3 --bytes 1 --format dot").startswith("digraph")
+    assert output(
+        "show schedule --operation bcast --topology flat:3 --bytes 1 --format dot"
+    ).startswith("digraph")
 
 
 def test_schedule_of_several_patterns_is_refused():
@@ -61,7 +66,12 @@ def test_schedule_of_several_patterns_is_refused():
 
 def test_topology_formats():
     assert "leaves: 128" in output("show topology groups:12x7,11x4")
-    assert output("show topology flat:2 --format csv").split() == ["node,parent", "0,", "1,0", "2,0"]
+    assert output("show topology flat:2 --format csv").split() == [
+        "node,parent",
+        "0,",
+        "1,0",
+        "2,0",
+    ]
     assert output("show topology flat:2 --format mrnet") == "node0:0 => node1:0 node2:0 ;\n"
     assert "n0 -> n2" in output("show topology flat:2 --format dot")
 
@@ -87,7 +97,16 @@ def test_plan_of_one_platform():
     output("plan demo --only nowhere", code=2)
 
 
-HEAVY = {"jinja2", "vl_convert", "openpyxl", "pandas", "pyarrow", "scipy", "snakemake", "xlsxwriter"}
+HEAVY = {
+    "jinja2",
+    "vl_convert",
+    "openpyxl",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "snakemake",
+    "xlsxwriter",
+}
 SHOW = "import json, sys; from commodel.cli import main; "
 SHOW += "[main(line.split(), standalone_mode=False) for line in sys.argv[1:]]; "
 SHOW += "print(); print(json.dumps(sorted(sys.modules)))"
@@ -97,7 +116,9 @@ PREDICT += " --operation bcast --algorithm binomial --ranks 16 --bytes 1"
 
 def list_modules(*lines):
     """Return the modules that one process has after these commands."""
-    run = subprocess.run([sys.executable, "-c", SHOW, *lines], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", SHOW, *lines], capture_output=True, text=True, check=True
+    )
     return set(json.loads(run.stdout.splitlines()[-1]))
 
 
@@ -115,7 +136,8 @@ def test_predicting_one_point_imports_only_the_module_of_one_model():
 def test_to_measure_and_to_look_how_far_that_is_loads_no_tables():
     """Every batch job and every start of the workflow imports these modules."""
     load = (
-        "import sys, commodel.measure.batch, commodel.results.campaign, commodel.results.progress; print(*sys.modules)"
+        "import sys, commodel.measure.batch, commodel.results.campaign, "
+        "commodel.results.progress; print(*sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=True)
     assert not HEAVY & set(run.stdout.split())
@@ -123,7 +145,8 @@ def test_to_measure_and_to_look_how_far_that_is_loads_no_tables():
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder with a parameter set inside a project; it is two levels below the project's folder."""
+    """Return a folder with a parameter set inside a project; it is two levels below the project's
+    folder."""
     shutil.copytree(ROOT / "params" / "platforms", tmp_path / "params" / "platforms")
     shutil.copytree(ROOT / "params" / "experiments", tmp_path / "params" / "experiments")
     deep = tmp_path / "notes" / "today"
@@ -181,7 +204,12 @@ def test_names_are_case_insensitive(typed, meant):
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("pln demo", "plan"), ("export mrnt flat:2", "mrnet"), ("show models logp-tam", "logp-tan"), ("plan dmo", "demo")],
+    [
+        ("pln demo", "plan"),
+        ("export mrnt flat:2", "mrnet"),
+        ("show models logp-tam", "logp-tan"),
+        ("plan dmo", "demo"),
+    ],
 )
 def test_a_name_that_is_nearly_right(typed, meant):
     error = run(*typed.split(), code=2).stderr
@@ -195,7 +223,9 @@ def test_every_file_is_taken_from_where_the_user_stands():
         verb = main.get_command(None, name)
         for command in (verb, *getattr(verb, "commands", {}).values()):
             for parameter in command.params:
-                assert isinstance(parameter.type, File) or not isinstance(parameter.type, click.Path), (name, parameter)
+                assert isinstance(parameter.type, File) or not isinstance(
+                    parameter.type, click.Path
+                ), (name, parameter)
 
 
 def test_a_published_set_is_found_without_a_clone(tmp_path):
@@ -241,7 +271,11 @@ def test_tab_completion_offers_results_folders_only_to_verbs_that_read_results(t
 @pytest.mark.parametrize("operation", sorted(list_operations()))
 def test_tab_offers_the_algorithms_of_the_operation(operation):
     known = {spec.partition(":")[0] for spec in find_algorithms(operation)}
-    assert known <= complete("predict", "--operation", operation, "--algorithm", "") <= known | {"tree"}
+    assert (
+        known
+        <= complete("predict", "--operation", operation, "--algorithm", "")
+        <= known | {"tree"}
+    )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -252,15 +286,20 @@ def test_the_script_of_a_shell(shell):
 
 @pytest.mark.parametrize(
     ("typed", "offer", "verb"),
-    [("predict --operation bcast --algorithm ", "binomial", "predict"), ("import ", "pico", "import_")],
+    [
+        ("predict --operation bcast --algorithm ", "binomial", "predict"),
+        ("import ", "pico", "import_"),
+    ],
 )
 def test_tab_imports_nothing_heavy(typed, offer, verb):
-    """These imports would take longer than 0.3 s of processor time, the limit for TAB. The time itself is not tested,
-    since it depends on the load of the machine."""
+    """These imports would take longer than 0.3 s of processor time, the limit for TAB. The time
+    itself is not tested, since it depends on the load of the machine."""
     words = {"COMP_WORDS": f"commodel {typed}", "COMP_CWORD": f"{len(typed.split()) + 1}"}
     code = "import sys; from commodel.cli import main\ntry: main(prog_name='commodel')\nfinally: print(*sys.modules)"
     environment = os.environ | words | {"_COMMODEL_COMPLETE": "bash_complete"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     assert f"plain,{offer}" in done.stdout
     modules = done.stdout.splitlines()[-1].split()
     assert f"commodel.cli.{verb}" in modules
@@ -269,13 +308,20 @@ def test_tab_imports_nothing_heavy(typed, offer, verb):
 
 def test_hard_coded_option_choices_equal_the_implemented_choices():
     def choices_of(command, option):
-        return list(next(parameter for parameter in command.params if parameter.name == option).type.choices)
+        return list(
+            next(parameter for parameter in command.params if parameter.name == option).type.choices
+        )
 
     export = main.get_command(None, "export")
     assert choices_of(export.get_command(None, "goal"), "unit") == list(goal.UNITS)
     assert choices_of(export.get_command(None, "extrap"), "style") == list(extrap.STYLES)
-    assert choices_of(main.get_command(None, "show").commands["schedule"], "style") == list(schedule_files.STYLES)
-    assert choices_of(main.get_command(None, "show").commands["topology"], "style") == [*files.STYLES, "svg"]
+    assert choices_of(main.get_command(None, "show").commands["schedule"], "style") == list(
+        schedule_files.STYLES
+    )
+    assert choices_of(main.get_command(None, "show").commands["topology"], "style") == [
+        *files.STYLES,
+        "svg",
+    ]
     assert choices_of(main.get_command(None, "build"), "toolchain") == list(list_toolchains())
 
 
@@ -313,7 +359,11 @@ def test_times_of_a_table_have_one_unit_and_columns_with_one_value_stand_above()
         "  100        123",
     ]
     equal_rows = [{"model": "loggp", "bytes": 8}] * 2
-    assert format_table(equal_rows, fold=True).splitlines() == ["model  bytes", "loggp      8", "loggp      8"]
+    assert format_table(equal_rows, fold=True).splitlines() == [
+        "model  bytes",
+        "loggp      8",
+        "loggp      8",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -321,15 +371,27 @@ def test_times_of_a_table_have_one_unit_and_columns_with_one_value_stand_above()
     [
         ("run demo --foo", "commodel: run: No such option '--foo'."),
         ("run", "commodel: run: Missing argument 'EXPERIMENT'."),
-        ("run demo --cores 0", "commodel: run: Invalid value for '--cores': 0 is not in the range x>=1."),
+        (
+            "run demo --cores 0",
+            "commodel: run: Invalid value for '--cores': 0 is not in the range x>=1.",
+        ),
         ("predict --bytes", "commodel: predict: Option '--bytes' requires an argument."),
-        ("plan demo --format pdf", "commodel: plan: Invalid value for '--format': 'pdf' is not one of"),
+        (
+            "plan demo --format pdf",
+            "commodel: plan: Invalid value for '--format': 'pdf' is not one of",
+        ),
         (
             "show schedule --operation bcast --algorithm linear --ranks 4",
             "commodel: bytes is missing; bcast needs a message size",
         ),
-        ("tune --platform local --ranks 0", "commodel: ranks: found '0', wanted a whole number from 2"),
-        ("tune --platform local --ranks 2 --bytes abc", "commodel: bytes: found 'abc', wanted a size such as"),
+        (
+            "tune --platform local --ranks 0",
+            "commodel: ranks: found '0', wanted a whole number from 2",
+        ),
+        (
+            "tune --platform local --ranks 2 --bytes abc",
+            "commodel: bytes: found 'abc', wanted a size such as",
+        ),
         ("nope", "commodel: No such command 'nope'."),
         ("--foo", "commodel: No such option '--foo'."),
     ],

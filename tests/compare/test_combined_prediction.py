@@ -1,4 +1,5 @@
-"""The combined prediction: weights from held-out points, statistical ties, and the regret of its choices."""
+"""The combined prediction: weights from held-out points, statistical ties, and the regret of its
+choices."""
 
 import math
 
@@ -49,16 +50,22 @@ def test_the_common_prediction_is_the_weighted_geometric_mean():
 
 def test_alternatives_closer_than_the_error_of_their_difference_are_statistically_tied():
     """Both have an error of 30 %, most of which they share."""
-    predictions, covariance = {"one": np.array([[1.0, 1.1, 2.0]])}, np.full((3, 3), 0.085) + 0.005 * np.eye(3)
+    predictions, covariance = (
+        {"one": np.array([[1.0, 1.1, 2.0]])},
+        np.full((3, 3), 0.085) + 0.005 * np.eye(3),
+    )
     combined = combine_predictions(predictions, {"one": 1.0}, covariance)
     assert combined.as_good.tolist() == [True, True, False]
     assert combined.high[0] == pytest.approx(np.exp(1.96 * 0.3), rel=1e-4)
 
 
 def test_the_larger_of_the_widening_of_a_model_and_the_measured_error_counts():
-    """The widening of a model replaces the measured error if the widening is larger; the two are not added."""
+    """The widening of a model replaces the measured error if the widening is larger; the two are
+    not added."""
     predictions, covariance = {"one": np.array([[1.0, 1.0]])}, np.full((2, 2), 0.01)
-    combined = combine_predictions(predictions, {"one": 1.0}, covariance, {"one": np.array([0.05, 0.3])})
+    combined = combine_predictions(
+        predictions, {"one": 1.0}, covariance, {"one": np.array([0.05, 0.3])}
+    )
     assert np.log(combined.high).tolist() == pytest.approx([1.96 * 0.1, 1.96 * 0.3], rel=1e-4)
     assert combined.as_good.tolist() == [True, True]
 
@@ -92,14 +99,16 @@ def test_the_pareto_front_contains_exactly_the_points_that_no_point_dominates(pa
 
 
 def study(workloads):
-    """Return rows of a comparison. Each workload is {choice: (measured, {model: prediction})}; the library default has
-    no predictions."""
+    """Return rows of a comparison. Each workload is {choice: (measured, {model: prediction})}; the
+    library default has no predictions."""
     rows = []
     for number, workload in enumerate(workloads):
         for choice, (measured, predictions) in workload.items():
             is_default = choice == LIBRARY
             for family, prediction in ({"": np.nan} if is_default else predictions).items():
-                prediction, validity = prediction if isinstance(prediction, tuple) else (prediction, "valid")
+                prediction, validity = (
+                    prediction if isinstance(prediction, tuple) else (prediction, "valid")
+                )
                 rows.append(
                     {
                         "platform": "here",
@@ -124,14 +133,17 @@ def study(workloads):
                         "seconds": prediction,
                         "validity": validity,
                         "held_out": True,
-                        "mu": max(prediction / measured, measured / prediction) if prediction else np.nan,
+                        "mu": max(prediction / measured, measured / prediction)
+                        if prediction
+                        else np.nan,
                     }
                 )
     return pd.DataFrame(rows)
 
 
 def workload(sure, unsure, library=6.0):
-    """Return a workload in which a takes 2 and b takes 3, with the predictions of both models for (a, b)."""
+    """Return a workload in which a takes 2 and b takes 3, with the predictions of both models for
+    (a, b)."""
     return {
         "a": (2.0, {"sure": sure[0], "unsure": unsure[0]}),
         "b": (3.0, {"sure": sure[1], "unsure": unsure[1]}),
@@ -151,27 +163,37 @@ def test_the_model_that_errs_less_decides():
 
 
 def test_weights_for_the_choice_in_a_workload_exclude_the_times_of_the_workload():
-    """Only in the last workload the previously correct model is wrong; no other workload indicates this."""
+    """Only in the last workload the previously correct model is wrong; no other workload indicates
+    this."""
     chosen = choose_alternatives(study([workload(RIGHT, WRONG)] * 9 + [workload(WRONG, RIGHT)]))
     assert chosen["alternative"].tolist() == ["a"] * 9 + ["b"]
     assert chosen["regret"].tolist() == pytest.approx([0] * 9 + [0.5])
 
 
 def test_the_default_is_an_alternative():
-    """The library default is chosen if its measured time is below the predictions, and it counts as the fastest
-    alternative."""
-    chosen = choose_alternatives(study([workload(RIGHT, WRONG)] * 5 + [workload(RIGHT, WRONG, library=1.5)]))
+    """The library default is chosen if its measured time is below the predictions, and it counts as
+    the fastest alternative."""
+    chosen = choose_alternatives(
+        study([workload(RIGHT, WRONG)] * 5 + [workload(RIGHT, WRONG, library=1.5)])
+    )
     assert chosen["alternative"].tolist() == ["a"] * 5 + [LIBRARY]
     assert chosen["regret"].tolist() == [0] * 6
     assert chosen["fastest"].tolist() == [2.0] * 5 + [1.5]
 
 
 def test_models_without_weight():
-    blind = tuple((prediction, Validity(ValidityKind.SIZE, "valid for 8 B").text) for prediction in WRONG)
-    assert choose_alternatives(study([workload(RIGHT, blind)] * 5))["alternative"].tolist() == ["a"] * 5
+    blind = tuple(
+        (prediction, Validity(ValidityKind.SIZE, "valid for 8 B").text) for prediction in WRONG
+    )
+    assert (
+        choose_alternatives(study([workload(RIGHT, blind)] * 5))["alternative"].tolist()
+        == ["a"] * 5
+    )
     free = (0.0, 3.0)
     assert choose_alternatives(study([workload(free, blind)] * 5)).empty
-    assert summarize_recommended_choices(choose_alternatives(study([workload(free, blind)] * 5))).empty
+    assert summarize_recommended_choices(
+        choose_alternatives(study([workload(free, blind)] * 5))
+    ).empty
 
 
 def test_one_alternative_is_no_choice():
@@ -202,6 +224,9 @@ def test_errors_that_two_alternatives_share_do_not_blur_their_comparison():
     assert comparison.ratio == pytest.approx(1.5)
     assert comparison.low == pytest.approx(1.5 * np.exp(-1.96 * deviation))
     assert comparison.high == pytest.approx(1.5 * np.exp(1.96 * deviation))
-    assert comparison.text == "1.5 times [1.31, 1.72] as fast, and faster with probability more than 99 %"
+    assert (
+        comparison.text
+        == "1.5 times [1.31, 1.72] as fast, and faster with probability more than 99 %"
+    )
     assert combined.compare(1, 0).probability == pytest.approx(1 - comparison.probability)
     assert combined.high[0] / combined.low[0] > 7

@@ -1,4 +1,5 @@
-"""The comparison, on small tables with known results: errors, choices, the library default, and intervals."""
+"""The comparison, on small tables with known results: errors, choices, the library default, and
+intervals."""
 
 from dataclasses import replace
 
@@ -32,12 +33,19 @@ POINTS = [
     for size in (8, 1024)
     for choice in ("linear", "binomial", "chain")
 ] + [Point("p", "barrier", "dissemination", "", "block:1", 8, 0)]
-MEASURED = dict(zip([point.id for point in POINTS], [10.0, 8.0, 20.0, 30.0, 25.0, 24.0, None], strict=True))
-PREDICTED = dict(zip([point.id for point in POINTS], [5.0, 8.0, 40.0, 30.0, 20.0, 27.0, 3.0], strict=True))
+MEASURED = dict(
+    zip([point.id for point in POINTS], [10.0, 8.0, 20.0, 30.0, 25.0, 24.0, None], strict=True)
+)
+PREDICTED = dict(
+    zip([point.id for point in POINTS], [5.0, 8.0, 40.0, 30.0, 20.0, 27.0, 3.0], strict=True)
+)
 
 
 def make_predictions(model, factor=1.0, **columns):
-    rows = [(case, model, factor * value, value - 1, value + 1, "valid") for case, value in PREDICTED.items()]
+    rows = [
+        (case, model, factor * value, value - 1, value + 1, "valid")
+        for case, value in PREDICTED.items()
+    ]
     names = ["point", "model", "seconds", "parameter_low", "parameter_high", "validity"]
     return pd.DataFrame(rows, columns=names).assign(**columns)
 
@@ -60,10 +68,13 @@ def compare_points(
 ):
     """Compare predictions with eleven valid samples of each point and an invalid one.
 
-    `scatter`: the ratio of the largest sample of a case to the smallest one. The confidence interval spans 0.8 of it.
+    `scatter`: the ratio of the largest sample of a case to the smallest one. The confidence
+    interval spans 0.8 of it.
     """
     batch = Batch("b", "p", 8, tuple(points))
-    plan = planned(batch, models=("f",), passes=planned_passes, simulated=("p",) if simulated else ())
+    plan = planned(
+        batch, models=("f",), passes=planned_passes, simulated=("p",) if simulated else ()
+    )
     rows = [
         {
             "kind": "point",
@@ -99,7 +110,15 @@ def test_errors(comparison):
 def test_without_measured_points_the_rows_have_predictions_only():
     """All samples are samples of probes."""
     plan = planned(Batch("b", "p", 8, tuple(POINTS)), models=("f",))
-    probes = {"kind": "probe", "id": "x", "seconds": 1.0, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
+    probes = {
+        "kind": "probe",
+        "id": "x",
+        "seconds": 1.0,
+        "valid": True,
+        "pass": 1,
+        "skew": 0.0,
+        "stop": "precision",
+    }
     rows = compare(plan, pd.DataFrame([probes] * 6), make_predictions("f"))
     assert rows["measured"].isna().all()
     assert rows["seconds"].tolist() == list(PREDICTED.values())
@@ -116,7 +135,9 @@ def test_a_point_without_measurement_has_a_row_that_states_this(comparison):
 
 def test_a_point_without_measurement_has_the_reason():
     """A point that was measured in spite of a recorded failure is ok."""
-    reasons = pd.DataFrame([(POINTS[6].id, "budget"), (POINTS[0].id, "crash")], columns=["id", "status"])
+    reasons = pd.DataFrame(
+        [(POINTS[6].id, "budget"), (POINTS[0].id, "crash")], columns=["id", "status"]
+    )
     rows = compare_points(make_predictions("f"), reasons).set_index("point")["measurement"]
     assert rows[POINTS[6].id] == "not measured: budget"
     assert set(rows.drop(POINTS[6].id)) == {"ok"}
@@ -129,9 +150,12 @@ def test_a_point_without_a_valid_sample_is_marked():
 
 
 def test_a_point_with_differing_passes_states_the_uncertainty():
-    """Passes differ if other programs use the machine. The text about missing passes is unchanged."""
+    """Passes differ if other programs use the machine. The text about missing passes is
+    unchanged."""
     scatter = {POINTS[0].id: 5.0, POINTS[1].id: 2.0}
-    rows = compare_points(make_predictions("f"), planned_passes=3, scatter=scatter).set_index("point")["measurement"]
+    rows = compare_points(make_predictions("f"), planned_passes=3, scatter=scatter).set_index(
+        "point"
+    )["measurement"]
     assert rows[POINTS[0].id] == "ok, 1 of 3 passes, uncertain by a factor of 3.6"
     assert set(rows.drop([POINTS[0].id, POINTS[6].id])) == {"ok, 1 of 3 passes"}
     assert {Measurement.parse(text).passes for text in rows.drop(POINTS[6].id)} == {"1 of 3 passes"}
@@ -143,19 +167,25 @@ def test_a_point_with_differing_passes_states_the_uncertainty():
 def test_a_point_with_fewer_passes_than_planned_is_marked():
     rows = compare_points(make_predictions("f"), planned_passes=3).set_index("point")["measurement"]
     assert set(rows.drop(POINTS[6].id)) == {"ok, 1 of 3 passes"}
-    assert "ok" in set(compare_points(make_predictions("f"), planned_passes=3, simulated=True)["measurement"])
+    assert "ok" in set(
+        compare_points(make_predictions("f"), planned_passes=3, simulated=True)["measurement"]
+    )
 
 
 def test_a_missing_measurement_changes_no_summary_of_other_points():
-    """The summaries equal those of a plan without the point, which is the fastest one of its workload."""
+    """The summaries equal those of a plan without the point, which is the fastest one of its
+    workload."""
     missing = POINTS[1].id
     with_gap = compare_points(
-        make_predictions("f"), measured={case: time for case, time in MEASURED.items() if case != missing}
+        make_predictions("f"),
+        measured={case: time for case, time in MEASURED.items() if case != missing},
     )
     other_points = [point for point in POINTS if point.id != missing]
     without_point = compare_points(make_predictions("f"), points=other_points)
     for summarize in (summarize_errors, summarize_choices):
-        pd.testing.assert_frame_equal(summarize(with_gap, ["model"]), summarize(without_point, ["model"]))
+        pd.testing.assert_frame_equal(
+            summarize(with_gap, ["model"]), summarize(without_point, ["model"])
+        )
     others = with_gap[with_gap["point"] != missing].reset_index(drop=True)
     pd.testing.assert_frame_equal(others, without_point, check_dtype=False)
 
@@ -194,19 +224,24 @@ def test_a_prediction_of_zero_has_an_infinite_error():
 
 
 def test_points_in_the_fit_of_a_model_do_not_count_for_that_model():
-    """Model `fitted` cannot choose the fastest alternative of the first workload, binomial, which is in its fit."""
+    """Model `fitted` cannot choose the fastest alternative of the first workload, binomial, which
+    is in its fit."""
     in_fit = [point.id for point in POINTS[:2]]
     fitted = make_predictions("fitted", 1.0, held_out=[case not in in_fit for case in PREDICTED])
     rows = compare_points(pd.concat([make_predictions("f"), fitted]))
     assert rows.loc[rows["model"] == "f", "held_out"].all()
     of_fitted = rows[rows["model"] == "fitted"].set_index("point")
     assert of_fitted["held_out"].tolist() == [False, False, True, True, True, True, True]
-    assert of_fitted["mu"].tolist()[:6] == pytest.approx([2, 1, 2, 1, 1.25, 1.125])  # not counted in summaries
+    # not counted in summaries
+    assert of_fitted["mu"].tolist()[:6] == pytest.approx([2, 1, 2, 1, 1.25, 1.125])
     assert of_fitted["chosen"].tolist() == [False, False, False, False, True, False, False]
     by_family = summarize_errors(rows, ["model"]).set_index("model")
     assert by_family["points"].to_dict() == {"f": 6, "fitted": 4}
     assert by_family.loc["fitted", "mu_mean"] == pytest.approx(np.mean([2, 1, 1.25, 1.125]))
-    assert summarize_choices(rows, ["model"]).set_index("model")["workloads"].to_dict() == {"f": 2, "fitted": 1}
+    assert summarize_choices(rows, ["model"]).set_index("model")["workloads"].to_dict() == {
+        "f": 2,
+        "fitted": 1,
+    }
 
 
 def test_without_a_library_default_the_ratio_to_the_default_is_nan(comparison):
@@ -235,7 +270,8 @@ def test_fan_in_is_the_most_messages_a_rank_receives_in_one_step(comparison):
 def test_fan_ins_builds_few_schedules(monkeypatch):
     built = []
     monkeypatch.setattr(
-        "commodel.patterns.build.find_fan_in", lambda pattern: built.append(pattern) or count_fan_in(pattern)
+        "commodel.patterns.build.find_fan_in",
+        lambda pattern: built.append(pattern) or count_fan_in(pattern),
     )
     find_fan_ins([point for size in range(1, 200) for point in catalogue(4, size)])
     assert len(built) == 2 * len(catalogue(4, 1))
@@ -247,18 +283,24 @@ def test_fan_ins_builds_few_schedules(monkeypatch):
         ((1.05, 1.02, 1.10), True),
         ((1.05, 1.005, 1.10), False),  # the intervals overlap
         ((1.015, 1.0145, 1.0155), True),
-        ((1.009, 1.0085, 1.0095), False),  # the intervals do not overlap, but the difference is negligible
+        # the intervals do not overlap, but the difference is negligible
+        ((1.009, 1.0085, 1.0095), False),
     ],
 )
 def test_clearly_faster_is_significant_and_not_negligible(second, clear):
     names = ("measured", "measured_low", "measured_high")
-    first, second = dict(zip(names, (1.0, 0.99, 1.008), strict=True)), dict(zip(names, second, strict=True))
+    first, second = (
+        dict(zip(names, (1.0, 0.99, 1.008), strict=True)),
+        dict(zip(names, second, strict=True)),
+    )
     assert is_clearly_faster(first, second) == clear
     assert not is_clearly_faster(second, first)
 
 
 def test_a_row_states_how_many_processes_shared_the_processors_of_a_host():
-    points = [Point("p", "bcast", "linear", "", layout, 8, 64) for layout in ("block:3", "cyclic:2")]
+    points = [
+        Point("p", "bcast", "linear", "", layout, 8, 64) for layout in ("block:3", "cyclic:2")
+    ]
     times = {point.id: 1.0 for point in points}
     rows = compare_points(make_predictions("f"), points=points, measured=times, processors={"b": 2})
     assert rows["processes"].tolist() == [3, 2]
@@ -277,11 +319,13 @@ TIMES = dict(zip([point.id for point in LAYOUTS], [10.0, 6.0, 9.0, 8.0, 4.0, 16.
 
 
 def compare_layouts(predicted_times):
-    """Compare two algorithms and the library default on two layouts. `predicted_times` are those of linear on block and
-    cyclic, then of binomial on both."""
+    """Compare two algorithms and the library default on two layouts. `predicted_times` are those of
+    linear on block and cyclic, then of binomial on both."""
     plan = planned(Batch("b", "p", 8, tuple(LAYOUTS)), models=("f",))
     common = {"kind": "point", "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
-    rows = [common | {"id": case, "seconds": time} for case, time in TIMES.items() for _ in range(6)]
+    rows = [
+        common | {"id": case, "seconds": time} for case, time in TIMES.items() for _ in range(6)
+    ]
     predicted_points = [point.id for point in LAYOUTS if point.predictable]
     predictions = [
         (case, "f", prediction, prediction, prediction, "valid")
@@ -312,11 +356,14 @@ def test_choices_are_compared_with_the_library_default():
     assert choice["regret_mean"] == pytest.approx(10 / 4 - 1)
     assert choice["tied"] == 0
     (right,) = summarize_choices(compare_layouts([4, 3, 1, 2]), ["model"]).to_dict("records")
-    assert (right["over_default"], right["largest_gain"], right["regret_mean"]) == pytest.approx((0.5, 2, 0))
+    assert (right["over_default"], right["largest_gain"], right["regret_mean"]) == pytest.approx(
+        (0.5, 2, 0)
+    )
 
 
 def test_means_over_the_library_are_geometric():
-    """Choices that are twice as fast in one workload and half as fast in another have a mean ratio of 1."""
+    """Choices that are twice as fast in one workload and half as fast in another have a mean ratio
+    of 1."""
     rows = compare_layouts([4, 3, 1, 2])
     twice = pd.concat([rows, rows.assign(workload="other", measured=4 * rows["measured"])])
     (choice,) = summarize_choices(twice, ["model"]).to_dict("records")
@@ -325,7 +372,8 @@ def test_means_over_the_library_are_geometric():
 
 def test_equal_predictions_for_layouts_are_a_tie():
     equal = compare_layouts([2, 2 + 1e-12, 3, 3])
-    assert equal["chosen"].tolist() == [True, False, False, False, False, False]  # the first in the plan
+    # the first in the plan
+    assert equal["chosen"].tolist() == [True, False, False, False, False, False]
     assert equal["tie"].tolist() == equal["chosen"].tolist()
     last = compare_layouts([2 + 1e-12, 2, 3, 3])  # a difference in the last bits does not count
     assert last["chosen"].tolist() == equal["chosen"].tolist()
@@ -354,25 +402,60 @@ RATIOS = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in SERIES}
 
 
 def compare_series(
-    ratios=RATIOS, held_out=True, times=SERIES_TIMES, levels_crossed=("", ""), single_message_ratio=None, validity=None
+    ratios=RATIOS,
+    held_out=True,
+    times=SERIES_TIMES,
+    levels_crossed=("", ""),
+    single_message_ratio=None,
+    validity=None,
 ) -> pd.DataFrame:
-    """Compare points of one allocation, of which the last is not measured. Parameter intervals are ± 1 %. `ratios` are
-    measured over predicted times. `levels_crossed`: of all points but the last, and of the last."""
+    """Compare points of one allocation, of which the last is not measured. Parameter intervals are
+    ± 1 %. `ratios` are measured over predicted times. `levels_crossed`: of all points but the last,
+    and of the last."""
     points = [replace(point, reach=levels_crossed[0]) for point in SERIES]
-    plan = planned(Batch("b", "p", 16, (*points, replace(LAST, reach=levels_crossed[1]))), models=("f",), passes=1)
+    plan = planned(
+        Batch("b", "p", 16, (*points, replace(LAST, reach=levels_crossed[1]))),
+        models=("f",),
+        passes=1,
+    )
     rows = [
-        {"kind": "point", "id": key, "seconds": time, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
+        {
+            "kind": "point",
+            "id": key,
+            "seconds": time,
+            "valid": True,
+            "pass": 1,
+            "skew": 0.0,
+            "stop": "precision",
+        }
         for key, time in times.items()
     ]
-    predicted_times = {key: time / ratios[key] for key, time in SERIES_TIMES.items()} | {LAST.id: 40.0}
+    predicted_times = {key: time / ratios[key] for key, time in SERIES_TIMES.items()} | {
+        LAST.id: 40.0
+    }
     table = [
         (key, "f", prediction, 0.99 * prediction, 1.01 * prediction, "valid", held_out)
         for key, prediction in predicted_times.items()
     ]
-    columns = ["point", "model", "seconds", "parameter_low", "parameter_high", "validity", "held_out"]
+    columns = [
+        "point",
+        "model",
+        "seconds",
+        "parameter_low",
+        "parameter_high",
+        "validity",
+        "held_out",
+    ]
     predictions = pd.DataFrame(table, columns=columns)
-    for name, column in {"single_message_ratio": single_message_ratio, "validity": validity}.items():
-        predictions = predictions.assign(**{name: predictions["point"].map(column)}) if column else predictions
+    for name, column in {
+        "single_message_ratio": single_message_ratio,
+        "validity": validity,
+    }.items():
+        predictions = (
+            predictions.assign(**{name: predictions["point"].map(column)})
+            if column
+            else predictions
+        )
     return compare(plan, pd.DataFrame(rows), predictions)
 
 
@@ -403,7 +486,9 @@ def test_allocations_of_a_simulator_do_not_differ():
 def test_the_measured_time_of_a_point_does_not_help_its_own_interval():
     """It changes the scales of the residuals, but corrects nothing at its point."""
     point = SERIES[3]
-    table = compare_series(times=SERIES_TIMES | {point.id: 50 * SERIES_TIMES[point.id]}).set_index("point")
+    table = compare_series(times=SERIES_TIMES | {point.id: 50 * SERIES_TIMES[point.id]}).set_index(
+        "point"
+    )
     assert table.at[point.id, "high"] < 20 * table.at[point.id, "seconds"]
     assert not table.at[point.id, "covered"]
 
@@ -418,10 +503,14 @@ def test_a_point_without_measurement_has_the_interval_from_all_residuals():
 
 
 def test_residuals_of_predictions_that_ignore_size_do_not_count_at_other_sizes():
-    """Errors are 10 % for short messages and a factor of 1000 for long ones. A set has only residuals of short ones."""
+    """Errors are 10 % for short messages and a factor of 1000 for long ones. A set has only
+    residuals of short ones."""
     long = {point.id for point in SERIES if point.bytes > 8}
     wrong = {key: ratio * (1000 if key in long else 1) for key, ratio in RATIOS.items()}
-    validity = {key: "size not modelled: valid for 8 B" if key in long else "valid" for key in (*RATIOS, LAST.id)}
+    validity = {
+        key: "size not modelled: valid for 8 B" if key in long else "valid"
+        for key in (*RATIOS, LAST.id)
+    }
     table, short = (
         compare_series(wrong, validity=validity).set_index("point"),
         [key for key in RATIOS if key not in long],
@@ -433,22 +522,31 @@ def test_residuals_of_predictions_that_ignore_size_do_not_count_at_other_sizes()
     with_residuals = replace(given, residuals=read_residuals(table.reset_index(), "p", "f"))
     intervals = [
         prediction.interval
-        for prediction in predict(with_residuals, [replace(SERIES[0], bytes=size) for size in (8, 4096)])
+        for prediction in predict(
+            with_residuals, [replace(SERIES[0], bytes=size) for size in (8, 4096)]
+        )
     ]
     assert IntervalBasis.parse(intervals[0]).of_residuals
     assert intervals[1] == PARAMETERS_ONLY_TEXT
 
 
 def test_a_point_over_more_levels_than_measured_has_a_parameter_interval_only(tmp_path):
-    """The table is written and read. The interval of each measured point is fitted to the other points."""
-    write_table(tmp_path / "c.csv", compare_series(levels_crossed=("node/leaf", "node/leaf/beyond")))
+    """The table is written and read. The interval of each measured point is fitted to the other
+    points."""
+    write_table(
+        tmp_path / "c.csv", compare_series(levels_crossed=("node/leaf", "node/leaf/beyond"))
+    )
     table = read_table(tmp_path / "c.csv", COMPARISON)
     row = table.set_index("point").loc[LAST.id]
     assert row["basis"] == f"{PARAMETERS_ONLY_TEXT}: nothing measured beyond one leaf"
     assert (row["low"], row["high"]) == (row["parameter_low"], row["parameter_high"])
     assert set(read_residuals(table, "p", "f").levels_crossed) == {"node/leaf"}
     assert (table["basis"].str.endswith("11 workloads of bcast")).sum() == len(SERIES)
-    near = compare_series(levels_crossed=("node/leaf/beyond", "node/leaf")).set_index("point").loc[LAST.id]
+    near = (
+        compare_series(levels_crossed=("node/leaf/beyond", "node/leaf"))
+        .set_index("point")
+        .loc[LAST.id]
+    )
     assert near["basis"].endswith("12 workloads of bcast")
 
 
@@ -469,5 +567,7 @@ def test_a_written_table_is_read_unchanged_and_one_without_a_column_is_refused(t
         with pytest.raises(UserError, match=f"found no column '{name}' among"):
             read_table(tmp_path / "less.csv", COMPARISON)
     write_table(tmp_path / "by-hand.csv", table.assign(measurement="valid"))
-    with pytest.raises(UserError, match="measurement: found 'valid', wanted a text that the program writes"):
+    with pytest.raises(
+        UserError, match="measurement: found 'valid', wanted a text that the program writes"
+    ):
         read_table(tmp_path / "by-hand.csv", COMPARISON)

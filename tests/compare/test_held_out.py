@@ -47,14 +47,24 @@ from tests.patterns.catalogue import point
 REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"
 LOGGP = make_given_set("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
 HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=1ns", "gamma=1ns"])
-WAYS = [("bcast", "binomial"), ("bcast", "linear"), ("scatter", "binomial"), ("allreduce", "recursive-doubling")]
+WAYS = [
+    ("bcast", "binomial"),
+    ("bcast", "linear"),
+    ("scatter", "binomial"),
+    ("allreduce", "recursive-doubling"),
+]
 OTHER_SIZES = "log2(bytes) // 3 % 2 == 0"
 
 
 def exact(truth=LOGGP) -> Measured:
     """Return points whose measured times equal the predictions of a model."""
     sizes = (8, 64, 512, 4096, 32768)
-    points = [point(*algorithm, ranks=ranks, bytes=size) for algorithm in WAYS for ranks in (4, 8) for size in sizes]
+    points = [
+        point(*algorithm, ranks=ranks, bytes=size)
+        for algorithm in WAYS
+        for ranks in (4, 8)
+        for size in sizes
+    ]
     return Measured(points, [prediction.seconds for prediction in predict(truth, points)], 0)
 
 
@@ -69,12 +79,14 @@ def held_out(measured, where, model):
 
 
 def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
-    """One algorithm takes twice as long as the model predicts. Measured times of held-out points do not change the
-    prediction."""
+    """One algorithm takes twice as long as the model predicts. Measured times of held-out points do
+    not change the prediction."""
     table = exact()
     slow = [entry.operation == "scatter" for entry in table.points]
     measured = Measured(
-        table.points, [s * (2 if is_slow else 1) for s, is_slow in zip(table.seconds, slow, strict=True)], 0
+        table.points,
+        [s * (2 if is_slow else 1) for s, is_slow in zip(table.seconds, slow, strict=True)],
+        0,
     )
     parts = split_points(measured, OTHER_SIZES)
     known = predict_held_out(LOGGP, parts.held_out).query("operation == 'scatter'")
@@ -83,12 +95,19 @@ def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
     assert known["mu"].min() == pytest.approx(2)
     assert recommended["mu"].max() < 1.3
     assert recommended["seconds"].between(recommended["low"], recommended["high"]).all()
-    changed = replace(parts, held_out=replace(parts.held_out, seconds=[9 * time for time in parts.held_out.seconds]))
+    changed = replace(
+        parts,
+        held_out=replace(parts.held_out, seconds=[9 * time for time in parts.held_out.seconds]),
+    )
     again = recommend_held_out(*rows_at(LOGGP, changed), changed)
     assert again["seconds"].tolist() == recommended["seconds"].tolist()
 
 
-@given(st.sampled_from(["bytes", "ranks"]), st.sampled_from(["<", ">=", "=="]), st.sampled_from([4, 8, 64, 4096]))
+@given(
+    st.sampled_from(["bytes", "ranks"]),
+    st.sampled_from(["<", ">=", "=="]),
+    st.sampled_from([4, 8, 64, 4096]),
+)
 def test_every_point_is_fitted_or_held_out(name, sign, limit):
     measured = exact()
     wanted = [eval(f"{getattr(entry, name)} {sign} {limit}") for entry in measured.points]
@@ -116,12 +135,18 @@ def test_every_point_is_fitted_or_held_out(name, sign, limit):
 )
 def test_held_out_expressions_use_the_column_names_of_the_matrix(where, count):
     bcast = {"operation": "bcast", "algorithm": "binomial", "ranks": 6, "bytes": 8}
-    entries = (bcast | {"layout": "block:4"}, bcast, {"operation": "reduce", "topology": "flat:4", "bytes": 8})
+    entries = (
+        bcast | {"layout": "block:4"},
+        bcast,
+        {"operation": "reduce", "topology": "flat:4", "bytes": 8},
+    )
     points = [make_point(PlatformResources.unlimited(), entry) for entry in entries]
     assert len(split_points(Measured(points, [1.0, 2.0, 3.0], 0), where).held_out.points) == count
 
 
-@pytest.mark.parametrize("where", ["bytes > 0", "bytes < 0", "rank > 4", "log2(bytes - 8) > 1", "bytes >"])
+@pytest.mark.parametrize(
+    "where", ["bytes > 0", "bytes < 0", "rank > 4", "log2(bytes - 8) > 1", "bytes >"]
+)
 def test_a_held_out_expression_that_is_invalid_or_selects_none_or_all_is_refused(where):
     with pytest.raises(UserError) as caught:
         split_points(exact(), where)
@@ -142,11 +167,11 @@ def test_the_model_that_generated_the_times_predicts_held_out_points_exactly(tru
 
 
 def test_hockney_fitted_to_loggp_times_overestimates_held_out_linear_broadcasts():
-    """A Hockney port is busy for α + β·m per message, and cannot fit both the gap (4 µs) and the message time (13.5 µs)
-    of LogGP."""
-    bursts = tabulate_errors(held_out(exact(), "algorithm == 'linear'", "hockney"), ["operation"]).set_index(
-        "operation"
-    )
+    """A Hockney port is busy for α + β·m per message, and cannot fit both the gap (4 µs) and the
+    message time (13.5 µs) of LogGP."""
+    bursts = tabulate_errors(
+        held_out(exact(), "algorithm == 'linear'", "hockney"), ["operation"]
+    ).set_index("operation")
     assert bursts.loc["bcast", "mu_median"] > 1.2
     assert bursts.loc["bcast", "bias"] > 0.2
 
@@ -154,11 +179,17 @@ def test_hockney_fitted_to_loggp_times_overestimates_held_out_linear_broadcasts(
 def test_the_fit_does_not_see_the_times_that_are_held_out():
     measured = exact(HOCKNEY)
     later = [
-        time * (10 if entry.ranks > 4 else 1) for entry, time in zip(measured.points, measured.seconds, strict=True)
+        time * (10 if entry.ranks > 4 else 1)
+        for entry, time in zip(measured.points, measured.seconds, strict=True)
     ]
-    parts, changed = split_points(measured, "ranks > 4"), split_points(replace(measured, seconds=later), "ranks > 4")
+    parts, changed = (
+        split_points(measured, "ranks > 4"),
+        split_points(replace(measured, seconds=later), "ranks > 4"),
+    )
     assert changed.held_out.seconds == [10 * time for time in parts.held_out.seconds]
-    assert fit_without_held_out(changed, "hockney", "t.csv") == fit_without_held_out(parts, "hockney", "t.csv")
+    assert fit_without_held_out(changed, "hockney", "t.csv") == fit_without_held_out(
+        parts, "hockney", "t.csv"
+    )
 
 
 def test_a_parameter_set_states_the_held_out_points():
@@ -174,7 +205,9 @@ def test_tabulated_errors_equal_the_definitions_of_mu_and_bias():
     table = tabulate_errors(rows, ["operation", "alternative"])
     assert list(zip(table["operation"], table["alternative"], strict=True)) == WAYS
     for row in table.to_dict("records"):
-        of_choice = rows[(rows["operation"] == row["operation"]) & (rows["alternative"] == row["alternative"])]
+        of_choice = rows[
+            (rows["operation"] == row["operation"]) & (rows["alternative"] == row["alternative"])
+        ]
         ratios = [p / m for p, m in zip(of_choice["seconds"], of_choice["measured"], strict=True)]
         mu = [max(ratio, 1 / ratio) for ratio in ratios]
         assert row["mu_mean"] == pytest.approx(np.mean(mu))
@@ -190,15 +223,21 @@ def test_tabulated_errors_equal_the_definitions_of_mu_and_bias():
 
 @pytest.mark.skipif(not REAL.exists(), reason="no measurements of MareNostrum 5 beside this clone")
 def test_other_sizes_of_a_real_machine(tmp_path):
-    """In recursive doubling, pairs of ranks exchange whole vectors. Hockney is expected to be accurate for this
-    algorithm."""
+    """In recursive doubling, pairs of ranks exchange whole vectors. Hockney is expected to be
+    accurate for this algorithm."""
     imported = pico.read_file(REAL, StatedProperties())
-    rows = [time for time in imported.times if time.algorithm == "recursive-doubling" and time.operation == "allreduce"]
+    rows = [
+        time
+        for time in imported.times
+        if time.algorithm == "recursive-doubling" and time.operation == "allreduce"
+    ]
     table = tmp_path / "t.csv"
     columns = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds")
     lines = [",".join(str(getattr(time, name)) for name in columns) for time in rows]
     table.write_text("\n".join([",".join(columns), *lines]) + "\n")
-    (total,) = tabulate_errors(held_out(read_points(table), OTHER_SIZES, "hockney"), ["model"]).to_dict("records")
+    (total,) = tabulate_errors(
+        held_out(read_points(table), OTHER_SIZES, "hockney"), ["model"]
+    ).to_dict("records")
     assert total["points"] == 8
     assert 1 < total["mu_median"] < 1.5
     assert total["mu_worst"] < 3
@@ -206,7 +245,8 @@ def test_other_sizes_of_a_real_machine(tmp_path):
 
 def at(choice, ranks, size, operation="bcast"):
     return make_point(
-        PlatformResources.unlimited(), {"operation": operation, "algorithm": choice, "ranks": ranks, "bytes": size}
+        PlatformResources.unlimited(),
+        {"operation": operation, "algorithm": choice, "ranks": ranks, "bytes": size},
     )
 
 
@@ -215,7 +255,14 @@ def table(rows, **more):
     return Measured([at(*row[:3]) for row in rows], [row[3] for row in rows], 0, **more)
 
 
-SEEN = table([("linear", 4, 64, 1.0), ("linear", 16, 64, 2.0), ("linear", 4, 4096, 3.0), ("binomial", 4, 64, 9.0)])
+SEEN = table(
+    [
+        ("linear", 4, 64, 1.0),
+        ("linear", 16, 64, 2.0),
+        ("linear", 4, 4096, 3.0),
+        ("binomial", 4, 64, 9.0),
+    ]
+)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +277,9 @@ SEEN = table([("linear", 4, 64, 1.0), ("linear", 16, 64, 2.0), ("linear", 4, 409
     ],
 )
 def test_the_nearest_point_is_that_of_the_fewest_doublings(row, seconds):
-    assert predict_by_nearest_point(SEEN, table([(*row, 1.0)])) == pytest.approx([seconds], nan_ok=True)
+    assert predict_by_nearest_point(SEEN, table([(*row, 1.0)])) == pytest.approx(
+        [seconds], nan_ok=True
+    )
 
 
 def test_the_nearest_point_is_of_the_same_setting_where_there_is_one():
@@ -243,27 +292,46 @@ def test_of_equally_near_points_that_of_the_same_layout_then_the_smaller_one_is_
     """256 B lies two doublings from 64 B and from 1 KiB, in any order of the table."""
     rows = [("linear", 8, 1024, 3.0), ("linear", 8, 64, 1.0)]
     for order in (rows, rows[::-1]):
-        assert predict_by_nearest_point(table(order), table([("linear", 8, 256, 1.0)])).tolist() == [1.0]
+        assert predict_by_nearest_point(
+            table(order), table([("linear", 8, 256, 1.0)])
+        ).tolist() == [1.0]
     shared, apart = (
         make_point(PlatformResources.unlimited(), {**entry, "layout": layout})
         for entry in [{"operation": "bcast", "algorithm": "linear", "ranks": 8, "bytes": 64}]
         for layout in ("block:4", "block:1")
     )
     seen = Measured([shared, apart], [1.0, 5.0], 0)
-    assert predict_by_nearest_point(seen, Measured([apart, shared], [9.0, 9.0], 0)).tolist() == [5.0, 1.0]
+    assert predict_by_nearest_point(seen, Measured([apart, shared], [9.0, 9.0], 0)).tolist() == [
+        5.0,
+        1.0,
+    ]
 
 
 # seconds = bytes × ranks² × 1 ns, at three sizes of two numbers of ranks
-POWER_LAW = [("linear", ranks, size, size * ranks**2 * 1e-9) for ranks in (4, 16) for size in (64, 512, 4096)]
+POWER_LAW = [
+    ("linear", ranks, size, size * ranks**2 * 1e-9) for ranks in (4, 16) for size in (64, 512, 4096)
+]
 
 
 @pytest.mark.parametrize(
     ("ranks", "size"),
-    [(4, 128), (8, 64), (8, 1000), (16, 4096), (4, 8), (16, 1 << 20), (64, 512), (2, 512), (64, 1 << 16)],
+    [
+        (4, 128),
+        (8, 64),
+        (8, 1000),
+        (16, 4096),
+        (4, 8),
+        (16, 1 << 20),
+        (64, 512),
+        (2, 512),
+        (64, 1 << 16),
+    ],
 )
 def test_interpolation_is_exact_for_a_power_law_within_and_beyond_the_points(ranks, size):
     requested = table([("linear", ranks, size, 1.0)])
-    assert predict_by_interpolation(table(POWER_LAW), requested) == pytest.approx([size * ranks**2 * 1e-9])
+    assert predict_by_interpolation(table(POWER_LAW), requested) == pytest.approx(
+        [size * ranks**2 * 1e-9]
+    )
 
 
 @pytest.mark.parametrize(
@@ -273,13 +341,16 @@ def test_interpolation_is_exact_for_a_power_law_within_and_beyond_the_points(ran
         (("linear", 4, 512), math.sqrt(3.0)),  # halfway to 4 KiB in log2
         (("linear", 8, 64), math.sqrt(2.0)),
         (("linear", 64, 64), 4.0),  # another two doublings with the last slope
-        (("linear", 8, 512), math.sqrt(math.sqrt(3.0) * 2.0)),  # 16 ranks have one size, whose time holds for all
+        # 16 ranks have one size, whose time holds for all
+        (("linear", 8, 512), math.sqrt(math.sqrt(3.0) * 2.0)),
         (("binomial", 16, 4096), 9.0),  # the only point
         (("chain", 4, 64), np.nan),
     ],
 )
 def test_interpolation_over_sizes_and_then_over_ranks(row, seconds):
-    assert predict_by_interpolation(SEEN, table([(*row, 1.0)])) == pytest.approx([seconds], nan_ok=True)
+    assert predict_by_interpolation(SEEN, table([(*row, 1.0)])) == pytest.approx(
+        [seconds], nan_ok=True
+    )
 
 
 def test_interpolation_uses_the_same_setting_where_it_has_one():
@@ -296,13 +367,21 @@ def test_interpolation_without_a_finite_time_is_blank():
 
 
 def test_the_nearest_ratio_corrects_a_model_that_is_wrong_by_a_factor_for_each_alternative():
-    """Measured times are 3 and 5 times the predictions. The nearest point alone is wrong by the growth in between."""
+    """Measured times are 3 and 5 times the predictions. The nearest point alone is wrong by the
+    growth in between."""
     factors = {"linear": 3.0, "binomial": 5.0}
-    places = [(choice, ranks, size) for choice in factors for ranks in (4, 8, 32) for size in (64, 4096)]
+    places = [
+        (choice, ranks, size) for choice in factors for ranks in (4, 8, 32) for size in (64, 4096)
+    ]
     predicted = predict(HOCKNEY, [at(*place) for place in places])
-    rows = [(*place, factors[place[0]] * entry.seconds) for place, entry in zip(places, predicted, strict=True)]
+    rows = [
+        (*place, factors[place[0]] * entry.seconds)
+        for place, entry in zip(places, predicted, strict=True)
+    ]
     parts = split_points(table(rows), "ranks == 32")
-    assert predict_by_nearest_ratio(parts, *rows_at(HOCKNEY, parts)) == pytest.approx(parts.held_out.seconds)
+    assert predict_by_nearest_ratio(parts, *rows_at(HOCKNEY, parts)) == pytest.approx(
+        parts.held_out.seconds
+    )
     assert (predict_by_nearest_point(parts.fitted, parts.held_out) < parts.held_out.seconds).all()
     by_name = predict_baselines(parts, "", *rows_at(HOCKNEY, parts)).groupby("model")["mu"].max()
     assert by_name["hockney" + NEAREST_RATIO] == pytest.approx(1)
@@ -319,7 +398,8 @@ def test_a_ratio_that_a_model_cannot_have_is_blank():
 
 
 def test_a_regression_is_of_one_algorithm_alone():
-    """The times follow the form of the regression, with different coefficients for each algorithm."""
+    """The times follow the form of the regression, with different coefficients for each
+    algorithm."""
     rows = [
         (choice, ranks, size, scale * (1e-6 * np.log2(ranks) + 1e-9 * size))
         for choice, scale in (("linear", 1.0), ("binomial", 7.0))
@@ -328,7 +408,9 @@ def test_a_regression_is_of_one_algorithm_alone():
     ]
     known = table(rows)
     parts = split_points(known, "ranks == 16 and bytes == 512")
-    assert predict_by_regression(parts.fitted, parts.held_out) == pytest.approx(parts.held_out.seconds, rel=0.02)
+    assert predict_by_regression(parts.fitted, parts.held_out) == pytest.approx(
+        parts.held_out.seconds, rel=0.02
+    )
     few = replace(parts.fitted, points=parts.fitted.points[:2], seconds=parts.fitted.seconds[:2])
     assert np.isnan(predict_by_regression(few, parts.held_out)).all()
 
@@ -341,12 +423,25 @@ WORKLOADS = [
 
 
 def test_baselines_are_the_best_fixed_alternative_and_the_library_default(tmp_path):
-    """Linear was fastest and takes 1.5 times as long as binomial in the first held-out workload. The second held-out
-    workload has no time of the library default."""
-    unseen = [("linear", 8, 8, 1.5), ("binomial", 8, 8, 1.0), ("linear", 8, 64, 1.0), ("binomial", 8, 64, 4.0)]
-    text = [f"bcast,{choice},{ranks},{size},{time}" for choice, ranks, size, time in [*WORKLOADS, *unseen]]
+    """Linear was fastest and takes 1.5 times as long as binomial in the first held-out workload.
+    The second held-out workload has no time of the library default."""
+    unseen = [
+        ("linear", 8, 8, 1.5),
+        ("binomial", 8, 8, 1.0),
+        ("linear", 8, 64, 1.0),
+        ("binomial", 8, 64, 4.0),
+    ]
+    text = [
+        f"bcast,{choice},{ranks},{size},{time}"
+        for choice, ranks, size, time in [*WORKLOADS, *unseen]
+    ]
     path = tmp_path / "t.csv"
-    library = ["bcast,library,8,8,0.8", "bcast,library,8,8,0.6", "bcast,library,8,8,0.8", "bcast,library,x,8,1"]
+    library = [
+        "bcast,library,8,8,0.8",
+        "bcast,library,8,8,0.6",
+        "bcast,library,8,8,0.8",
+        "bcast,library,x,8,1",
+    ]
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *text, *library]) + "\n")
     measured = read_points(path)
     assert measured.unpredicted == 4
@@ -399,7 +494,9 @@ def scored(tmp_path_factory):
     lines = ["operation,algorithm,ranks,bytes,seconds,setting"]
     for job, slower in SLOWNESS.items():
         for entry, prediction in zip(POINTS, predict(MACHINE, POINTS), strict=True):
-            lines.append(f"bcast,{entry.alternative},{entry.ranks},{entry.bytes},{slower * prediction.seconds!r},{job}")
+            lines.append(
+                f"bcast,{entry.alternative},{entry.ranks},{entry.bytes},{slower * prediction.seconds!r},{job}"
+            )
             lines.append(f"bcast,library,{entry.ranks},{entry.bytes},{LIBRARY_SECONDS!r},{job}")
     path = tmp_path_factory.mktemp("bench") / "table.csv"
     path.write_text("\n".join(lines) + "\n")
@@ -409,8 +506,20 @@ def scored(tmp_path_factory):
 
 def test_sizes_ranks_and_jobs_are_held_out_in_turn(scored):
     held_out = list(dict.fromkeys(title for title, _ in scored))
-    assert held_out == ["every second size", "ranges of sizes", "16 ranks (2 doublings)", "a setting"]
-    families = {"hockney", "nearest point", "interpolation", "hockney × nearest ratio", "always one", "library"}
+    assert held_out == [
+        "every second size",
+        "ranges of sizes",
+        "16 ranks (2 doublings)",
+        "a setting",
+    ]
+    families = {
+        "hockney",
+        "nearest point",
+        "interpolation",
+        "hockney × nearest ratio",
+        "always one",
+        "library",
+    }
     assert {family for _, family in scored} >= families
 
 
@@ -426,12 +535,21 @@ def test_the_error_between_settings_is_the_slowdown_of_the_slower_setting(scored
 
 def test_choices_are_the_fastest_and_their_gain_over_the_library_is_reported(scored):
     row = scored["a setting", "hockney"]
-    assert (row["points"], row["workloads"], row["regret"], row["worst regret"]) == (32, "16", "0.0 %", "0 %")
+    assert (row["points"], row["workloads"], row["regret"], row["worst regret"]) == (
+        32,
+        "16",
+        "0.0 %",
+        "0 %",
+    )
     fastest = [
         prediction.seconds
-        for prediction in predict(MACHINE, [entry for entry in POINTS if entry.alternative == "binomial"])
+        for prediction in predict(
+            MACHINE, [entry for entry in POINTS if entry.alternative == "binomial"]
+        )
     ]
-    ratios = [slower * seconds / LIBRARY_SECONDS for seconds in fastest for slower in SLOWNESS.values()]
+    ratios = [
+        slower * seconds / LIBRARY_SECONDS for seconds in fastest for slower in SLOWNESS.values()
+    ]
     assert row["time / library"] == f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}"
     assert scored["a setting", "always one"]["regret"] == "0.0 %"
     assert scored["a setting", "always one"]["time / library"] == row["time / library"]
@@ -475,7 +593,10 @@ def test_points_left_out_by_the_bench_are_counted(tmp_path, capsys):
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *rows]) + "\n")
     (_, rows), *others = heldout.score_table(path, ["hockney"], 16)
     printed = capsys.readouterr().err
-    assert "t.csv: 24 of 30 points; 30 points of completion; left out by number of ranks: 6 of 32 (RANKS=16)" in printed
+    assert (
+        "t.csv: 24 of 30 points; 30 points of completion; left out by number of ranks: 6 of 32 (RANKS=16)"
+        in printed
+    )
     worst = {row["held out"]: row["worst"] for row in rows if row["model"] == NEAREST}
     assert worst["4 ranks (1 doubling)"] == "4.0"
     assert worst["8 ranks (2 doublings)"] == "16.0"

@@ -1,4 +1,5 @@
-"""The network of an allocation: distance classes, groups and slow nodes are learned from synthetic times."""
+"""The network of an allocation: distance classes, groups and slow nodes are learned from synthetic
+times."""
 
 import numpy as np
 import pytest
@@ -6,7 +7,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.compare.network import format_levels, learn_distances, make_networks, tabulate_distance_classes
+from commodel.compare.network import (
+    format_levels,
+    learn_distances,
+    make_networks,
+    tabulate_distance_classes,
+)
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
@@ -20,7 +26,8 @@ from commodel.reports.sections.network import (
 from commodel.torus import Torus
 from tests.compare.pairs import TIMES, summary
 
-CLASS_TIMES = np.array([[1.2e-6, 2.2e-5], [1.6e-6, 2.3e-5], [2.6e-6, 4.0e-5]])  # s by class, at 8 B and 256 KiB
+# s by class, at 8 B and 256 KiB
+CLASS_TIMES = np.array([[1.2e-6, 2.2e-5], [1.6e-6, 2.3e-5], [2.6e-6, 4.0e-5]])
 
 
 def all_pairs(nodes):
@@ -28,12 +35,15 @@ def all_pairs(nodes):
 
 
 def measured(pairs, hierarchy, noise=0.02, seed=1, slow=None, times=CLASS_TIMES):
-    """Return times of the pairs of a network, and their noise. `slow` has the factors of slow nodes, for both sizes."""
+    """Return times of the pairs of a network, and their noise. `slow` has the factors of slow
+    nodes, for both sizes."""
     rng = np.random.default_rng(seed)
     seconds = times[hierarchy.distance(*pairs.T) - 1]
     for node, factors in (slow or {}).items():
         seconds = np.where((pairs == node).any(axis=1)[:, None], seconds * factors, seconds)
-    return seconds * np.exp(rng.normal(0, noise, seconds.shape)), np.full(seconds.shape, 1.96 * noise)
+    return seconds * np.exp(rng.normal(0, noise, seconds.shape)), np.full(
+        seconds.shape, 1.96 * noise
+    )
 
 
 def leaves(nodes, size):
@@ -49,7 +59,9 @@ def test_one_switch_is_one_class():
     assert distances.slow == distances.slow_pairs == ()
 
 
-@pytest.mark.parametrize("column", [[0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 0, 1, 2, 0, 1], [0, 0, 1, 1, 1, 1, 1, 1]])
+@pytest.mark.parametrize(
+    "column", [[0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 0, 1, 2, 0, 1], [0, 0, 1, 1, 1, 1, 1, 1]]
+)
 def test_two_classes_are_learned_for_any_numbering_of_nodes(column):
     pairs, hierarchy = all_pairs(8), Hierarchy.of({"leaf": column})
     distances = learn_distances(pairs, *measured(pairs, hierarchy), 8)
@@ -59,7 +71,9 @@ def test_two_classes_are_learned_for_any_numbering_of_nodes(column):
 
 
 def test_three_classes_are_two_levels():
-    hierarchy = Hierarchy.of({"leaf": [node // 3 for node in range(12)], "group": [node // 6 for node in range(12)]})
+    hierarchy = Hierarchy.of(
+        {"leaf": [node // 3 for node in range(12)], "group": [node // 6 for node in range(12)]}
+    )
     pairs = all_pairs(12)
     distances = learn_distances(pairs, *measured(pairs, hierarchy), 12)
     assert distances.hierarchy.group_lists == hierarchy.group_lists
@@ -81,7 +95,9 @@ def test_a_node_with_a_slow_cable_is_reported_and_forms_no_class(factors, column
 
 def test_two_slow_nodes_of_sixteen_are_both_reported():
     pairs = all_pairs(16)
-    distances = learn_distances(pairs, *measured(pairs, leaves(16, 4), slow={3: (1.0, 8.0), 9: (2.0, 1.0)}), 16)
+    distances = learn_distances(
+        pairs, *measured(pairs, leaves(16, 4), slow={3: (1.0, 8.0), 9: (2.0, 1.0)}), 16
+    )
     assert distances.slow == (3, 9)
     assert distances.hierarchy.group_lists == leaves(16, 4).group_lists
 
@@ -104,7 +120,9 @@ def test_a_single_slow_pair_is_reported_and_forms_no_class():
 
 def test_classes_that_differ_by_less_than_the_noise_are_one_class():
     pairs = all_pairs(8)
-    times, noise = measured(pairs, leaves(8, 4), noise=0.15, times=np.array([[1e-6, 1e-5], [1.2e-6, 1.2e-5]]))
+    times, noise = measured(
+        pairs, leaves(8, 4), noise=0.15, times=np.array([[1e-6, 1e-5], [1.2e-6, 1.2e-5]])
+    )
     assert learn_distances(pairs, times, noise, 8).classes == 1
 
 
@@ -126,11 +144,16 @@ def test_a_torus_has_no_groups_and_is_described_by_the_time_per_hop(shape, slow)
     distances = learn_distances(pairs, times, np.full(times.shape, 1e-3), torus.nodes)
     assert (distances.torus, distances.classes, distances.mixed_classes) == (torus, 1, ())
     assert distances.slow == tuple(slow)
-    rows, number = summary(Hierarchy(), torus.nodes), {tuple(pair): row for row, pair in enumerate(pairs.tolist())}
+    rows, number = (
+        summary(Hierarchy(), torus.nodes),
+        {tuple(pair): row for row, pair in enumerate(pairs.tolist())},
+    )
     for row, text in rows["settings"].items():
         case = dict(word.split("=") for word in text.split())
         seconds = times[number[int(case["one"]), int(case["two"])], int(int(case["bytes"]) > 8)]
-        rows.loc[row, ["median", "low", "high"]] = 2 * int(case["trips"]) * seconds * np.array([1, 0.99, 1.01])
+        rows.loc[row, ["median", "low", "high"]] = (
+            2 * int(case["trips"]) * seconds * np.array([1, 0.99, 1.01])
+        )
     (network,) = make_networks(rows, {})
     hops = torus.max_hops
     assert describe_network(network)[-1] == (
@@ -143,7 +166,10 @@ def test_a_torus_has_no_groups_and_is_described_by_the_time_per_hop(shape, slow)
 def test_random_differences_between_nodes_or_pairs_form_one_mixed_class(seed):
     """Each node or each pair has a random factor. These factors form no levels."""
     rng, pairs = np.random.default_rng(seed), all_pairs(12)
-    by_node, by_pair = np.exp(rng.normal(0, 0.2, 12))[pairs].prod(axis=1), np.exp(rng.normal(0, 0.3, len(pairs)))
+    by_node, by_pair = (
+        np.exp(rng.normal(0, 0.2, 12))[pairs].prod(axis=1),
+        np.exp(rng.normal(0, 0.3, len(pairs))),
+    )
     for factors in (by_node, by_pair):
         times = np.array([[1e-6, 1e-5]]) * factors[:, None]
         distances = learn_distances(pairs, times, np.full(times.shape, 1e-2), 12)
@@ -156,15 +182,22 @@ def test_random_times_of_pairs_form_groups_in_at_most_one_of_twenty_networks(nod
     pairs, found = all_pairs(nodes), 0
     for seed in range(20):
         rng = np.random.default_rng([seed, nodes])
-        logs = rng.normal(0, 0.4, len(pairs)) if seed % 2 else np.log(rng.uniform(1, 2.5, len(pairs)))
-        times = np.array([[1e-6, 1e-5]]) * np.exp(logs[:, None] + rng.normal(0, 0.01, (len(pairs), 2)))
+        logs = (
+            rng.normal(0, 0.4, len(pairs)) if seed % 2 else np.log(rng.uniform(1, 2.5, len(pairs)))
+        )
+        times = np.array([[1e-6, 1e-5]]) * np.exp(
+            logs[:, None] + rng.normal(0, 0.01, (len(pairs), 2))
+        )
         found += learn_distances(pairs, times, np.full(times.shape, 0.02), nodes).classes > 1
     assert found <= 1
 
 
 TRUE_LEVELS = {
     "2:1 fat tree": ({"leaf": [node // 4 for node in range(16)]}, [1, 1.6]),
-    "dragonfly": ({f"level-{size}": [node // size for node in range(24)] for size in (2, 12)}, [1, 2, 3.2]),
+    "dragonfly": (
+        {f"level-{size}": [node // size for node in range(24)] for size in (2, 12)},
+        [1, 2, 3.2],
+    ),
     "two sites": ({"leaf": [node // 6 for node in range(12)]}, [1, 50]),
 }
 
@@ -177,14 +210,17 @@ def test_groups_are_learned_although_paths_differ_from_pair_to_pair(network, see
     hierarchy = Hierarchy.of(levels)
     pairs = all_pairs(hierarchy.nodes)
     paths = np.exp(np.random.default_rng(seed).normal(0, 0.1, len(pairs)))[:, None]
-    times, noise = measured(pairs, hierarchy, 0.01, seed, slow, np.array(factors)[:, None] * [[1e-6, 1e-5]])
+    times, noise = measured(
+        pairs, hierarchy, 0.01, seed, slow, np.array(factors)[:, None] * [[1e-6, 1e-5]]
+    )
     distances = learn_distances(pairs, times * paths, noise, hierarchy.nodes)
     assert list(distances.hierarchy.group_lists.values()) == list(hierarchy.group_lists.values())
     assert set(slow) <= set(distances.slow)
 
 
 def test_two_switches_of_two_nodes_are_learned_although_latencies_differ():
-    """Latencies as measured between namespaces of a busy machine: they differ by a third, bandwidths are constant."""
+    """Latencies as measured between namespaces of a busy machine: they differ by a third,
+    bandwidths are constant."""
     pairs, far = all_pairs(4), np.array([0, 1, 1, 1, 1, 0], dtype=bool)
     latencies = np.array([27.2, 67.9, 83.0, 91.4, 84.0, 35.1]) * 1e-6
     times = np.stack([latencies, latencies + np.where(far, 1 / 1.2, 1 / 11.3)], axis=1)
@@ -195,38 +231,55 @@ def test_two_switches_of_two_nodes_are_learned_although_latencies_differ():
 @pytest.mark.parametrize("nodes", [2, 3])
 def test_two_or_three_nodes_have_one_class(nodes):
     pairs = all_pairs(nodes)
-    distances = learn_distances(pairs, np.tile([1e-6, 1e-5], (len(pairs), 1)), np.zeros((len(pairs), 2)), nodes)
+    distances = learn_distances(
+        pairs, np.tile([1e-6, 1e-5], (len(pairs), 1)), np.zeros((len(pairs), 2)), nodes
+    )
     assert distances.classes == 1
     assert distances.slow == ()
 
 
 @settings(max_examples=30)
-@given(st.integers(2, 6), st.integers(2, 6), st.floats(1.35, 5), st.floats(1.0, 5), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(2, 6),
+    st.integers(2, 6),
+    st.floats(1.35, 5),
+    st.floats(1.0, 5),
+    st.integers(0, 2**32 - 1),
+)
 def test_any_network_of_two_classes_is_learned(groups, size, latency, rate, seed):
-    """Nodes are numbered in any order; the times of the two classes differ by more than the noise."""
+    """Nodes are numbered in any order; the times of the two classes differ by more than the
+    noise."""
     nodes, rng = groups * size, np.random.default_rng(seed)
     if nodes < 5:
         return
     hierarchy = Hierarchy.of({"leaf": rng.permutation(np.arange(nodes) // size).tolist()})
     times = np.array([[1e-6, 1e-5], [1e-6 * latency, 1e-5 * rate]])
     pairs = all_pairs(nodes)
-    distances = learn_distances(pairs, *measured(pairs, hierarchy, noise=0.01, seed=seed, times=times), nodes)
+    distances = learn_distances(
+        pairs, *measured(pairs, hierarchy, noise=0.01, seed=seed, times=times), nodes
+    )
     assert distances.hierarchy.group_lists == hierarchy.group_lists
     assert distances.slow == ()
 
 
-DRAGONFLY = Hierarchy.of({f"level-{size}": [node // size for node in range(72)] for size in (2, 6, 24)})
+DRAGONFLY = Hierarchy.of(
+    {f"level-{size}": [node // size for node in range(72)] for size in (2, 6, 24)}
+)
 
 
 def test_a_class_with_two_unseparated_levels_is_mixed():
-    """Routers of 2 nodes, chassis of 6, groups of 24. Paths differ from pair to pair by as much as a chassis does, so
-    only routers and groups are found."""
+    """Routers of 2 nodes, chassis of 6, groups of 24. Paths differ from pair to pair by as much as
+    a chassis does, so only routers and groups are found."""
     pairs = all_pairs(72)
     latency = np.array([1.0, 2.0, 2.4, 2.9])[DRAGONFLY.distance(*pairs.T) - 1] * 1e-6
-    paths = np.random.default_rng(7).uniform(0.8, 1.25, len(pairs)) ** (DRAGONFLY.distance(*pairs.T) > 1)
+    paths = np.random.default_rng(7).uniform(0.8, 1.25, len(pairs)) ** (
+        DRAGONFLY.distance(*pairs.T) > 1
+    )
     times = np.stack([latency * paths, 2e-5 * paths], axis=1)
     distances = learn_distances(pairs, times, np.full(times.shape, 0.01), 72)
-    found = {name: [node // size for node in range(72)] for name, size in (("leaf", 2), ("group", 24))}
+    found = {
+        name: [node // size for node in range(72)] for name, size in (("leaf", 2), ("group", 24))
+    }
     assert distances.hierarchy.group_lists == found
     entry, _ = distances.mixed_classes
     assert entry.number == 1
@@ -239,7 +292,9 @@ def test_a_class_with_two_unseparated_levels_is_mixed():
 @pytest.mark.parametrize("noise", [0.0001, 0.02, 0.1])
 def test_no_class_is_mixed_if_all_levels_are_learned(noise):
     pairs = all_pairs(16)
-    assert learn_distances(pairs, *measured(pairs, leaves(16, 4), noise=noise), 16).mixed_classes == ()
+    assert (
+        learn_distances(pairs, *measured(pairs, leaves(16, 4), noise=noise), 16).mixed_classes == ()
+    )
 
 
 TWO = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
@@ -250,7 +305,9 @@ def test_times_become_latency_and_bandwidth_by_class():
     rows = tabulate_distance_classes(network)
     assert rows["pairs"].tolist() == [12, 16]
     assert rows["latency"].tolist() == pytest.approx([small for small, _ in TIMES])
-    assert rows["bandwidth"].tolist() == pytest.approx([network.large / large for _, large in TIMES])
+    assert rows["bandwidth"].tolist() == pytest.approx(
+        [network.large / large for _, large in TIMES]
+    )
     assert network.hierarchy.group_lists == TWO.group_lists
     assert network.order.tolist() == [0, 2, 4, 6, 1, 3, 5, 7]
 
@@ -323,7 +380,9 @@ def test_pairs_measured_at_one_size_or_none_make_no_network():
     assert not make_networks(raw.assign(median=np.nan), {})
 
 
-@pytest.mark.parametrize("levels", [{}, {"leaf": [0, 1, 0, 1, 2]}, {"leaf": [0, 0, 1, 1, 2], "group": [0, 0, 0, 0, 1]}])
+@pytest.mark.parametrize(
+    "levels", [{}, {"leaf": [0, 1, 0, 1, 2]}, {"leaf": [0, 0, 1, 1, 2], "group": [0, 0, 0, 0, 1]}]
+)
 def test_formatted_levels_are_read_back_equal(levels):
     text = yaml.safe_load(format_levels(Hierarchy.of(levels)))["levels"]
     assert Hierarchy.written(text, 5).group_lists == levels
@@ -344,10 +403,12 @@ def test_a_mixed_class_is_reported_unless_the_platform_file_names_levels():
 
 
 def test_nodes_of_one_mixed_class_are_not_reported_as_uniform():
-    """The network has one class whose times differ by more than the noise, as on a dragonfly. The report has a figure
-    of the class and no statement of uniformity."""
+    """The network has one class whose times differ by more than the noise, as on a dragonfly. The
+    report has a figure of the class and no statement of uniformity."""
     flat = Hierarchy.of({"leaf": [0] * 16})
-    (network,) = make_networks(summary(flat, 16, {node: 1.1 ** (node % 4) for node in range(16)}), {})
+    (network,) = make_networks(
+        summary(flat, 16, {node: 1.1 ** (node % 4) for node in range(16)}), {}
+    )
     assert network.distances.classes == 1
     assert "No groups of nodes were found." in describe_network(network)
     assert not any("alike" in line for line in describe_network(network))

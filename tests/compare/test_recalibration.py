@@ -25,7 +25,12 @@ from commodel.patterns.points import PlatformResources
 from commodel.predictions.predictions import predict
 from commodel.records import Batch, Point
 from commodel.reports.sections.measurement_conditions import describe_settings, list_settings
-from commodel.results.recalibrations import Calibration, RecordedFactor, RecordedFactors, RecordedPoint
+from commodel.results.recalibrations import (
+    Calibration,
+    RecordedFactor,
+    RecordedFactors,
+    RecordedPoint,
+)
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 from tests.planning import planned
@@ -37,7 +42,12 @@ LOGP = make_given_set("logp", ["L=5us", "o=2us", "g=1us"])
 PMNF = make_given_set("pmnf", ["c0=1us"])
 CAMPAIGN = [
     point(operation, choice, ranks=ranks, bytes=size, layout=layout)
-    for operation, choice in (("bcast", "linear"), ("bcast", "binomial"), ("reduce", "binomial"), ("allgather", "ring"))
+    for operation, choice in (
+        ("bcast", "linear"),
+        ("bcast", "binomial"),
+        ("reduce", "binomial"),
+        ("allgather", "ring"),
+    )
     for ranks, layout in ((2, "block:2"), (2, "block:1"), (8, "block:1"))
     for size in (8, 1 << 12, 1 << 20)
 ]
@@ -50,7 +60,8 @@ def seconds(parameters, points):
 
 
 def make_calibration_points(machine, points=CAMPAIGN, off=0.2):
-    """Return points of a campaign on a machine; the time of each differs from its prediction by a factor."""
+    """Return points of a campaign on a machine; the time of each differs from its prediction by a
+    factor."""
     factors = np.exp(off * np.sin(np.arange(len(points)) * 7.0))
     return [
         CalibrationPoint(entry, time * factor)
@@ -59,7 +70,8 @@ def make_calibration_points(machine, points=CAMPAIGN, off=0.2):
 
 
 def measure_in_job(candidates, machine, job):
-    """Return the times of the points in a job. The residual of each is the same as in the campaign."""
+    """Return the times of the points in a job. The residual of each is the same as in the
+    campaign."""
     points = [entry.point for entry in candidates]
     ratios = np.array(seconds(job, points)) / seconds(machine, points)
     return [
@@ -86,7 +98,10 @@ def test_factors_of_a_job_are_estimated_from_points_of_the_campaign(latency, per
         np.exp(
             np.abs(
                 np.log(
-                    [entry.calibration_point.seconds for entry in measure_in_job(kept, LOGGP, LOGGP)]
+                    [
+                        entry.calibration_point.seconds
+                        for entry in measure_in_job(kept, LOGGP, LOGGP)
+                    ]
                     / np.array(seconds(LOGGP, [entry.point for entry in kept]))
                 )
             )
@@ -98,7 +113,9 @@ def test_factors_of_a_job_are_estimated_from_points_of_the_campaign(latency, per
 
 
 def test_a_short_and_a_long_message_is_selected_at_every_distance():
-    used, _ = select_calibration_points(make_calibration_points(LOGGP, off=0.0), [LOGGP], FLAT, 4, 4)
+    used, _ = select_calibration_points(
+        make_calibration_points(LOGGP, off=0.0), [LOGGP], FLAT, 4, 4
+    )
     within = [entry.point for entry in used if entry.point.layout == "block:2"]
     between = [entry.point for entry in used if entry.point.layout == "block:1"]
     for near in (within, between):
@@ -116,7 +133,11 @@ def test_models_without_message_size_have_one_factor_and_models_without_a_factor
     candidates, job = make_calibration_points(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
     used, kept = select_calibration_points(candidates, [LOGP, LOGGP], FLAT, TAKEN, 8)
     done, reasons = recalibrate_sets(
-        [LOGGP, LOGP, PMNF], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
+        [LOGGP, LOGP, PMNF],
+        measure_in_job(used, LOGGP, job),
+        measure_in_job(kept, LOGGP, job),
+        "job",
+        {},
     )
     factors = {entry.parameters.model: entry.factors for entry in done}
     assert list(reasons) == ["pmnf"]
@@ -126,7 +147,8 @@ def test_models_without_message_size_have_one_factor_and_models_without_a_factor
 
 
 def test_without_a_campaign_the_error_of_the_model_widens_the_interval():
-    """Single messages are compared with predictions. A constant error of 20 % does not count as another setting."""
+    """Single messages are compared with predictions. A constant error of 20 % does not count as
+    another setting."""
     resources = PlatformResources("p", 16, 4, levels=(("leaf", (0,) * 8 + (1,) * 8),))
     messages, _ = list_single_messages(resources)
     layouts = [entry.point.layout for entry in messages]
@@ -139,7 +161,11 @@ def test_without_a_campaign_the_error_of_the_model_widens_the_interval():
         for entry, time in zip(messages, times, strict=True)
     ]
     residuals = make_stored(
-        np.tile([-0.3, 0.3], 9), ranks=2.0, nodes=2.0, size=np.repeat([8, 1024, 1 << 20], 6), alternative="linear"
+        np.tile([-0.3, 0.3], 9),
+        ranks=2.0,
+        nodes=2.0,
+        size=np.repeat([8, 1024, 1 << 20], 6),
+        alternative="linear",
     )
     for elsewhere, holds in (({}, False), ({"loggp": residuals}, True)):
         ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", elsewhere)
@@ -150,7 +176,9 @@ def test_without_a_campaign_the_error_of_the_model_widens_the_interval():
 
 def test_two_points_without_known_errors_have_one_common_factor():
     used = measure_in_job(
-        select_calibration_points(make_calibration_points(LOGGP), [LOGGP], FLAT, MIN_POINTS_OF_FACTORS, 8)[0],
+        select_calibration_points(
+            make_calibration_points(LOGGP), [LOGGP], FLAT, MIN_POINTS_OF_FACTORS, 8
+        )[0],
         LOGGP,
         moved(LOGGP, 2.0, 2.0),
     )
@@ -163,7 +191,13 @@ def test_calibration_points_are_measured_and_fast():
     points = [replace(entry, platform="p") for entry in CAMPAIGN[:6]]
     points.append(Point("p", "bcast", "library", "", "block:1", 2, 8))
     rows = [
-        {"point": entry.id, "operation": entry.operation, "held_out": True, "measured": 1e-3, "measured_low": 0.9e-3}
+        {
+            "point": entry.id,
+            "operation": entry.operation,
+            "held_out": True,
+            "measured": 1e-3,
+            "measured_low": 0.9e-3,
+        }
         | {"measured_high": 1.1e-3, "seconds": 1e-3, "waves": 1}
         for entry in points
     ]
@@ -171,13 +205,17 @@ def test_calibration_points_are_measured_and_fast():
     rows[1] |= {"measured": 5.0}
     rows[2] |= {"waves": 10}
     candidates = list_campaign_points(points, pd.DataFrame(rows), 1)
-    assert [entry.point for entry in candidates] == [entry for entry in points[3:6] if entry.nodes <= 1]
+    assert [entry.point for entry in candidates] == [
+        entry for entry in points[3:6] if entry.nodes <= 1
+    ]
     assert candidates[0].noise == pytest.approx(np.log(1.1 / 0.9) / 2 / 1.96)
     assert summarize_samples(candidates[0], [{"seconds": 1e-3, "valid": False}]) is None
 
 
 FITTED = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), platform="p")
-WRONG = replace(make_given_set("loggp", ["L=50us", "o_s=2us", "o_r=1us", "g=1us", "G=9ns"]), platform="p")
+WRONG = replace(
+    make_given_set("loggp", ["L=50us", "o_s=2us", "o_r=1us", "g=1us", "G=9ns"]), platform="p"
+)
 POINTS = [
     replace(point("bcast", choice, ranks=ranks, bytes=size), platform="p")
     for choice in ("linear", "binomial")
@@ -233,7 +271,10 @@ def test_batches_are_compared_with_the_predictions_of_the_best_model():
 def test_named_settings_count_as_allocations():
     rows = comparison(2.0)
     labelled = rows.assign(setting=np.where(rows["batch"] == "small", "", "friday"))
-    assert set(measure_drift(PLAN, labelled, [FITTED, WRONG], {})["allocation"]) == {"(none)", "friday"}
+    assert set(measure_drift(PLAN, labelled, [FITTED, WRONG], {})["allocation"]) == {
+        "(none)",
+        "friday",
+    }
     simulated = labelled.assign(simulated=True)
     assert len(measure_drift(PLAN, simulated, [FITTED, WRONG], {})) == 2
 
@@ -255,13 +296,17 @@ def calibration(latency, after=1.05):
 
 
 def test_calibrations_have_the_model_with_the_smallest_error_afterwards():
-    rows = measure_drift(PLAN, comparison().iloc[:0], [FITTED], {"a": calibration(1.5), "b": calibration(1.0)})
+    rows = measure_drift(
+        PLAN, comparison().iloc[:0], [FITTED], {"a": calibration(1.5), "b": calibration(1.0)}
+    )
     assert set(rows["model"]) == {"near"}
     assert set(rows["compared_with"]) == {BASIS_SAME_POINTS}
     assert rows["per_byte_value"].isna().all()
     (only,) = describe_settings(rows)
     assert only.platform == "p"
-    assert only.text.startswith("In rails=2, on q, latency is 1.5× [1.43, 1.58] that of the campaign")
+    assert only.text.startswith(
+        "In rails=2, on q, latency is 1.5× [1.43, 1.58] that of the campaign"
+    )
     for figure in ("mean error there: 40 %", "after `commodel calibrate`: 5 %"):
         assert figure in only.text
     (section,) = list_settings(rows)
@@ -269,7 +314,8 @@ def test_calibrations_have_the_model_with_the_smallest_error_afterwards():
 
 
 def test_single_messages_are_compared_with_predictions():
-    """Points that the campaign did not measure are not the same points, and the first screen has no remark on them."""
+    """Points that the campaign did not measure are not the same points, and the first screen has no
+    remark on them."""
     message = RecordedPoint("bcast", "linear", "block", 2, 8, 3e-6, None, True)
     held_out = replace(message, used=False)
     unmeasured = replace(calibration(1.5), points=(message, held_out))

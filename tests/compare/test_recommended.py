@@ -1,5 +1,5 @@
-"""The recommended prediction: weights, local correction, interval, and independence of the point's own
-measured time."""
+"""The recommended prediction: weights, local correction, interval, and independence of the point's
+own measured time."""
 
 from pathlib import Path
 
@@ -31,29 +31,62 @@ CHOICES = ["linear", "binomial", "chain"]
 
 
 def rows(errors, sizes=SIZES, ranks=(4, 8, 16), seed=0):
-    """Return held-out rows of models. `errors`: by model, a function of (choice, bytes, ranks, random number) that
-    returns the logarithm of predicted over measured time."""
+    """Return held-out rows of models. `errors`: by model, a function of (choice, bytes, ranks,
+    random number) that returns the logarithm of predicted over measured time."""
     rng, table = np.random.default_rng(seed), []
     for count in ranks:
         for size in sizes:
             for place, choice in enumerate(CHOICES):
                 measured = 1e-5 * count * (1 + size / 1e4) * (1 + place)
                 noise = float(rng.standard_normal())
-                labels = {"operation": "bcast", "alternative": choice, "algorithm": choice, "layout": "block:1"}
-                labels |= {"ranks": count, "leaves": 0, "bytes": size, "nodes": count, "waves": 1, "batch": f"b{count}"}
-                labels |= {"workload": f"bcast {count} {size}", "point": f"{count} {size} {choice}", "platform": "p"}
-                labels |= {"simulated": False, "measured": measured, "held_out": True, "validity": "valid"}
-                labels |= {"measured_low": measured, "measured_high": measured, "single_message_ratio": 1.0}
+                labels = {
+                    "operation": "bcast",
+                    "alternative": choice,
+                    "algorithm": choice,
+                    "layout": "block:1",
+                }
+                labels |= {
+                    "ranks": count,
+                    "leaves": 0,
+                    "bytes": size,
+                    "nodes": count,
+                    "waves": 1,
+                    "batch": f"b{count}",
+                }
+                labels |= {
+                    "workload": f"bcast {count} {size}",
+                    "point": f"{count} {size} {choice}",
+                    "platform": "p",
+                }
+                labels |= {
+                    "simulated": False,
+                    "measured": measured,
+                    "held_out": True,
+                    "validity": "valid",
+                }
+                labels |= {
+                    "measured_low": measured,
+                    "measured_high": measured,
+                    "single_message_ratio": 1.0,
+                }
                 for name, error in errors.items():
                     predicted = measured * np.exp(error(choice, size, count, noise))
                     mu = max(predicted / measured, measured / predicted)
                     times = {"seconds": predicted, "low": predicted, "high": predicted}
-                    table.append(labels | times | {"model": name, "mu": mu, "chosen": False, "regret": np.nan})
+                    table.append(
+                        labels
+                        | times
+                        | {"model": name, "mu": mu, "chosen": False, "regret": np.nan}
+                    )
     return pd.DataFrame(table).assign(covered=False)
 
 
 def test_models_that_cancel_share_the_weight_and_a_bad_one_has_none():
-    models = {"high": lambda *at: 0.2 * at[3], "low": lambda *at: -0.2 * at[3], "bad": lambda *at: 3 * np.log2(at[1])}
+    models = {
+        "high": lambda *at: 0.2 * at[3],
+        "low": lambda *at: -0.2 * at[3],
+        "bad": lambda *at: 3 * np.log2(at[1]),
+    }
     weights = Recommender.fit(rows(models)).weights
     assert weights["high"] == pytest.approx(weights["low"], abs=0.02)
     assert weights.get("bad", 0.0) < 1e-3
@@ -61,7 +94,9 @@ def test_models_that_cancel_share_the_weight_and_a_bad_one_has_none():
 
 
 def test_a_bias_of_an_algorithm_is_corrected_at_a_workload_that_was_not_measured():
-    biased = rows({"one": lambda choice, size, ranks, noise: 0.5 * (choice == "chain") + 0.01 * noise})
+    biased = rows(
+        {"one": lambda choice, size, ranks, noise: 0.5 * (choice == "chain") + 0.01 * noise}
+    )
     recommended = evaluate_recommended(biased)
     assert recommended["mu"].max() < 1.12 < biased["mu"].max()
     assert (recommended["model"] == RECOMMENDED).all()
@@ -101,9 +136,14 @@ def test_the_measured_times_of_a_workload_hardly_change_its_recommended_predicti
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.floats(0, 1), st.floats(-1, 1), st.sampled_from([1, 8, 1 << 24]))
 def test_the_recommended_prediction_lies_inside_the_prediction_interval(seed, scatter, bias, size):
-    models = {"one": lambda *at: bias + scatter * at[3], "two": lambda *at: bias * (at[0] == "chain")}
+    models = {
+        "one": lambda *at: bias + scatter * at[3],
+        "two": lambda *at: bias * (at[0] == "chain"),
+    }
     recommender = Recommender.fit(rows(models, seed=seed))
-    recommended = recommend_rows(recommender, rows(models, sizes=[size], ranks=(8, 512), seed=seed + 1))
+    recommended = recommend_rows(
+        recommender, rows(models, sizes=[size], ranks=(8, 512), seed=seed + 1)
+    )
     assert (recommended["low"] <= recommended["seconds"] * (1 + 1e-12)).all()
     assert (recommended["seconds"] <= recommended["high"] * (1 + 1e-12)).all()
 
@@ -127,9 +167,11 @@ def test_the_summary_has_the_recommended_prediction_then_the_best_model():
 
 
 def test_baselines_are_summarised_at_the_points_of_the_recommended_prediction():
-    """A model that is wrong by one factor for each algorithm is right after one measured point of it. The nearest point
-    itself has another size or other ranks."""
-    table = rows({"one": lambda choice, *_: 0.5 * CHOICES.index(choice)}).assign(topology="", kind="algorithm")
+    """A model that is wrong by one factor for each algorithm is right after one measured point of
+    it. The nearest point itself has another size or other ranks."""
+    table = rows({"one": lambda choice, *_: 0.5 * CHOICES.index(choice)}).assign(
+        topology="", kind="algorithm"
+    )
     summary = summarize_baselines(evaluate_recommended(table), table).set_index("prediction")
     assert summary.index.tolist() == ["nearest point", "interpolation", "one × nearest ratio"]
     assert summary["points"].tolist() == [54, 54, 54]
@@ -142,8 +184,9 @@ RECORDED = Path(__file__).parent / "recorded"
 
 
 def test_a_model_with_small_errors_far_beyond_the_data_decides_between_alternatives():
-    """A first user's question: measured on 24 to 96 ranks, asked for 768. Recorded from a run on a simulated fat tree
-    of 24 nodes with 32 cores: the errors of three models, and their predictions. `shares` is wrong by 1.5 %."""
+    """A first user's question: measured on 24 to 96 ranks, asked for 768. Recorded from a run on a
+    simulated fat tree of 24 nodes with 32 cores: the errors of three models, and their predictions.
+    `shares` is wrong by 1.5 %."""
     measured = read_table(RECORDED / "mysim-allgather.csv", COMPARISON)
     asked = pd.read_csv(RECORDED / "mysim-allgather-768.csv")
     recommender = Recommender.fit(measured)
@@ -151,7 +194,10 @@ def test_a_model_with_small_errors_far_beyond_the_data_decides_between_alternati
     resources = PlatformResources("mysim", nodes=24, cores=32)
     workload = {"operation": "allgather", "ranks": 768, "bytes": 65536}
     places = zip(first["alternative"], first["layout"], strict=True)
-    points = [make_point(resources, workload | {"algorithm": name, "layout": layout}) for name, layout in places]
+    points = [
+        make_point(resources, workload | {"algorithm": name, "layout": layout})
+        for name, layout in places
+    ]
     of_models = {}
     for name, rows_of_model in asked.groupby("model"):
         has_weight = have_weight(rows_of_model["validity"])
@@ -178,7 +224,17 @@ def test_too_few_workloads_have_no_recommended_prediction():
 
 def test_the_bench_of_networks_adds_the_recommended_prediction_to_its_rows():
     table = rows({"loggp": lambda *_: 0.1, "plogp": lambda *_: 0.02})
-    columns = ["platform", "model", "workload", "operation", "point", "algorithm", "alternative", "layout", "ranks"]
+    columns = [
+        "platform",
+        "model",
+        "workload",
+        "operation",
+        "point",
+        "algorithm",
+        "alternative",
+        "layout",
+        "ranks",
+    ]
     columns += ["nodes", "bytes", "measured", "seconds", "single_message_ratio", "validity"]
     with_intervals = add_intervals(table[columns].assign(levels_crossed=""))
     assert set(with_intervals["model"]) == {"loggp", "plogp", RECOMMENDED}
@@ -186,16 +242,29 @@ def test_the_bench_of_networks_adds_the_recommended_prediction_to_its_rows():
 
 
 def test_a_workload_that_was_measured_in_two_settings_counts_once():
-    """Its times in one setting do not predict those in the other, and its points have half the weight."""
+    """Its times in one setting do not predict those in the other, and its points have half the
+    weight."""
     models = {"high": lambda *at: 0.2 * at[3], "low": lambda *at: -0.2 * at[3]}
     table = rows(models).assign(setting="")
-    again = table.assign(setting="b", point=table["point"] + " b", workload=table["workload"] + " in b")
-    once, twice = Recommender.fit(table), Recommender.fit(pd.concat([table, again], ignore_index=True))
+    again = table.assign(
+        setting="b", point=table["point"] + " b", workload=table["workload"] + " in b"
+    )
+    once, twice = (
+        Recommender.fit(table),
+        Recommender.fit(pd.concat([table, again], ignore_index=True)),
+    )
     assert twice.weights == pytest.approx(once.weights, abs=1e-6)
     places = Places.of_rows(add_default_columns(table, COMPARISON).drop_duplicates("point"))
-    counted = {basis.workloads for fitted in (once, twice) for basis in fitted.residuals.find_bases(places)}
+    counted = {
+        basis.workloads for fitted in (once, twice) for basis in fitted.residuals.find_bases(places)
+    }
     assert counted == {table["workload"].nunique()}
-    slow = again.assign(measured=again["measured"].where(again["workload"] != "bcast 8 512 in b", 1e-2))
-    before, after = (evaluate_recommended(pd.concat([table, other], ignore_index=True)) for other in (again, slow))
+    slow = again.assign(
+        measured=again["measured"].where(again["workload"] != "bcast 8 512 in b", 1e-2)
+    )
+    before, after = (
+        evaluate_recommended(pd.concat([table, other], ignore_index=True))
+        for other in (again, slow)
+    )
     own = before["workload"].eq("bcast 8 512").to_numpy()
     assert np.abs(np.log(after["seconds"] / before["seconds"])[own]).max() < 0.1

@@ -1,4 +1,5 @@
-"""A small experiment on two real ranks of this machine, and functions that disturb its measurement from outside."""
+"""A small experiment on two real ranks of this machine, and functions that disturb its measurement
+from outside."""
 
 import json
 import os
@@ -35,8 +36,9 @@ SIZE = 256 << 10  # bytes, tens of microseconds
 
 
 class Campaign:
-    """One batch of points, each measured for about `seconds`: messages are so long that no machine takes all samples in
-    less. Barriers align the ranks, since on a busy machine a common start time would make every sample late."""
+    """One batch of points, each measured for about `seconds`: messages are so long that no machine
+    takes all samples in less. Barriers align the ranks, since on a busy machine a common start time
+    would make every sample late."""
 
     def __init__(self, folder: Path, points: int, **settings):
         self.root, self.session, self.shared = folder, folder / "session", set()
@@ -45,7 +47,13 @@ class Campaign:
             (folder / "params" / kind).mkdir(parents=True)
         (folder / "params/platforms/two-cores.yaml").write_text(PLATFORM)
         sizes = ", ".join(str(SIZE + number) for number in range(points))
-        defaults = {"samples": 100000, "seconds": "0.3 s", "timeout": "600 s", "passes": 1, "budget": "8 h"}
+        defaults = {
+            "samples": 100000,
+            "seconds": "0.3 s",
+            "timeout": "600 s",
+            "passes": 1,
+            "budget": "8 h",
+        }
         text = EXPERIMENT.format(sizes=sizes, **(defaults | settings))
         (folder / "params/experiments/faulty.yaml").write_text(text)
         with chdir(folder):
@@ -54,7 +62,13 @@ class Campaign:
         self.plan = json.loads((folder / "results/faulty/plan.json").read_text())
         (self.batch,) = [batch for batch in self.plan["batches"] if batch["points"]]
         self.raw = folder / "results/faulty/raw" / self.batch["name"]
-        self.arguments = ["measure", "--in", "results/faulty/plan.json", "--batch", self.batch["name"]]
+        self.arguments = [
+            "measure",
+            "--in",
+            "results/faulty/plan.json",
+            "--batch",
+            self.batch["name"],
+        ]
         self.arguments += ["--out", str(self.raw.relative_to(folder))]
 
     def command(self, *arguments: str) -> list[str]:
@@ -68,7 +82,8 @@ class Campaign:
         return done
 
     def measure_in(self, part: float) -> None:
-        """Measure in this process, with only this share of the batch's time before the margin at its end."""
+        """Measure in this process, with only this share of the batch's time before the margin at
+        its end."""
         plan = load_plan(self.root / "results/faulty/plan.json")
         with chdir(self.root), patch("commodel.measure.batch.JOIN_MARGIN_SHARE", 1 - part):
             measure_batch(plan, plan.batch(self.raw.name), self.raw, lambda _: None)
@@ -76,7 +91,9 @@ class Campaign:
     def start(self) -> subprocess.Popen:
         around = os.environ | {"TMPDIR": str(self.session)}
         command = self.command(*self.arguments)
-        return subprocess.Popen(command, cwd=self.root, stderr=subprocess.PIPE, text=True, env=around)
+        return subprocess.Popen(
+            command, cwd=self.root, stderr=subprocess.PIPE, text=True, env=around
+        )
 
     def now(self, number: int = 1) -> str:
         """Return the case that is being measured."""
@@ -86,18 +103,27 @@ class Campaign:
             return ""
 
     def ranks(self, starter: subprocess.Popen) -> list[int]:
-        """Return the process ids of the program that measures; programs that only print their version are excluded."""
+        """Return the process ids of the program that measures; programs that only print their
+        version are excluded."""
         players = [process for process in family(starter.pid) if command_name(process) == "player"]
-        return [process for process in players if "--cases" in arguments(process)]  # one that has just ended has none
+        # one that has just ended has none
+        return [process for process in players if "--cases" in arguments(process)]
 
     def note_shared_files(self, driver: subprocess.Popen) -> None:
-        """Add the files in shared memory that the ranks have mapped to `shared`, once MPICH has removed its temporary
-        ones."""
+        """Add the files in shared memory that the ranks have mapped to `shared`, once MPICH has
+        removed its temporary ones."""
 
         def read():
-            maps = [line for rank in self.ranks(driver) for line in read_text(f"/proc/{rank}/maps").splitlines()]
+            maps = [
+                line
+                for rank in self.ranks(driver)
+                for line in read_text(f"/proc/{rank}/maps").splitlines()
+            ]
             files = {Path(line.split()[5]) for line in maps if f" {SHARED_MEMORY}/" in line}
-            return not any(path.name.startswith("mpich_shar_tmp") and path.exists() for path in files) and files
+            return (
+                not any(path.name.startswith("mpich_shar_tmp") and path.exists() for path in files)
+                and files
+            )
 
         self.shared |= until(read, by=driver)
 
@@ -121,7 +147,9 @@ class Campaign:
 
     @property
     def ids(self) -> set[str]:
-        return set((self.root / f"results/faulty/batches/{self.batch['name']}.txt").read_text().split())
+        return set(
+            (self.root / f"results/faulty/batches/{self.batch['name']}.txt").read_text().split()
+        )
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""A full or read-only results folder: one error line, no incomplete file, earlier files unchanged. The file systems are
-mounted in a mount namespace of the test; this needs root."""
+"""A full or read-only results folder: one error line, no incomplete file, earlier files unchanged.
+The file systems are mounted in a mount namespace of the test; this needs root."""
 
 import os
 import subprocess
@@ -14,8 +14,26 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 
 def run_in_mount_namespace(script, *arguments, cwd):
     """Run a shell script in a separate mount namespace, whose mounts end with the script."""
-    command = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", script, "sh", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600, check=False, env=environment())
+    command = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-euc",
+        script,
+        "sh",
+        *map(str, arguments),
+    ]
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        env=environment(),
+    )
 
 
 def kept(folder):
@@ -43,7 +61,9 @@ def test_a_full_disk_ends_the_driver_with_one_line(campaign, size):
     here = campaign(points=4, samples=3000, passes=2)
     here.raw.mkdir(parents=True)
     (here.root / "before").mkdir()
-    done = run_in_mount_namespace(FULL, size, here.raw, *here.command(*here.arguments), cwd=here.root)
+    done = run_in_mount_namespace(
+        FULL, size, here.raw, *here.command(*here.arguments), cwd=here.root
+    )
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("commodel: ")]
@@ -75,7 +95,9 @@ def test_a_read_only_results_folder_is_named_in_one_line(campaign):
         for path in sorted(here.raw.glob("*.csv"))[finished:]:
             path.unlink()
         before = {path: path.read_bytes() for path in here.raw.rglob("*") if path.is_file()}
-        done = run_in_mount_namespace(READ_ONLY, here.raw, *here.command(*here.arguments), cwd=here.root)
+        done = run_in_mount_namespace(
+            READ_ONLY, here.raw, *here.command(*here.arguments), cwd=here.root
+        )
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1
         assert "Read-only file system" in done.stderr
@@ -86,7 +108,9 @@ def test_a_read_only_results_folder_is_named_in_one_line(campaign):
 CASES = "id,pairs,bytes\n" + "".join(f"case-{number},1,{8 << number}\n" for number in range(6))
 
 
-def test_a_full_disk_ends_a_program_and_leaves_no_samples_under_a_final_name(mpi_programs, tmp_path):
+def test_a_full_disk_ends_a_program_and_leaves_no_samples_under_a_final_name(
+    mpi_programs, tmp_path
+):
     (tmp_path / "cases").write_text(CASES)
     for folder in ("before", "out"):
         (tmp_path / folder).mkdir()

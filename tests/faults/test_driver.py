@@ -1,5 +1,5 @@
-"""A driver that is killed, interrupted or out of time: its samples are kept, and the next driver measures only the
-rest."""
+"""A driver that is killed, interrupted or out of time: its samples are kept, and the next driver
+measures only the rest."""
 
 import platform
 import signal
@@ -27,7 +27,8 @@ def test_after_a_killed_driver_the_next_one_measures_only_missing_passes(campaig
     assert attempt["nodes"] == [platform.node()]
     assert not still_there(ranks)
     if find_kind(find_library_version([str(mpi_programs / "player")])) != "Open MPI":
-        assert not here.left_behind()  # Open MPI's mpiexec is alone then, and removes them in four cases of five
+        # Open MPI's mpiexec is alone then, and removes them in four cases of five
+        assert not here.left_behind()
     kept = {path: path.stat().st_mtime_ns for number in (1, 2) for path in pass_files(here, number)}
     assert len(kept) >= 4 + 2
     seen = {}
@@ -103,12 +104,14 @@ def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(ca
 
 @pytest.mark.alone
 def test_at_the_time_limit_unmeasured_cases_are_marked_and_passes_are_kept(campaign):
-    """Three passes over four points take about 4 s; the driver has 3 s, which is 5 % of one minute."""
+    """Three passes over four points take about 4 s; the driver has 3 s, which is 5 % of one
+    minute."""
     here = campaign(passes=3, samples=1000000, seconds="1 s", budget="1 min")
     assert here.batch["budget"] == 60
     here.measure_in(0.05)
     passes = {
-        path.stem: {line.split(",")[1] for line in path.read_text().splitlines()[1:]} for path in here.raw.glob("*.csv")
+        path.stem: {line.split(",")[1] for line in path.read_text().splitlines()[1:]}
+        for path in here.raw.glob("*.csv")
     }
     assert passes
     assert any(len(numbers) < 3 for numbers in passes.values()) or here.markers()
@@ -156,4 +159,6 @@ def test_samples_of_a_pass_that_a_lost_machine_tore_are_taken_again(campaign):
         header, *rows = (here.raw / f"{case}.csv").read_text().splitlines()
         assert header == (here.raw / f"{other}.csv").read_text().splitlines()[0]
         assert rows
-        assert all(row.startswith(f"{case},1,") and row.split(",")[-2] == str(len(rows)) for row in rows)
+        assert all(
+            row.startswith(f"{case},1,") and row.split(",")[-2] == str(len(rows)) for row in rows
+        )

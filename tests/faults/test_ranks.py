@@ -1,5 +1,6 @@
-"""A rank that dies or hangs in a case loses the samples of that case, not of the batch. Real signals are sent to real
-ranks. Files in shared memory are removed with the ranks, however a measurement is stopped."""
+"""A rank that dies or hangs in a case loses the samples of that case, not of the batch. Real
+signals are sent to real ranks. Files in shared memory are removed with the ranks, however a
+measurement is stopped."""
 
 import os
 import signal
@@ -13,8 +14,9 @@ pytestmark = pytest.mark.alone
 
 
 def strike(campaign, driver, number, hit):
-    """Send a signal to a rank in a case that was not hit before, and append that case to `hit`. The rank is stopped
-    first. The other rank then advances at most to the next case, so the current case no longer changes."""
+    """Send a signal to a rank in a case that was not hit before, and append that case to `hit`. The
+    rank is stopped first. The other rank then advances at most to the next case, so the current
+    case no longer changes."""
 
     def fresh():
         now = campaign.now()
@@ -36,8 +38,8 @@ def read_when_stable(read):
 
 
 def run_and_strike(campaign, number, times=1):
-    """Start the measurement and send the signal; return the driver's exit code, the cases that were hit, and the
-    output."""
+    """Start the measurement and send the signal; return the driver's exit code, the cases that were
+    hit, and the output."""
     hit = []
     with campaign.start() as driver:
         for _ in range(times):
@@ -72,11 +74,14 @@ def test_a_hung_rank_marks_the_case_as_timed_out(campaign):
     assert here.markers()[case]["status"] == "timeout"
     assert "2.3 s" in here.markers()[case]["reason"]
     assert here.samples()
-    assert here.samples() == here.ids - set(here.markers())  # others may take as long on a machine that is busy
+    # others may take as long on a machine that is busy
+    assert here.samples() == here.ids - set(here.markers())
     assert not here.left_behind()
 
 
-def test_three_in_a_row_give_up_the_start_and_a_batch_without_any_sample_leaves_no_markers(campaign):
+def test_three_in_a_row_give_up_the_start_and_a_batch_without_any_sample_leaves_no_markers(
+    campaign,
+):
     here = campaign(seconds="10 s")
     code, hit, printed = run_and_strike(here, signal.SIGKILL, times=3)
     assert code == 2

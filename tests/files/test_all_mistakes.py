@@ -45,9 +45,15 @@ def test_a_platform(tmp_path):
 
 def test_a_parameter_set(tmp_path):
     lines = lines_of(
-        read_parameters, tmp_path / "s.yaml", "model: loggp\nplatform: 3\nsimulated: maybe\nparameters: 4\n"
+        read_parameters,
+        tmp_path / "s.yaml",
+        "model: loggp\nplatform: 3\nsimulated: maybe\nparameters: 4\n",
     )
-    assert [line.partition(": found")[0] for line in lines[:3]] == ["2: platform", "3: simulated", "4: parameters"]
+    assert [line.partition(": found")[0] for line in lines[:3]] == [
+        "2: platform",
+        "3: simulated",
+        "4: parameters",
+    ]
 
 
 def test_a_table_that_a_person_wrote(tmp_path, monkeypatch):
@@ -66,13 +72,20 @@ def test_a_table_that_a_person_wrote(tmp_path, monkeypatch):
 def test_a_table_that_a_stage_left_and_somebody_changed(tmp_path):
     names = [field.name for field in OBSERVATIONS]
     numbers = [field.name for field in OBSERVATIONS if field.type is int and not field.blank][:2]
-    rows = [["" if name not in numbers else "x" if row in (1, 3) else "1" for name in names] for row in range(5)]
+    rows = [
+        ["" if name not in numbers else "x" if row in (1, 3) else "1" for name in names]
+        for row in range(5)
+    ]
     text = "\n".join(",".join(row) for row in [names, *rows]) + "\n"
     told = lines_of(
-        lambda path: read_table(path, tuple(f for f in OBSERVATIONS if f.name in numbers)), tmp_path / "o.csv", text
+        lambda path: read_table(path, tuple(f for f in OBSERVATIONS if f.name in numbers)),
+        tmp_path / "o.csv",
+        text,
     )
     assert told == [
-        f"{line}: {name}: found 'x', wanted a whole number, not negative" for line in (3, 5) for name in numbers
+        f"{line}: {name}: found 'x', wanted a whole number, not negative"
+        for line in (3, 5)
+        for name in numbers
     ]
 
 

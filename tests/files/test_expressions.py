@@ -105,7 +105,9 @@ def test_refused_when_parsed(text):
 def test_unknown_names_are_answered_with_the_nearest():
     with pytest.raises(UserError, match="unknown name 'rank'; did you mean 'ranks'"):
         expressions.parse_expression("rank > 2", NAMES)
-    with pytest.raises(UserError, match="unknown function 'is_power_of_2'; did you mean 'is_power_of_two'"):
+    with pytest.raises(
+        UserError, match="unknown function 'is_power_of_2'; did you mean 'is_power_of_two'"
+    ):
         expressions.parse_expression("is_power_of_2(ranks)", NAMES)
 
 
@@ -145,7 +147,10 @@ def test_missing_and_empty_values():
 
 
 @settings(deadline=None)
-@given(st.text(alphabet=st.sampled_from("ranksbyte()[]'\"<>=!+-*/%, .0123456789:{}_\\"), max_size=60) | st.text())
+@given(
+    st.text(alphabet=st.sampled_from("ranksbyte()[]'\"<>=!+-*/%, .0123456789:{}_\\"), max_size=60)
+    | st.text()
+)
 def test_any_text_is_an_expression_or_a_user_error(text):
     try:
         expressions.parse_expression(text, NAMES)(VALUES)
@@ -157,7 +162,10 @@ def test_any_text_is_an_expression_or_a_user_error(text):
 
 numbers = st.integers(-50, 50).map(str) | st.sampled_from(["ranks", "nodes", "bytes"])
 arithmetic = st.recursive(
-    numbers, lambda inner: st.tuples(inner, st.sampled_from("+-*/%"), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})")
+    numbers,
+    lambda inner: st.tuples(inner, st.sampled_from("+-*/%"), inner).map(
+        lambda t: f"({t[0]} {t[1]} {t[2]})"
+    ),
 )
 
 
@@ -179,8 +187,8 @@ def test_arithmetic_is_pythons(left, sign, right):
 
 
 def test_about_as_fast_as_python():
-    """A matrix has up to 100 000 combinations, which `eval` of Python filters in about 0.1 s. The limit is 20 times
-    that."""
+    """A matrix has up to 100 000 combinations, which `eval` of Python filters in about 0.1 s. The
+    limit is 20 times that."""
     text = "algorithm == 'ring' or bytes // nodes > 1000 or ranks + nodes * 2 < bytes"
     expression, compiled = expressions.parse_expression(text, NAMES), compile(text, "own", "eval")
     ours = min(timeit.repeat(lambda: expression(VALUES), number=2000, repeat=5))

@@ -1,5 +1,5 @@
-"""Tables that tests make by hand have columns and cells that the program writes. The tables of a recorded run, which
-`tests/results/test_edited_tables.py` checks, have the same schemas."""
+"""Tables that tests make by hand have columns and cells that the program writes. The tables of a
+recorded run, which `tests/results/test_edited_tables.py` checks, have the same schemas."""
 
 import pandas as pd
 import pytest
@@ -18,7 +18,10 @@ TABLES = {
     "pairs of nodes": (lambda: pairs.summary(test_recalibration.FLAT, 8), SUMMARY),
     "two batches": (test_recalibration.comparison, COMPARISON),
     "rows of models": (lambda: test_recommended.rows({"one": lambda *at: 0.1 * at[3]}), COMPARISON),
-    "two placements": (lambda: test_advice.measured({"hockney": 1.1}, {"hockney": 1.2}), COMPARISON),
+    "two placements": (
+        lambda: test_advice.measured({"hockney": 1.1}, {"hockney": 1.2}),
+        COMPARISON,
+    ),
 }
 
 

@@ -1,4 +1,5 @@
-"""Numbers of ranks in file names and in the output of launchers: read if they can mean nothing else, or nearly so."""
+"""Numbers of ranks in file names and in the output of launchers: read if they can mean nothing
+else, or nearly so."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""Paths: no name leads out of a folder, and names in received files lead to files of the project only."""
+"""Paths: no name leads out of a folder, and names in received files lead to files of the project
+only."""
 
 import json
 import stat
@@ -26,7 +27,9 @@ def test_a_new_file_has_the_rights_that_the_user_s_mask_gives(tmp_path):
     with chdir(tmp_path), (SafePath(tmp_path) / "a/b").replace_atomically() as stream:
         stream.write(b"x")
     (tmp_path / "plain").touch()
-    assert stat.S_IMODE((tmp_path / "a/b").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+    assert stat.S_IMODE((tmp_path / "a/b").stat().st_mode) == stat.S_IMODE(
+        (tmp_path / "plain").stat().st_mode
+    )
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
 
 
@@ -86,14 +89,19 @@ def test_specs_with_files_outside_the_project_are_refused(project):
     ("block", "line"),
     [
         ("- axes:\n    operation: bcast\n    bytes: 1\n    topology: ['flat:2', 'SPEC']\n", 7),
-        ("- axes: {operation: bcast, bytes: 1}\n  zips:\n    z:\n      ranks: 2\n      layout: 'SPEC'\n", 8),
+        (
+            "- axes: {operation: bcast, bytes: 1}\n  zips:\n    z:\n      ranks: 2\n      layout: 'SPEC'\n",
+            8,
+        ),
         ("- include:\n  - operation: bcast\n    bytes: 1\n    topology: 'SPEC'\n", 7),
     ],
 )
 def test_experiments(project, spec, block, line):
     file = project / "e.yaml"
     file.write_text("platform: p\nmodels: all\nmatrix:\n" + block.replace("SPEC", spec))
-    with pytest.raises(UserError, match=f"^{file}:{line}: matrix.*leads out of the project's folder"):
+    with pytest.raises(
+        UserError, match=f"^{file}:{line}: matrix.*leads out of the project's folder"
+    ):
         load_experiment(file)
 
 
@@ -101,14 +109,22 @@ def test_experiments(project, spec, block, line):
     ("block", "line"),
     [
         ("- axes: {operation: 'summa:partition=link.csv', bytes: 1}\n", 4),
-        ("- axes:\n    operation: wave2d\n    bytes: 1\n    parameters: {partition: [inside.csv, link.csv]}\n", 7),
-        ("- include:\n  - operation: wave2d\n    bytes: 1\n    parameters: {partition: folder/outside.csv}\n", 7),
+        (
+            "- axes:\n    operation: wave2d\n    bytes: 1\n    parameters: {partition: [inside.csv, link.csv]}\n",
+            7,
+        ),
+        (
+            "- include:\n  - operation: wave2d\n    bytes: 1\n    parameters: {partition: folder/outside.csv}\n",
+            7,
+        ),
     ],
 )
 def test_partitions_of_experiments(project, block, line):
     file = project / "e.yaml"
     file.write_text("platform: p\nmodels: all\nmatrix:\n" + block)
-    with pytest.raises(UserError, match=f"^{file}:{line}: matrix.*leads out of the project's folder"):
+    with pytest.raises(
+        UserError, match=f"^{file}:{line}: matrix.*leads out of the project's folder"
+    ):
         load_experiment(file)
 
 
@@ -117,12 +133,16 @@ def test_tables(project):
     table.write_text("operation,topology,bytes,seconds\nreduce,file:../outside.csv,8,1us\n")
     with pytest.raises(UserError, match=f"^{table}:2: topology: .*leads out"):
         read_points(table)
-    table.write_text("operation,algorithm,ranks,bytes,seconds\nsumma:partition=link.csv,paper,2,8,1us\n")
+    table.write_text(
+        "operation,algorithm,ranks,bytes,seconds\nsumma:partition=link.csv,paper,2,8,1us\n"
+    )
     with pytest.raises(UserError, match=f"^{table}:2: operation: .*leads out"):
         read_points(table)
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
         read_all_times(csv.FORMAT, [table], StatedProperties())
-    table.write_text("operation,algorithm,ranks,layout,bytes,seconds\nbcast,linear,2,file:/etc/passwd,8,1us\n")
+    table.write_text(
+        "operation,algorithm,ranks,layout,bytes,seconds\nbcast,linear,2,file:/etc/passwd,8,1us\n"
+    )
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
         read_points(table)
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
@@ -131,7 +151,11 @@ def test_tables(project):
 
 @pytest.mark.parametrize(
     "change",
-    [("layout", "file:/etc/passwd"), ("topology", "file:../outside.csv"), ("operation", "summa:partition=link.csv")],
+    [
+        ("layout", "file:/etc/passwd"),
+        ("topology", "file:../outside.csv"),
+        ("operation", "summa:partition=link.csv"),
+    ],
 )
 def test_plans(project, change):
     plan = json.loads(make_plan_text())

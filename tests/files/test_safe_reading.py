@@ -1,5 +1,5 @@
-"""Files from unknown sources: ordinary text of limited size is read, other files are refused in one line. No field of
-an archive is trusted."""
+"""Files from unknown sources: ordinary text of limited size is read, other files are refused in one
+line. No field of an archive is trusted."""
 
 import io
 import os
@@ -51,7 +51,10 @@ def test_files_with_too_long_or_too_many_lines_are_refused(refused, monkeypatch)
 
 
 def test_a_zero_byte_has_a_line(refused):
-    assert refused(READERS["lines"], "one\ntwo".encode("utf-16-le")) == ":1: found a zero byte, wanted text"
+    assert (
+        refused(READERS["lines"], "one\ntwo".encode("utf-16-le"))
+        == ":1: found a zero byte, wanted text"
+    )
 
 
 def test_a_mark_and_windows_ends_are_no_content(tmp_path):
@@ -84,7 +87,10 @@ def test_json_that_nests_without_end(refused):
 
 
 def test_a_table_with_the_same_column_twice(refused):
-    assert refused(lambda path: read_rows(path, ("a",)), b"a,b,a\n1,2,3\n") == ":1: found the column 'a' twice"
+    assert (
+        refused(lambda path: read_rows(path, ("a",)), b"a,b,a\n1,2,3\n")
+        == ":1: found the column 'a' twice"
+    )
 
 
 def test_row_errors_get_the_line_of_the_table_unless_another_file_is_named():
@@ -97,11 +103,14 @@ def test_row_errors_get_the_line_of_the_table_unless_another_file_is_named():
 
 
 def test_a_cell_without_an_end(refused):
-    assert refused(lambda path: read_rows(path, ("a",)), b'a\n"' + b"x" * 200_000).startswith(":2: cannot read")
+    assert refused(lambda path: read_rows(path, ("a",)), b'a\n"' + b"x" * 200_000).startswith(
+        ":2: cannot read"
+    )
 
 
 def write_archive(tmp_path, *members, form=tarfile.GNU_FORMAT):
-    """Write an archive of members (name, kind, content) and return its path; the content of a link is its target."""
+    """Write an archive of members (name, kind, content) and return its path; the content of a link
+    is its target."""
     path = tmp_path / "run.tar.gz"
     with tarfile.open(path, "w:gz", format=form) as tar:
         for name, kind, content in members:
@@ -125,9 +134,16 @@ def test_of_an_archive_only_ordinary_files_are_read(tmp_path):
     kinds = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE)
     members = [(f"{number}.csv", kind, str(secret)) for number, kind in enumerate(kinds)]
     path = write_archive(
-        tmp_path, *members, ("../../e.csv", FILE, b"up"), ("/etc/f.csv", FILE, b"root"), ("g.txt", FILE, b"no")
+        tmp_path,
+        *members,
+        ("../../e.csv", FILE, b"up"),
+        ("/etc/f.csv", FILE, b"root"),
+        ("g.txt", FILE, b"no"),
     )
-    assert list(safe_reading.read_files_in(path, ".csv")) == [("../../e.csv", b"up"), ("/etc/f.csv", b"root")]
+    assert list(safe_reading.read_files_in(path, ".csv")) == [
+        ("../../e.csv", b"up"),
+        ("/etc/f.csv", b"root"),
+    ]
     assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, "secret.csv"]
 
 

@@ -16,7 +16,11 @@ SINGLE = "single_messages: {node: {%s}}"
         ("heterogeneity: 0", "heterogeneity", "greater than 0"),
         ("contention: 3", "contention", "a mapping"),
         ("contention: {nodes: 4}", "contention.nodes", "a mapping"),
-        ("contention: {nodes: {from_bytes: a, ratio: 2}}", "contention.nodes.from_bytes", "a number"),
+        (
+            "contention: {nodes: {from_bytes: a, ratio: 2}}",
+            "contention.nodes.from_bytes",
+            "a number",
+        ),
         (
             "contention: {hosts: {}}",
             "contention.hosts",
@@ -28,7 +32,11 @@ SINGLE = "single_messages: {node: {%s}}"
             "single_messages.node.measured[0]",
             "greater than 0",
         ),
-        (SINGLE % "bytes: [1, 8], measured: [1], predicted: [1]", "single_messages.node", "rising sizes"),
+        (
+            SINGLE % "bytes: [1, 8], measured: [1], predicted: [1]",
+            "single_messages.node",
+            "rising sizes",
+        ),
         (
             "single_messages: {node: {bytes: [8, 1], measured: [1, 1], predicted: [1, 1]}}",
             "single_messages.node",

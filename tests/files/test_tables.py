@@ -11,7 +11,12 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.files import tables
-from commodel.files.streamed_tables import make_arrow_schema, make_piece, return_freed_memory, write_stream
+from commodel.files.streamed_tables import (
+    make_arrow_schema,
+    make_piece,
+    return_freed_memory,
+    write_stream,
+)
 from commodel.files.tables import (
     MATRIX_PREDICTIONS,
     Field,
@@ -20,24 +25,45 @@ from commodel.files.tables import (
     write_table,
 )
 
-SCHEMA = (Field("name", str), Field("size", int, "B", blank=True), Field("seconds", float, "s"), Field("good", bool))
+SCHEMA = (
+    Field("name", str),
+    Field("size", int, "B", blank=True),
+    Field("seconds", float, "s"),
+    Field("good", bool),
+)
 
 
 def test_default_values_of_columns_can_be_written():
-    schemas = [value for value in vars(tables).values() if isinstance(value, tuple) and Field in map(type, value)]
+    schemas = [
+        value
+        for value in vars(tables).values()
+        if isinstance(value, tuple) and Field in map(type, value)
+    ]
     assert len(schemas) > 5
-    assert not [field.name for schema in schemas for field in schema if field.default is nan and not field.blank]
+    assert not [
+        field.name
+        for schema in schemas
+        for field in schema
+        if field.default is nan and not field.blank
+    ]
 
 
 def frame(copies=1, **more):
-    columns = {"name": ["a", "", "1e10", "007", "b", "a"], "size": [1, 2, 3, 4, None, 6], "seconds": [0.5] * 6}
+    columns = {
+        "name": ["a", "", "1e10", "007", "b", "a"],
+        "size": [1, 2, 3, 4, None, 6],
+        "seconds": [0.5] * 6,
+    }
     rows = pd.DataFrame(columns | {"good": [True, False] * 3} | more)
     return pd.concat([rows] * copies, ignore_index=True)
 
 
-@pytest.mark.parametrize("note", [["1", "2", "3", "4", "x", "y"], [None] * 5 + ["late"], ["", "1", "2", "3", "4", "5"]])
+@pytest.mark.parametrize(
+    "note", [["1", "2", "3", "4", "x", "y"], [None] * 5 + ["late"], ["", "1", "2", "3", "4", "5"]]
+)
 def test_large_and_small_tables_have_equal_types(tmp_path, note):
-    """pandas reads a large table in pieces and infers types for each. The first piece of `note` has only numbers."""
+    """pandas reads a large table in pieces and infers types for each. The first piece of `note` has
+    only numbers."""
     rows = pd.concat([frame(20_000, note="1"), frame(note=note)])
     write_table(tmp_path / "large.csv", rows)
     large = read_table(tmp_path / "large.csv", SCHEMA)
@@ -65,11 +91,20 @@ def cells(path):
 
 def test_texts_like_formulas_are_quoted_in_a_table(tmp_path):
     frame = pd.DataFrame(
-        {"text": [*FORMULAS, "a\r=1", "plain", "a=b"], "number": [-1.5] * 8, "mixed": [*"abcdef", -2, None]}
+        {
+            "text": [*FORMULAS, "a\r=1", "plain", "a=b"],
+            "number": [-1.5] * 8,
+            "mixed": [*"abcdef", -2, None],
+        }
     )
     write_table(tmp_path / "t.csv", frame)
     rows = cells(tmp_path / "t.csv")
-    assert [row["text"] for row in rows] == [*(f"'{text}" for text in FORMULAS), "a =1", "plain", "a=b"]
+    assert [row["text"] for row in rows] == [
+        *(f"'{text}" for text in FORMULAS),
+        "a =1",
+        "plain",
+        "a=b",
+    ]
     assert {row["number"] for row in rows} == {"-1.5"}
     assert [row["mixed"] for row in rows][-2:] == ["-2", ""]
     assert frame["text"][0] == "=1+1"  # the table in memory is unchanged
@@ -80,7 +115,9 @@ def test_texts_like_formulas_are_quoted_in_a_streamed_table(tmp_path):
     row = dict.fromkeys(list_columns(MATRIX_PREDICTIONS), "=cmd()") | {
         name: [-1.5] for name in list_columns(MATRIX_PREDICTIONS, float)
     }
-    write_stream(tmp_path / "t.csv", types, [make_piece(row | {"ranks": 2, "bytes": 8, "waves": 1}, types)])
+    write_stream(
+        tmp_path / "t.csv", types, [make_piece(row | {"ranks": 2, "bytes": 8, "waves": 1}, types)]
+    )
     (written,) = cells(tmp_path / "t.csv")
     assert written["parameters"] == "'=cmd()"
     assert written["seconds"] == "-1.5"

@@ -143,7 +143,8 @@ def test_too_many_values(monkeypatch):
 
 @pytest.mark.parametrize("anchored", ["[1, 2, 3, 4]", "{k: 1, l: 2, m: 3, n: 4}"])
 def test_a_yaml_alias_counts_with_all_expanded_values(anchored, monkeypatch):
-    monkeypatch.setattr(yamltext, "MAX_NODES", 17)  # the document, a and its 4, b, and 5 for each of 2 aliases
+    # the document, a and its 4, b, and 5 for each of 2 aliases
+    monkeypatch.setattr(yamltext, "MAX_NODES", 17)
     assert len(read(f"a: &x {anchored}\nb: [*x, *x]\n").data["b"]) == 2
     with pytest.raises(UserError, match="more than 17 values, aliases expanded"):
         read(f"a: &x {anchored}\nb: [*x, *x, 1]\n")
@@ -187,7 +188,10 @@ def test_reads_json(data, indent):
 
 
 @settings(deadline=None)
-@given(st.text(alphabet=st.sampled_from("ab: -\n[]{},&*!|>'\"#%@`?\t0.\x00é"), max_size=80) | st.text(max_size=40))
+@given(
+    st.text(alphabet=st.sampled_from("ab: -\n[]{},&*!|>'\"#%@`?\t0.\x00é"), max_size=80)
+    | st.text(max_size=40)
+)
 def test_any_text_is_read_or_refused_in_one_line(text):
     try:
         read(text)

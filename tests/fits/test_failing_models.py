@@ -1,5 +1,5 @@
-"""Models whose fit or prediction fails by an error of the program: the others are reported, and this one with the
-reason."""
+"""Models whose fit or prediction fails by an error of the program: the others are reported, and
+this one with the reason."""
 
 from dataclasses import replace
 
@@ -20,11 +20,16 @@ from tests.patterns.catalogue import point
 from tests.planning import planned
 
 LOG = "results/e/logs/fit.somewhere.log"
-POINTS = [point("bcast", "binomial", ranks=4, bytes=64), point("gather", "linear", ranks=4, bytes=64)]
+POINTS = [
+    point("bcast", "binomial", ranks=4, bytes=64),
+    point("gather", "linear", ranks=4, bytes=64),
+]
 
 
 @pytest.mark.parametrize("name", list_family_names())
-def test_a_fit_that_fails_is_a_set_without_values_but_with_the_reason(name, tmp_path, monkeypatch, capsys):
+def test_a_fit_that_fails_is_a_set_without_values_but_with_the_reason(
+    name, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(samples, "DEFAULT_DRAWS", 2)
     monkeypatch.setenv(JOB_VARIABLE, LOG)
 
@@ -66,7 +71,9 @@ def fit_broken(name, fit, monkeypatch):
     """Return the parameter set of a model whose fit is replaced."""
     broken = replace(find_family(name), fit=fit)
     monkeypatch.setattr(probe_fits, "find_family", lambda _: broken)
-    monkeypatch.setattr(probe_fits, "collect_observed", lambda *_: observed(truth(name), name, samples=2))
+    monkeypatch.setattr(
+        probe_fits, "collect_observed", lambda *_: observed(truth(name), name, samples=2)
+    )
     return probe_fits.fit(planned(Batch("b", "somewhere", 1, ())), None, name, "somewhere")
 
 

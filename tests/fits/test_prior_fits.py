@@ -1,4 +1,5 @@
-"""Fits of models `shares` and `taulop` to tables of a machine with several ranks a node, whose values are known."""
+"""Fits of models `shares` and `taulop` to tables of a machine with several ranks a node, whose
+values are known."""
 
 from dataclasses import replace
 
@@ -44,7 +45,11 @@ ALTERNATIVES = {
 
 def make_set(values):
     units = {"o": "s", "L": "s", "S": "B"}
-    texts = [f"{name}={value}{units.get(name[0], 's/B')}" for name, value in values.items() if name != "gamma.a"]
+    texts = [
+        f"{name}={value}{units.get(name[0], 's/B')}"
+        for name, value in values.items()
+        if name != "gamma.a"
+    ]
     return make_given_set("shares", [*texts, *(f"{name}.a=0s" for name in ("O_s", "O_r", "gamma"))])
 
 
@@ -60,7 +65,13 @@ def list_points(
         replace(
             make_point(
                 PlatformResources.unlimited(),
-                {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size, **axes},
+                {
+                    "operation": operation,
+                    "algorithm": algorithm,
+                    "ranks": ranks,
+                    "bytes": size,
+                    **axes,
+                },
             ),
             statistic=statistic,
         )
@@ -95,7 +106,9 @@ def test_known_values_are_found_again(fitted):
     assert values["S"] in (8192, 16384, 32768)
     for name in ("L", "G"):
         assert (
-            fitted.values[f"{name}.node.a"].low < TRUE_VALUES[f"{name}.node.a"] < fitted.values[f"{name}.node.a"].high
+            fitted.values[f"{name}.node.a"].low
+            < TRUE_VALUES[f"{name}.node.a"]
+            < fitted.values[f"{name}.node.a"].high
         )
 
 
@@ -120,7 +133,9 @@ FEW_ROOTED = {
 @pytest.fixture(scope="module")
 def noisy_table(truth):
     """Few points depend on the eager limits, and all times are uncertain by 10 %."""
-    points = list_points((6, 12, 24), alternatives=FEW_ROOTED, sizes=[1024 << power for power in range(6)])
+    points = list_points(
+        (6, 12, 24), alternatives=FEW_ROOTED, sizes=[1024 << power for power in range(6)]
+    )
     return points, measure(truth, points, 1, noise=0.1)
 
 
@@ -133,7 +148,9 @@ def test_eager_limits_are_found_where_few_points_show_them(noisy_table):
 
 
 def test_eager_limits_beyond_the_messages_of_the_points_are_missing(truth):
-    points = list_points((2, 6, 12), alternatives={"allreduce": ("recursive-doubling",)}, sizes=(8, 32, 64, 128))
+    points = list_points(
+        (2, 6, 12), alternatives={"allreduce": ("recursive-doubling",)}, sizes=(8, 32, 64, 128)
+    )
     fitted = fit_measured(points, measure(truth, points), "shares", "t.csv")
     assert "S" not in fitted.numbers
     assert "do not depend on it" in fitted.missing["S"]
@@ -144,7 +161,9 @@ def test_points_whose_messages_differ_in_size_show_no_eager_limits(truth):
     points = list_points((16, 32), alternatives=patterns, per_node=1)
     fitted = fit_measured(points, measure(truth, points), "shares", "t.csv")
     assert not {"S", "S_inside"} & fitted.values.keys()
-    errors = np.log([row.seconds for row in predict(fitted, points)]) - np.log(measure(truth, points))
+    errors = np.log([row.seconds for row in predict(fitted, points)]) - np.log(
+        measure(truth, points)
+    )
     assert np.exp(np.median(np.abs(errors))) < 1.2
 
 
@@ -153,23 +172,30 @@ def test_the_start_does_not_matter(noisy_table):
     points, times = noisy_table
     further_points = list_points((48,))
     fits = [fit_measured(points, times, "shares", "t.csv", seed=seed) for seed in range(10)]
-    logs = np.log([[row.seconds for row in predict(fitted, further_points, draws=0)] for fitted in fits])
+    logs = np.log(
+        [[row.seconds for row in predict(fitted, further_points, draws=0)] for fitted in fits]
+    )
     differences = np.abs(logs - np.median(logs, axis=0))
     assert np.exp(np.median(differences)) < 1.05
     assert np.exp(differences.max()) < 1.5
 
 
 def test_without_a_distance_its_values_are_missing(truth):
-    """One rank a node: nothing is known of messages within a node, and a prediction of them says so."""
+    """One rank a node: nothing is known of messages within a node, and a prediction of them says
+    so."""
     points = list_points((2, 4, 8, 16), per_node=1)
     parameters = fit_measured(points, measure(truth, points), "shares", "t.csv")
-    assert not [name for name in parameters.numbers if ".node." in name and not name.startswith("c_out")]
+    assert not [
+        name for name in parameters.numbers if ".node." in name and not name.startswith("c_out")
+    ]
     (row,) = predict(parameters, list_points((24,))[:1], strict=False)
     assert "not probed: ranks in same node" in row.validity_text
 
 
 def test_fewer_points_than_values_are_refused():
-    with pytest.raises(UserError, match="model shares: found 4 points, wanted more than its 10 values"):
+    with pytest.raises(
+        UserError, match="model shares: found 4 points, wanted more than its 10 values"
+    ):
         fit_measured(list_points((24,))[:4], [1e-5] * 4, "shares", "t.csv")
 
 
@@ -178,11 +204,16 @@ def test_a_sample_has_the_wanted_size_and_no_point_of_very_many_messages():
     sample = select_sample(points, 40, 3000, np.random.default_rng(0))
     assert 10 < len(sample) <= 40
     assert len(set(sample)) == len(sample)
-    assert all((points[number].operation, points[number].ranks) != ("alltoall", 96) for number in sample)
+    assert all(
+        (points[number].operation, points[number].ranks) != ("alltoall", 96) for number in sample
+    )
 
 
 def test_messages_are_counted_for_each_point():
-    points = [*list_points((2, 24)), *(point("bcast", "chain:1KiB", ranks=4, bytes=size) for size in (8, 4096, 65536))]
+    points = [
+        *list_points((2, 24)),
+        *(point("bcast", "chain:1KiB", ranks=4, bytes=size) for size in (8, 4096, 65536)),
+    ]
     expected = [max(build_schedule(each).messages, 1) for each in points]
     assert count_messages(points).tolist() == expected
 
@@ -218,7 +249,9 @@ def test_values_of_taulop_are_found_again(taulop, taulop_table):
     for name in TAULOP_VALUES:
         assert fitted.numbers[name] == pytest.approx(taulop.numbers[name], rel=0.15), name
     further = list_points((48,), statistic=Statistic.COMPLETION)
-    logs = np.log([row.seconds for row in predict(fitted, further)] / measure(taulop, further, noise=0))
+    logs = np.log(
+        [row.seconds for row in predict(fitted, further)] / measure(taulop, further, noise=0)
+    )
     assert np.exp(np.abs(logs).max()) < 1.1
 
 

@@ -20,20 +20,34 @@ SET = make_given_set("loggp", ["L=5us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
 
 
 def point(operation, algorithm, ranks, size):
-    combination = {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size, "layout": "block:1"}
+    combination = {
+        "operation": operation,
+        "algorithm": algorithm,
+        "ranks": ranks,
+        "bytes": size,
+        "layout": "block:1",
+    }
     return make_point(PlatformResources.unlimited(), combination)
 
 
 def seconds(points, statistic):
-    return [row.seconds for row in predict(SET, [replace(point, statistic=statistic) for point in points], draws=0)]
+    return [
+        row.seconds
+        for row in predict(SET, [replace(point, statistic=statistic) for point in points], draws=0)
+    ]
 
 
 def test_ranks_of_a_linear_broadcast_finish_one_after_the_other():
-    """Root: the last of 7 sends begins at 6·g. Rank i receives L + o later than the send that began at (i − 1)·g."""
+    """Root: the last of 7 sends begins at 6·g. Rank i receives L + o later than the send that began
+    at (i − 1)·g."""
     of_root = 6 * g + o
     of_others = [(number - 1) * g + o + L + o for number in range(1, 8)]
     ranks = [of_root, *of_others]
-    found = [seconds([point("bcast", "linear", 8, 1)], name)[0] for name in Statistic if name is not Statistic.UNKNOWN]
+    found = [
+        seconds([point("bcast", "linear", 8, 1)], name)[0]
+        for name in Statistic
+        if name is not Statistic.UNKNOWN
+    ]
     assert found == pytest.approx([max(ranks), max(ranks), min(ranks), np.mean(ranks)], rel=1e-9)
 
 
@@ -46,7 +60,8 @@ def test_ranks_of_a_chain_broadcast_finish_one_after_the_other():
 
 
 def test_senders_of_a_linear_reduction_are_done_before_the_root():
-    """Each sender is done after o. OSU prints about 1/ranks of the time until the root has the result."""
+    """Each sender is done after o. OSU prints about 1/ranks of the time until the root has the
+    result."""
     reduction = [point("reduce", "linear", 256, 1)]
     (completion,) = seconds(reduction, Statistic.COMPLETION)
     (mean,) = seconds(reduction, Statistic.RANK_MEAN)
@@ -75,9 +90,18 @@ def write_table(path, statistics):
     for name in statistics:
         times = seconds(POINTS, name or Statistic.COMPLETION)
         for row, time in zip(POINTS, times, strict=True):
-            cells = [row.operation, row.algorithm, row.layout, str(row.ranks), str(row.bytes), repr(time)]
+            cells = [
+                row.operation,
+                row.algorithm,
+                row.layout,
+                str(row.ranks),
+                str(row.bytes),
+                repr(time),
+            ]
             lines.append(",".join([*cells, *([name] if name else [])]))
-    columns = "operation,algorithm,layout,ranks,bytes,seconds" + (",statistic" if statistics[0] else "")
+    columns = "operation,algorithm,layout,ranks,bytes,seconds" + (
+        ",statistic" if statistics[0] else ""
+    )
     path.write_text("\n".join([columns, *lines]) + "\n")
     return path
 
@@ -106,7 +130,9 @@ def test_of_several_statistics_of_all_points_one_is_read(tmp_path):
 
 @pytest.mark.parametrize("word", ["completion", "last rank", "first rank", "rank mean"])
 def test_every_statistic_can_be_given(word, tmp_path):
-    path = write_table(tmp_path / "t.csv", [name for name in Statistic if name is not Statistic.UNKNOWN])
+    path = write_table(
+        tmp_path / "t.csv", [name for name in Statistic if name is not Statistic.UNKNOWN]
+    )
     fitted = tmp_path / "hockney.yaml"
     run(f"fit table {path} --model hockney -o {fitted} --statistic", word)
     assert list_statistics(read_points(path, statistic=Statistic(word))) == {word}
@@ -117,11 +143,19 @@ def test_workloads_of_different_statistics_are_fitted_together(tmp_path):
     """As single messages, which are complete, and collectives of OSU."""
     path = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
     single_messages = [point("bcast", "linear", 2, size) for size in (64, 1024, 16384)]
-    for row, time in zip(single_messages, seconds(single_messages, Statistic.COMPLETION), strict=True):
-        path.write_text(path.read_text() + f"bcast,linear,block:1,2,{row.bytes},{time!r},completion\n")
+    for row, time in zip(
+        single_messages, seconds(single_messages, Statistic.COMPLETION), strict=True
+    ):
+        path.write_text(
+            path.read_text() + f"bcast,linear,block:1,2,{row.bytes},{time!r},completion\n"
+        )
     table = read_points(path)
-    assert [row.seconds for row in predict(SET, table.points, draws=0)] == pytest.approx(table.seconds, rel=1e-12)
-    assert fit_measured(table.points, table.seconds, "loggp", "t.csv").numbers["G"] == pytest.approx(G, rel=0.01)
+    assert [row.seconds for row in predict(SET, table.points, draws=0)] == pytest.approx(
+        table.seconds, rel=1e-12
+    )
+    assert fit_measured(table.points, table.seconds, "loggp", "t.csv").numbers[
+        "G"
+    ] == pytest.approx(G, rel=0.01)
     said = run(f"fit table {path} --model hockney").stdout
     assert "the times are those of 27 points of rank mean, 3 of completion" in said
 
@@ -130,7 +164,9 @@ def test_alternatives_of_a_workload_have_one_statistic(tmp_path):
     """The others are counted."""
     path = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
     line = "reduce,{},block:1,4,64,9e-6,{}\n"
-    path.write_text(path.read_text() + line.format("binomial", "rank mean") + line.format("chain", "completion"))
+    path.write_text(
+        path.read_text() + line.format("binomial", "rank mean") + line.format("chain", "completion")
+    )
     table = read_points(path)
     assert list_statistics(table) == {Statistic.RANK_MEAN}
     assert table.other_statistics == 1
@@ -143,7 +179,9 @@ def test_points_of_a_statistic_that_a_model_lacks_are_not_fitted(tmp_path):
     table = write_table(tmp_path / "t.csv", [Statistic.RANK_MEAN])
     run(f"fit table {table} --model bsp -o {tmp_path}/bsp.yaml")
     of_allreduce = read_points(table)
-    numbers = [number for number, row in enumerate(of_allreduce.points) if row.operation == "allreduce"]
+    numbers = [
+        number for number, row in enumerate(of_allreduce.points) if row.operation == "allreduce"
+    ]
     alone = fit_measured(
         [of_allreduce.points[number] for number in numbers],
         [of_allreduce.seconds[number] for number in numbers],
@@ -181,7 +219,14 @@ def test_an_unknown_statistic_of_rooted_operations_is_said_in_one_line(tmp_path)
     path = write_table(tmp_path / "t.csv", [None])
     line = f"fit table {path} --model hockney"
     said = run(line).stdout
-    assert "the statistic of some rows is unknown: times of bcast, reduce count as completions" in said
+    assert (
+        "the statistic of some rows is unknown: times of bcast, reduce count as completions" in said
+    )
     assert "statistic" not in run(line, "--statistic", "rank mean").stdout
-    assert list_statistics(read_points(path, statistic=Statistic.RANK_MEAN)) == {Statistic.RANK_MEAN}
-    assert "No such option '--statistic'" in run("fit probes plan.json --statistic completion", code=2).stderr
+    assert list_statistics(read_points(path, statistic=Statistic.RANK_MEAN)) == {
+        Statistic.RANK_MEAN
+    }
+    assert (
+        "No such option '--statistic'"
+        in run("fit probes plan.json --statistic completion", code=2).stderr
+    )

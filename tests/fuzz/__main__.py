@@ -1,6 +1,8 @@
-"""`python -m tests.fuzz`: give hostile inputs to every reader of files from unknown sources, for a number of seconds.
+"""`python -m tests.fuzz`: give hostile inputs to every reader of files from unknown sources, for a
+number of seconds.
 
-Inputs that fail are kept in build/fuzz. The last line of the output has the command that repeats them.
+Inputs that fail are kept in build/fuzz. The last line of the output has the command that repeats
+them.
 """
 
 import argparse
@@ -17,10 +19,20 @@ from tests.fuzz.targets import TARGETS
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
-    parser.add_argument("--seconds", type=float, default=300, help="in all, shared among the targets")
+    parser.add_argument(
+        "--seconds", type=float, default=300, help="in all, shared among the targets"
+    )
     parser.add_argument("--seed", type=int, help="default: any; it is printed")
-    parser.add_argument("--target", action="append", choices=list(TARGETS), help="only this one; repeated")
-    parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="only these inputs of build/fuzz, again")
+    parser.add_argument(
+        "--target", action="append", choices=list(TARGETS), help="only this one; repeated"
+    )
+    parser.add_argument(
+        "--replay",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="only these inputs of build/fuzz, again",
+    )
     requested = parser.parse_args()
     return replay_inputs(requested.replay) if requested.replay else session(requested)
 
@@ -41,7 +53,9 @@ def session(requested: argparse.Namespace) -> int:
             print(f"FAILED {name}", flush=True)
     failed_inputs = [str(path) for path in list_failures(began)]
     repeat = (
-        ["to repeat: python -m tests.fuzz --replay " + " ".join(map(quote, failed_inputs))] if failed_inputs else []
+        ["to repeat: python -m tests.fuzz --replay " + " ".join(map(quote, failed_inputs))]
+        if failed_inputs
+        else []
     )
     print(f"{len(names) - failed} of {len(names)} targets clean, seed {seed}", *repeat, sep="; ")
     return bool(failed)

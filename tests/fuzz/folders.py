@@ -1,4 +1,5 @@
-"""Results folders from unknown sources with damaged or replaced files, and the verbs that read them."""
+"""Results folders from unknown sources with damaged or replaced files, and the verbs that read
+them."""
 
 import os
 import shutil
@@ -22,26 +23,34 @@ def template() -> Received:
 
 
 def received_folders() -> st.SearchStrategy[tuple]:
-    """Draw a verb, and replacements of files or folders of the results: an edited text, a link, a pipe, a device."""
-    names = {name.removeprefix(f"{FOLDER}/"): content for name, content in template().files().items()}
+    """Draw a verb, and replacements of files or folders of the results: an edited text, a link, a
+    pipe, a device."""
+    names = {
+        name.removeprefix(f"{FOLDER}/"): content for name, content in template().files().items()
+    }
     attempts = f"raw/{template().batch}/state.json"
     names[attempts] = (template().results / attempts).read_bytes()
     folders = sorted({str(parent) for name in names for parent in Path(name).parents} - {"."})
 
     def of_file(name: str) -> st.SearchStrategy[tuple]:
-        """Draw a replacement. The text of tables that one stage passes to the next is not edited."""
+        """Draw a replacement. The text of tables that one stage passes to the next is not
+        edited."""
         table = name.endswith(".csv") and not name.startswith("raw/")
-        return st.tuples(st.just(name), REPLACEMENTS if table else st.one_of(edited([names[name]]), REPLACEMENTS))
+        return st.tuples(
+            st.just(name), REPLACEMENTS if table else st.one_of(edited([names[name]]), REPLACEMENTS)
+        )
 
     places = st.one_of(
-        st.sampled_from(sorted(names)).flatmap(of_file), st.tuples(st.sampled_from(folders), REPLACEMENTS)
+        st.sampled_from(sorted(names)).flatmap(of_file),
+        st.tuples(st.sampled_from(folders), REPLACEMENTS),
     )
     verbs = st.sampled_from(("collect", "fit", "predict", "compare", "status", "advise", "stored"))
     return st.tuples(verbs, st.lists(places, min_size=1, max_size=3))
 
 
 def received_folder(given: tuple, folder: Path) -> None:
-    """Run a verb on a folder with these replacements; fail if it changes a file outside the folder."""
+    """Run a verb on a folder with these replacements; fail if it changes a file outside the
+    folder."""
     verb, replacements = given
     outside = folder / "outside"
     outside.write_text("outside")
@@ -56,7 +65,9 @@ def received_folder(given: tuple, folder: Path) -> None:
         if not isinstance(done.exception, SystemExit | None):
             raise done.exception
         if done.exit_code == 2:
-            (message,) = [line for line in done.output.splitlines() if line.startswith("commodel: ")]
+            (message,) = [
+                line for line in done.output.splitlines() if line.startswith("commodel: ")
+            ]
             raise UserError(message)
     finally:
         assert outside.read_text() == "outside"
@@ -75,4 +86,6 @@ def replace_path(path: Path, content: bytes | str, outside: Path) -> None:
     elif content == "folder":
         path.mkdir()
     else:
-        path.symlink_to({"link": outside, "device": "/dev/zero", "nowhere": "/nowhere", "circle": path}[content])
+        path.symlink_to(
+            {"link": outside, "device": "/dev/zero", "nowhere": "/nowhere", "circle": path}[content]
+        )

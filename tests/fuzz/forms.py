@@ -1,4 +1,5 @@
-"""Valid samples and patterns of all fuzzed formats, and experiments assembled from valid and invalid parts."""
+"""Valid samples and patterns of all fuzzed formats, and experiments assembled from valid and
+invalid parts."""
 
 import yaml
 from hypothesis import strategies as st
@@ -114,31 +115,90 @@ RANKS = (
     b"+n0\n+n1\n+n0\n+n1\n",
 )
 TOPOLOGIES = (
-    *("flat:%", "chain:%", "kary:%^%", "balanced:%x%", "binomial:%", "knomial:%@%", "generic:%:%,%", "groups:%,%x%"),
-    *("postal:%@%", "optimal:%us,%us,%us@%", "random:%@%", "b:%^%", "b:%x%", "k:%@%", "g:%:%", "file:%", "%:%"),
+    *(
+        "flat:%",
+        "chain:%",
+        "kary:%^%",
+        "balanced:%x%",
+        "binomial:%",
+        "knomial:%@%",
+        "generic:%:%,%",
+        "groups:%,%x%",
+    ),
+    *(
+        "postal:%@%",
+        "optimal:%us,%us,%us@%",
+        "random:%@%",
+        "b:%^%",
+        "b:%x%",
+        "k:%@%",
+        "g:%:%",
+        "file:%",
+        "%:%",
+    ),
 )
 LAYOUTS = (
-    *("block:%", "cyclic:%", "block-cyclic:%x%", "random:%@%", "file:%", "kinds:%core+%accelerator@%,%core@%", "%:%"),
+    *(
+        "block:%",
+        "cyclic:%",
+        "block-cyclic:%x%",
+        "random:%@%",
+        "file:%",
+        "kinds:%core+%accelerator@%,%core@%",
+        "%:%",
+    ),
     *("kinds:fat=%core+%accelerator,thin=%core", "processes:%"),
 )
 QUANTITIES = ("%", "%KiB", "% MB", "%us", "%s", "%%%", "%,%", "%:%:*%", "%:%:+%", "%:%:*%,%:%:+%")
 EXPRESSIONS = (
-    *("ranks > %", "ranks * % + bytes", "% < bytes <= %", "operation in ['bcast', %]", "algorithm == '%'", "not %"),
-    *("log2(%)", "min(%, %)", "is_power_of_two(%)", "abs(-%) % ranks", "ranks // %", "(%)", "[%]", "% if % else %"),
-    *("%.__class__", "ranks(%)", "lambda: %", "bytes and % or ranks", "bytes ** %", "'a' * %", "f'{%}'", "~%", "% @ %"),
+    *(
+        "ranks > %",
+        "ranks * % + bytes",
+        "% < bytes <= %",
+        "operation in ['bcast', %]",
+        "algorithm == '%'",
+        "not %",
+    ),
+    *(
+        "log2(%)",
+        "min(%, %)",
+        "is_power_of_two(%)",
+        "abs(-%) % ranks",
+        "ranks // %",
+        "(%)",
+        "[%]",
+        "% if % else %",
+    ),
+    *(
+        "%.__class__",
+        "ranks(%)",
+        "lambda: %",
+        "bytes and % or ranks",
+        "bytes ** %",
+        "'a' * %",
+        "f'{%}'",
+        "~%",
+        "% @ %",
+    ),
 )
-VALUES = st.one_of(st.integers(-2, 300), st.sampled_from(NUMBERS), PIECES, st.none(), st.booleans(), st.floats())
+VALUES = st.one_of(
+    st.integers(-2, 300), st.sampled_from(NUMBERS), PIECES, st.none(), st.booleans(), st.floats()
+)
 COUNTS = st.one_of(
     st.integers(2, 64),
     st.lists(st.integers(2, 300), max_size=3),
-    st.fixed_dictionaries({"from": VALUES, "to": VALUES}, optional={"factor": VALUES, "step": VALUES}),
+    st.fixed_dictionaries(
+        {"from": VALUES, "to": VALUES}, optional={"factor": VALUES, "step": VALUES}
+    ),
     written("%", "%KiB", "%:%:*%", "%:%:+%"),
     VALUES,
 )
 AXES = st.fixed_dictionaries(
     {"operation": st.sampled_from(("bcast", "reduce", "alltoall", "barrier", "allgather"))},
     optional={
-        "algorithm": st.one_of(written("linear", "binomial", "ring", "chain:%", "knomial:%", "pairwise"), VALUES),
+        "algorithm": st.one_of(
+            written("linear", "binomial", "ring", "chain:%", "knomial:%", "pairwise"), VALUES
+        ),
         "topology": st.one_of(written(*TOPOLOGIES), st.lists(written(*TOPOLOGIES), max_size=3)),
         "layout": written(*LAYOUTS),
         "ranks": COUNTS,
@@ -157,12 +217,16 @@ BLOCK = st.fixed_dictionaries(
     },
 )
 MEASURE = st.dictionaries(
-    st.sampled_from(("sync", "precision", "min_samples", "max_samples", "seconds", "passes")), VALUES
+    st.sampled_from(("sync", "precision", "min_samples", "max_samples", "seconds", "passes")),
+    VALUES,
 )
 
 
 def experiments() -> st.SearchStrategy[str]:
-    keys = {"platform": st.sampled_from(("tree-256", "local")), "matrix": st.lists(BLOCK, min_size=1, max_size=3)}
+    keys = {
+        "platform": st.sampled_from(("tree-256", "local")),
+        "matrix": st.lists(BLOCK, min_size=1, max_size=3),
+    }
     others = {
         "models": st.just(["hockney"]),
         "seed": VALUES,
@@ -170,7 +234,9 @@ def experiments() -> st.SearchStrategy[str]:
         "probe_bytes": COUNTS,
         "title": VALUES,
     }
-    return st.fixed_dictionaries(keys, optional=others).map(lambda data: yaml.safe_dump(data, allow_unicode=True))
+    return st.fixed_dictionaries(keys, optional=others).map(
+        lambda data: yaml.safe_dump(data, allow_unicode=True)
+    )
 
 
 def sets() -> list[bytes]:

@@ -1,4 +1,5 @@
-"""Hostile inputs: valid samples with edits that often break parsers, and the pieces of such edits."""
+"""Hostile inputs: valid samples with edits that often break parsers, and the pieces of such
+edits."""
 
 from collections.abc import Sequence
 
@@ -30,7 +31,11 @@ def edited(draw, samples: Sequence[bytes]) -> bytes:
         start = draw(st.integers(0, len(content)))
         stop = min(start + draw(st.sampled_from((0, 1, 2, 5, 20, 1000))), len(content))
         span = content[start:stop]
-        match draw(st.sampled_from(("piece", "word", "word", "word", "bytes", "again", "cut", "line", "move"))):
+        match draw(
+            st.sampled_from(
+                ("piece", "word", "word", "word", "bytes", "again", "cut", "line", "move")
+            )
+        ):
             case "piece":
                 span = draw(PIECES).encode("utf-8", "surrogatepass")
             case "word":  # replace the text between two separators
@@ -71,7 +76,9 @@ def written(*forms: str) -> st.SearchStrategy[str]:
     def fill(form: str) -> st.SearchStrategy[str]:
         parts = form.split("%")
         small = st.integers(0, 40).map(str)
-        holes = st.lists(st.one_of(small, small, PIECES), min_size=len(parts) - 1, max_size=len(parts) - 1)
+        holes = st.lists(
+            st.one_of(small, small, PIECES), min_size=len(parts) - 1, max_size=len(parts) - 1
+        )
         return holes.map(lambda pieces: parts[0] + "".join(map(str.__add__, pieces, parts[1:])))
 
     return st.one_of(*map(fill, forms), PIECES)

@@ -1,4 +1,5 @@
-"""The native readers, executable with AddressSanitizer and UndefinedBehaviorSanitizer; each run reads one file."""
+"""The native readers, executable with AddressSanitizer and UndefinedBehaviorSanitizer; each run
+reads one file."""
 
 import os
 import resource
@@ -11,9 +12,24 @@ from commodel.errors import UserError
 from commodel.platforms.tools import ROOT, find_tool
 
 NATIVE = ROOT / "workflow" / "native"
-PARTS = ("harness/cases.c", "harness/text.c", "harness/errors.c", "player/schedule.c", "kernels/partition.c")
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1"]
-OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+PARTS = (
+    "harness/cases.c",
+    "harness/text.c",
+    "harness/errors.c",
+    "player/schedule.c",
+    "kernels/partition.c",
+)
+SANITIZERS = [
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-fno-omit-frame-pointer",
+    "-g",
+    "-O1",
+]
+OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+}
 REFUSED = 2
 
 
@@ -30,14 +46,17 @@ def program() -> Path:
     sources = [Path(__file__).with_name("parsers.c"), *(NATIVE / part for part in PARTS)]
     flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", *SANITIZERS]
     done = subprocess.run(
-        [find_tool("mpicc"), *flags, *include, *sources, "-o", executable], capture_output=True, text=True
+        [find_tool("mpicc"), *flags, *include, *sources, "-o", executable],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return executable
 
 
 def read(kind: str, path: Path) -> None:
-    """Read a file. Raise a UserError if it is refused in one line; fail if a sanitizer reports an error."""
+    """Read a file. Raise a UserError if it is refused in one line; fail if a sanitizer reports an
+    error."""
     settings = {"env": os.environ | OPTIONS, "timeout": 120, "preexec_fn": remove_address_limit}
     done = subprocess.run([program(), kind, path], capture_output=True, **settings)
     message = done.stderr.decode(errors="replace")

@@ -1,4 +1,5 @@
-"""The overlay network, built with the sanitizers; it reads packets and topologies that a mutator makes from a seed."""
+"""The overlay network, built with the sanitizers; it reads packets and topologies that a mutator
+makes from a seed."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
-"""Functions that read fuzzed inputs. Each takes an input and a folder for its files; it returns or raises a
-UserError."""
+"""Functions that read fuzzed inputs. Each takes an input and a folder for its files; it returns or
+raises a UserError."""
 
 import json
 from collections.abc import Callable
@@ -43,7 +43,9 @@ def of_file(name: str, read: Callable[[Path], object]) -> Run:
 
     def run(content: bytes | str, folder: Path) -> object:
         path = folder / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
+        path.write_bytes(
+            content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+        )
         return read(path)
 
     return run
@@ -97,12 +99,16 @@ def predict_with_set(path: Path) -> None:
     parameters = read_set(path)
     points = [
         make_point(
-            PlatformResources.unlimited(), {"operation": "bcast", "algorithm": "binomial", "ranks": 5, "bytes": size}
+            PlatformResources.unlimited(),
+            {"operation": "bcast", "algorithm": "binomial", "ranks": 5, "bytes": size},
         )
         for size in (0, 1, 100_000)
     ]
     points.append(
-        make_point(PlatformResources.unlimited(), {"operation": "reduce", "topology": "groups:2,3", "bytes": 64})
+        make_point(
+            PlatformResources.unlimited(),
+            {"operation": "reduce", "topology": "groups:2,3", "bytes": 64},
+        )
     )
     predict(parameters, points)
 
@@ -114,11 +120,14 @@ def partition_by_speeds(path: Path) -> None:
         for form in SPEED_FORMS:
             curves = speeds.curves(kernel, [*speeds.kernels[kernel].kinds], form)
             for share in (partition_geometric, partition_constant):
-                allow_refusal(lambda share=share, curves=curves: arrange_in_columns(share(curves, 256), 16))
+                allow_refusal(
+                    lambda share=share, curves=curves: arrange_in_columns(share(curves, 256), 16)
+                )
 
 
 def read_partitions(content: bytes, folder: Path) -> None:
-    """Read the lines as a partition three times: as cells of a workbook, as a workbook file, as a CSV file."""
+    """Read the lines as a partition three times: as cells of a workbook, as a workbook file, as a
+    CSV file."""
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Partition")
     for line in content.decode("utf-8", "replace").splitlines():
@@ -176,7 +185,13 @@ def read_raw_samples(content: bytes, folder: Path) -> None:
 
 
 def parse_quantity(text: str, folder: Path) -> None:
-    parsers = (units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count)
+    parsers = (
+        units.parse_bytes,
+        units.parse_seconds,
+        units.parse_fraction,
+        units.parse_number,
+        units.parse_count,
+    )
     for parse in parsers:
         allow_refusal(parse, text)
     allow_refusal(quantities.expand_axis, text)
@@ -194,7 +209,10 @@ def allow_refusal(function: Callable, *arguments: object) -> object:
 def evaluate_expression(text: str, folder: Path) -> None:
     condition = expressions.parse_expression(text, AXES)
     for ranks in (0, 2, 3.5):
-        allow_refusal(condition, dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None})
+        allow_refusal(
+            condition,
+            dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None},
+        )
 
 
 def parse_tree_spec(spec: str, folder: Path) -> None:
@@ -203,7 +221,12 @@ def parse_tree_spec(spec: str, folder: Path) -> None:
 
 def parse_layout_spec(spec: str, folder: Path) -> None:
     for ranks in (2, 12, 1 << 16):
-        allow_refusal(complete_layout, PlatformResources("p", 64, 64, types=(("fat", 8), ("thin", 56))), spec, ranks)
+        allow_refusal(
+            complete_layout,
+            PlatformResources("p", 64, 64, types=(("fat", 8), ("thin", 56))),
+            spec,
+            ranks,
+        )
         allow_refusal(complete_layout, PlatformResources.unlimited(), spec, ranks)
 
 

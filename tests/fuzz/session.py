@@ -1,7 +1,8 @@
-"""Run targets for some time: many inputs from a seed, each with limits of processor time and memory.
+"""Run targets for some time: many inputs from a seed, each with limits of processor time and
+memory.
 
-An input must end in a value or in a UserError of one line. Otherwise it is kept in build/fuzz, even if it fails only
-once or kills this process.
+An input must end in a value or in a UserError of one line. Otherwise it is kept in build/fuzz, even
+if it fails only once or kills this process.
 """
 
 import ast
@@ -35,7 +36,9 @@ def fuzz(name: str, seconds: float, number: int) -> int:
     """Run a target for this time and return the number of inputs. Raise any error but UserError."""
     inputs, until = 0, time.monotonic() + seconds
     while True:
-        inputs += run_round(TARGETS[name], number, FAILED_INPUTS / f"{name.replace(' ', '-')}-{number}")
+        inputs += run_round(
+            TARGETS[name], number, FAILED_INPUTS / f"{name.replace(' ', '-')}-{number}"
+        )
         number += 1
         if time.monotonic() > until:
             return inputs
@@ -66,8 +69,8 @@ def run_round(target: Target, number: int, kept: Path) -> int:
 
 @contextmanager
 def keep_if_failed(given_input: object, kept: Path) -> Iterator[None]:
-    """Store the input in a file while it runs. The file remains if the input fails or kills this process. For each kind
-    of error, the last and smallest input remains."""
+    """Store the input in a file while it runs. The file remains if the input fails or kills this
+    process. For each kind of error, the last and smallest input remains."""
     file = kept.with_name(f"{kept.name}.txt")
     file.write_text(f"{given_input!a}\n")
     try:
@@ -86,7 +89,9 @@ def list_failures(since: float) -> list[Path]:
 def replay(path: Path) -> None:
     """Run a kept input again. Raise any error but UserError."""
     names = {name.replace(" ", "-"): name for name in TARGETS}
-    stem = max((stem for stem in names if re.match(rf"{re.escape(stem)}-[0-9]", path.name)), key=len)
+    stem = max(
+        (stem for stem in names if re.match(rf"{re.escape(stem)}-[0-9]", path.name)), key=len
+    )
     run_input(TARGETS[names[stem]], ast.literal_eval(path.read_text()))
 
 

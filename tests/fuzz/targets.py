@@ -1,4 +1,5 @@
-"""The fuzzed formats by name: how inputs are generated, and the function that reads them (`readers.py`)."""
+"""The fuzzed formats by name: how inputs are generated, and the function that reads them
+(`readers.py`)."""
 
 from dataclasses import dataclass
 
@@ -32,7 +33,10 @@ def make_import_target(name: str) -> Target:
     entry = discover("interchange", "FORMAT")[name]
     sample = SAMPLES[name]
     stated = StatedProperties(**sample.given)
-    return Target(edited([sample.text.encode()]), of_file("input", lambda path: read_all_times(entry, [path], stated)))
+    return Target(
+        edited([sample.text.encode()]),
+        of_file("input", lambda path: read_all_times(entry, [path], stated)),
+    )
 
 
 ROWS = b"""CASE,1,0,1e-05,1e-07,1,samples,12,
@@ -50,22 +54,36 @@ TARGETS: dict[str, Target] = {
         of_file("e.yaml", readers.plan_experiment),
     ),
     "experiment forms": Target(forms.experiments(), of_file("e.yaml", readers.plan_experiment)),
-    "platform": Target(edited([*samples("params/platforms/*.yaml"), *forms.PLATFORMS]), readers.read_platform),
+    "platform": Target(
+        edited([*samples("params/platforms/*.yaml"), *forms.PLATFORMS]), readers.read_platform
+    ),
     "network": Target(edited(samples("params/platforms/*.xml")), readers.read_network),
     **{f"import {name}": make_import_target(name) for name in SAMPLES},
     "import netgauge": Target(edited([forms.NETGAUGE]), of_file("input", netgauge.read_parameters)),
-    "import taulop": Target(edited([forms.CHANNEL.encode(), forms.GAMMA]), readers.read_taulop_tables),
+    "import taulop": Target(
+        edited([forms.CHANNEL.encode(), forms.GAMMA]), readers.read_taulop_tables
+    ),
     "topology": Target(written(*forms.TOPOLOGIES), readers.parse_tree_spec),
-    "topology file": Target(edited(forms.TREES), of_file("t.top", lambda path: make_tree.__wrapped__(f"file:{path}"))),
+    "topology file": Target(
+        edited(forms.TREES), of_file("t.top", lambda path: make_tree.__wrapped__(f"file:{path}"))
+    ),
     "layout": Target(written(*forms.LAYOUTS), readers.parse_layout_spec),
     "rank file": Target(
         edited(forms.RANKS),
-        of_file("r.txt", lambda path: complete_layout.__wrapped__(PlatformResources.unlimited(), f"file:{path}", 4)),
+        of_file(
+            "r.txt",
+            lambda path: complete_layout.__wrapped__(
+                PlatformResources.unlimited(), f"file:{path}", 4
+            ),
+        ),
     ),
     "processes": Target(
         edited(samples("params/layouts/fermi/M[1-4].csv")),
         of_file(
-            "p.csv", lambda path: complete_layout.__wrapped__(PlatformResources("p", 64, 12), f"processes:{path}", 7)
+            "p.csv",
+            lambda path: complete_layout.__wrapped__(
+                PlatformResources("p", 64, 12), f"processes:{path}", 7
+            ),
         ),
     ),
     "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", readers.read_hosts)),
@@ -73,23 +91,37 @@ TARGETS: dict[str, Target] = {
         st.deferred(lambda: edited([*samples("params/published/*/*.yaml"), *forms.sets()])),
         of_file("p.yaml", readers.predict_with_set),
     ),
-    "speeds": Target(edited(samples("params/speeds/*.yaml")), of_file("s.yaml", readers.partition_by_speeds)),
+    "speeds": Target(
+        edited(samples("params/speeds/*.yaml")), of_file("s.yaml", readers.partition_by_speeds)
+    ),
     "partition": Target(edited(samples("params/partitions/*.csv")), readers.read_partitions),
-    "plan": Target(st.deferred(lambda: edited([readers.make_plan_text()])), of_file("plan.json", readers.read_plan)),
+    "plan": Target(
+        st.deferred(lambda: edited([readers.make_plan_text()])),
+        of_file("plan.json", readers.read_plan),
+    ),
     "raw": Target(edited([RAW]), readers.read_raw_samples),
-    "goal": Target(edited(forms.GOALS), of_file("a.goal", lambda path: make_schedule(goal.read_tasks(path)))),
-    "goal binary": Target(edited([BINARY]), of_file("a.bin", lambda path: make_schedule(goal_binary.read_tasks(path)))),
+    "goal": Target(
+        edited(forms.GOALS), of_file("a.goal", lambda path: make_schedule(goal.read_tasks(path)))
+    ),
+    "goal binary": Target(
+        edited([BINARY]), of_file("a.bin", lambda path: make_schedule(goal_binary.read_tasks(path)))
+    ),
     "points": Target(edited([forms.POINTS]), of_file("p.csv", read_points)),
     "rules": Target(
-        edited([forms.CHOICES]), of_file("c.csv", lambda path: rules.format_rules(rules.read_choices(path)))
+        edited([forms.CHOICES]),
+        of_file("c.csv", lambda path: rules.format_rules(rules.read_choices(path))),
     ),
     "received folder": Target(st.deferred(received_folders), received_folder),
-    "native cases": Target(edited([forms.CASES]), of_file("c.csv", lambda path: native.read("cases", path))),
+    "native cases": Target(
+        edited([forms.CASES]), of_file("c.csv", lambda path: native.read("cases", path))
+    ),
     "overlay packets": Target(st.integers(0, 1 << 48), lambda seed, _: overlay.run_mutator(seed)),
     "native partition": Target(
         edited([forms.PARTITION]), of_file("p.csv", lambda path: native.read("partition", path))
     ),
-    "native schedule": Target(edited([forms.PLAY]), of_file("s.play", lambda path: native.read("schedule", path))),
+    "native schedule": Target(
+        edited([forms.PLAY]), of_file("s.play", lambda path: native.read("schedule", path))
+    ),
     "units": Target(written(*forms.QUANTITIES), readers.parse_quantity),
     "expression": Target(written(*forms.EXPRESSIONS), readers.evaluate_expression),
     "options": Target(

@@ -75,6 +75,10 @@ session.fuzz("deadly", 0, 5)
 
 def test_an_input_that_kills_the_process_is_kept(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, capture_output=True
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
-    assert {path.name: path.read_text() for path in (tmp_path / "kept").iterdir()} == {"deadly-5.txt": "b'x'\n"}
+    assert {path.name: path.read_text() for path in (tmp_path / "kept").iterdir()} == {
+        "deadly-5.txt": "b'x'\n"
+    }

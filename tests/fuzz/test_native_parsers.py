@@ -1,4 +1,5 @@
-"""Invalid files, found by hand or by fuzzing, for the native readers: each is refused in one line with its position."""
+"""Invalid files, found by hand or by fuzzing, for the native readers: each is refused in one line
+with its position."""
 
 import pytest
 
@@ -25,11 +26,31 @@ REFUSED = {
         forms.CASES.replace(b",50,", b",0,"),
         "2: column waves: found '0', wanted a whole number from 1",
     ),
-    "too many waves": ("cases", forms.CASES.replace(b",50,", b",99999999999999999999,"), "2: column waves"),
-    "a gap": ("partition", forms.PARTITION.replace(b"0,3,5,5", b"0,3,5,4"), "59 blocks in all, wanted 64"),
-    "an overlap": ("partition", forms.PARTITION.replace(b"0,3,5,5", b"0,2,5,6"), "3: found a rectangle that overlaps"),
-    "a flat rectangle": ("partition", forms.PARTITION.replace(b"3,0,0,0,0", b"3,0,0,4,0"), "5: found 4 x 0 blocks"),
-    "a rank twice": ("partition", forms.PARTITION.replace(b"3,0,0,0,0", b"2,0,0,0,0"), "5: found rank 2, which line 4"),
+    "too many waves": (
+        "cases",
+        forms.CASES.replace(b",50,", b",99999999999999999999,"),
+        "2: column waves",
+    ),
+    "a gap": (
+        "partition",
+        forms.PARTITION.replace(b"0,3,5,5", b"0,3,5,4"),
+        "59 blocks in all, wanted 64",
+    ),
+    "an overlap": (
+        "partition",
+        forms.PARTITION.replace(b"0,3,5,5", b"0,2,5,6"),
+        "3: found a rectangle that overlaps",
+    ),
+    "a flat rectangle": (
+        "partition",
+        forms.PARTITION.replace(b"3,0,0,0,0", b"3,0,0,4,0"),
+        "5: found 4 x 0 blocks",
+    ),
+    "a rank twice": (
+        "partition",
+        forms.PARTITION.replace(b"3,0,0,0,0", b"2,0,0,0,0"),
+        "5: found rank 2, which line 4",
+    ),
     "a rank too many": (
         "partition",
         forms.PARTITION.replace(b"3,0,0", b"9,0,0"),
@@ -47,7 +68,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", ["cases", "schedule", "partition"])
 def test_valid_files_are_read(tmp_path, kind):
-    (tmp_path / "input").write_bytes({"cases": forms.CASES, "schedule": forms.PLAY, "partition": forms.PARTITION}[kind])
+    (tmp_path / "input").write_bytes(
+        {"cases": forms.CASES, "schedule": forms.PLAY, "partition": forms.PARTITION}[kind]
+    )
     native.read(kind, tmp_path / "input")
 
 

@@ -1,14 +1,15 @@
-"""Read GOAL and simulate it as LogGOPSim does, event by event: the reference for exported schedules.
+"""Read GOAL and simulate it as LogGOPSim does, event by event: the reference for exported
+schedules.
 
-The semantics are those of LogGOPSim's source: one processor and one network interface a rank; messages are matched
-by sender and tag in the order of their arrival."""
+The semantics are those of LogGOPSim's source: one processor and one network interface a rank;
+messages are matched by sender and tag in the order of their arrival."""
 
 import heapq
 import re
 from dataclasses import dataclass, field
 
-# Of a line, from its first character to its end: the lexer of txt2bin takes no blank before a word that starts a line,
-# none behind a brace, and a comment on a line of its own only.
+# Of a line, from its first character to its end: the lexer of txt2bin takes no blank before a word
+# that starts a line, none behind a brace, and a comment on a line of its own only.
 LABEL = r"(?!(?:rank|num_ranks|send|recv|calc)\b)([a-zA-Z][a-zA-Z0-9_]*)"
 OPERATION = re.compile(
     rf"{LABEL}[ \t]*:[ \t]*"
@@ -33,13 +34,15 @@ class Node:
 
 
 def read(text):
-    """Return the number of ranks, and the nodes. Fail if txt2bin refuses the text or would misread it: ranks out of
-    order, a size of 0, a repeated label."""
+    """Return the number of ranks, and the nodes. Fail if txt2bin refuses the text or would misread
+    it: ranks out of order, a size of 0, a repeated label."""
     ranks, nodes, labels, rank, following = 0, [], {}, None, 0
     for line in text.split("\n"):
         if not line or line.startswith("//"):
             continue
-        assert rank is not None or ranks == 0 or following < ranks, f"nobody reads on after the last rank: {line!r}"
+        assert rank is not None or ranks == 0 or following < ranks, (
+            f"nobody reads on after the last rank: {line!r}"
+        )
         if rank is None and (match := RANKS.fullmatch(line)):
             ranks = int(match[1])
         elif rank is None and (match := OPENING.fullmatch(line)):
@@ -52,11 +55,19 @@ def read(text):
             label, kind, size, side, peer, tag, calc = match.groups()
             assert label not in labels, f"defined twice: {line!r}"
             assert calc or side == {"send": "to", "recv": "from"}[kind], f"not GOAL: {line!r}"
-            assert calc or (0 < int(size) < 2**64 and int(peer) < ranks and int(tag) < WORD), f"too much: {line!r}"
-            labels[label] = Node(rank, "calc", int(calc)) if calc else Node(rank, kind, int(size), int(peer), int(tag))
+            assert calc or (0 < int(size) < 2**64 and int(peer) < ranks and int(tag) < WORD), (
+                f"too much: {line!r}"
+            )
+            labels[label] = (
+                Node(rank, "calc", int(calc))
+                if calc
+                else Node(rank, kind, int(size), int(peer), int(tag))
+            )
             nodes.append(labels[label])
         elif rank is not None and (match := RELATION.fullmatch(line)):
-            assert {match[1], match[3]} <= labels.keys(), f"a label that is not defined yet: {line!r}"
+            assert {match[1], match[3]} <= labels.keys(), (
+                f"a label that is not defined yet: {line!r}"
+            )
             after, how, before = labels[match[1]], match[2], labels[match[3]]
             after.waits += 1
             (before.done if how == "requires" else before.started).append(after)
@@ -82,11 +93,15 @@ def play(text, L, o, g, G, O=0):
     def release(freed):
         for node in freed:
             node.waits -= 1
-        for node in sorted((node for node in freed if not node.waits), key=lambda node: KINDS[node.kind]):
+        for node in sorted(
+            (node for node in freed if not node.waits), key=lambda node: KINDS[node.kind]
+        ):
             begin = max(cpu[node.rank], out[node.rank]) if node.kind == "send" else cpu[node.rank]
             push(begin, node.kind, node)
 
-    for node in sorted((node for node in nodes if not node.waits), key=lambda node: (node.rank, KINDS[node.kind])):
+    for node in sorted(
+        (node for node in nodes if not node.waits), key=lambda node: (node.rank, KINDS[node.kind])
+    ):
         push(0, node.kind, node)
     while queue:
         time, order, what, node = heapq.heappop(queue)
@@ -108,7 +123,10 @@ def play(text, L, o, g, G, O=0):
             release([*node.started, *node.done])
         elif what == "recv":
             release(node.started)
-            message = next((sent for sent in early[rank] if (sent.rank, sent.tag) == (node.peer, node.tag)), None)
+            message = next(
+                (sent for sent in early[rank] if (sent.rank, sent.tag) == (node.peer, node.tag)),
+                None,
+            )
             if message is None:
                 waiting[rank].append(node)
             else:
@@ -122,7 +140,9 @@ def play(text, L, o, g, G, O=0):
                 continue
             cpu[to] = time + o + body * max(O, G)
             into[to] = time + g + body * G
-            receive = next((wait for wait in waiting[to] if (wait.peer, wait.tag) == (rank, node.tag)), None)
+            receive = next(
+                (wait for wait in waiting[to] if (wait.peer, wait.tag) == (rank, node.tag)), None
+            )
             if receive is None:
                 early[to].append(node)
             else:

@@ -1,6 +1,8 @@
-"""A small file of every format of measured times, as its tool would write it, and the expected times.
+"""A small file of every format of measured times, as its tool would write it, and the expected
+times.
 
-Tables of measurements in the form that the authors of τ–Lop publish: within a node, between nodes, and local sums.
+Tables of measurements in the form that the authors of τ–Lop publish: within a node, between nodes,
+and local sums.
 
 Files of a run in the form of PICO, and PICO's archive of them."""
 
@@ -10,8 +12,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Sample:
-    """A file's text, options and expected times (operation, algorithm, layout, ranks, bytes, seconds, statistic,
-    repetitions); `left_out` counts rows by name."""
+    """A file's text, options and expected times (operation, algorithm, layout, ranks, bytes,
+    seconds, statistic, repetitions); `left_out` counts rows by name."""
 
     text: str
     times: list
@@ -234,9 +236,36 @@ SAMPLES = {
     "microbench": Sample(
         MICROBENCH,
         [
-            ("pairs:messages=1:directions=2", "in-turn", "block:2", 2, 1, 5e-7, "completion", "mean"),
-            ("pairs:messages=1:directions=2", "in-turn", "block:1", 2, 1, 2e-6, "completion", "mean"),
-            ("pairs:messages=1:directions=2", "in-turn", "block:4", 8, 8, 4e-6, "completion", "mean"),
+            (
+                "pairs:messages=1:directions=2",
+                "in-turn",
+                "block:2",
+                2,
+                1,
+                5e-7,
+                "completion",
+                "mean",
+            ),
+            (
+                "pairs:messages=1:directions=2",
+                "in-turn",
+                "block:1",
+                2,
+                1,
+                2e-6,
+                "completion",
+                "mean",
+            ),
+            (
+                "pairs:messages=1:directions=2",
+                "in-turn",
+                "block:4",
+                8,
+                8,
+                4e-6,
+                "completion",
+                "mean",
+            ),
         ],
         {},
         {"On-NUMA MultiProc Ping-Pong, All NUMAs Active": 1},
@@ -258,12 +287,44 @@ SAMPLES = {
             ("barrier", "library", "block:1", 4, 0, 1e-6, "first rank", "mean"),
             ("barrier", "library", "block:1", 4, 0, 1.5e-6, "rank mean", "mean"),
             ("barrier", "library", "block:1", 4, 0, 2e-6, "last rank", "mean"),
-            ("pairs:messages=1:directions=2", "at-once", "block:1", 2, 64, 0.5e-6, "completion", "mean"),
-            ("pairs:messages=256:directions=2", "at-once", "block:1", 4, 0, 200e-6, "completion", "mean"),
-            ("pairs:messages=256:directions=2", "at-once", "block:1", 4, 64, 100e-6, "completion", "mean"),
+            (
+                "pairs:messages=1:directions=2",
+                "at-once",
+                "block:1",
+                2,
+                64,
+                0.5e-6,
+                "completion",
+                "mean",
+            ),
+            (
+                "pairs:messages=256:directions=2",
+                "at-once",
+                "block:1",
+                4,
+                0,
+                200e-6,
+                "completion",
+                "mean",
+            ),
+            (
+                "pairs:messages=256:directions=2",
+                "at-once",
+                "block:1",
+                4,
+                64,
+                100e-6,
+                "completion",
+                "mean",
+            ),
         ],
         {"layout": "block:1"},
-        {"Allreduce of 0 bytes": 1, "Allreduce that IMB aborted": 1, "Multi-Bcast": 1, "Exchange": 1},
+        {
+            "Allreduce of 0 bytes": 1,
+            "Allreduce that IMB aborted": 1,
+            "Multi-Bcast": 1,
+            "Exchange": 1,
+        },
     ),
     "reprompi": Sample(
         REPROMPI,
@@ -356,7 +417,9 @@ def samples(*nanoseconds, columns=""):
 
 
 def alloc(*hosts, padding="\0" * 9):
-    return "MPI_Rank,allocation\n" + padding.join(f"{rank},{host}\n" for rank, host in enumerate(hosts))
+    return "MPI_Rank,allocation\n" + padding.join(
+        f"{rank},{host}\n" for rank, host in enumerate(hosts)
+    )
 
 
 def packed(folder):

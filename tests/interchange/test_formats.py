@@ -1,8 +1,8 @@
 """Reading of measured times in every format of the registry.
 
-A valid file gives its times; an invalid file is refused in one line that names it. Trees on real hosts are the same
-after writing and reading. Times of each tool are interpreted by its definition: the unit, the bytes, and the rank
-whose time is reported."""
+A valid file gives its times; an invalid file is refused in one line that names it. Trees on real
+hosts are the same after writing and reading. Times of each tool are interpreted by its definition:
+the unit, the bytes, and the rank whose time is reported."""
 
 import re
 
@@ -36,7 +36,16 @@ WRITTEN = {"goal", "mrnet", "rules", "selection"}
 
 def times(table):
     """Return the times of a table without their positions in the file."""
-    names = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic", "repetitions")
+    names = (
+        "operation",
+        "algorithm",
+        "layout",
+        "ranks",
+        "bytes",
+        "seconds",
+        "statistic",
+        "repetitions",
+    )
     return [tuple(getattr(time, name) for name in names) for time in table.times]
 
 
@@ -65,7 +74,9 @@ def test_a_sample_is_read(name, tmp_path):
 def test_windows_line_ends_change_nothing(name, tmp_path):
     sample = SAMPLES[name]
     plain = read(name, tmp_path, sample.text, **sample.given)
-    assert times(read(name, tmp_path, sample.text.replace("\n", "\r\n"), **sample.given)) == times(plain)
+    assert times(read(name, tmp_path, sample.text.replace("\n", "\r\n"), **sample.given)) == times(
+        plain
+    )
 
 
 @pytest.mark.parametrize("name", READ)
@@ -82,9 +93,17 @@ def test_an_impossible_time_is_refused_with_file_and_line(name, word, tmp_path):
     first = read(name, tmp_path, sample.text, **sample.given).times[0]
     number = int(first.source.split(":")[1].split()[0])
     lines = sample.text.splitlines()
-    digits = {"osu": "3.50", "imb": "0.50", "reprompi": "0.0000109819", "mpiblib": "4.0e-06", "skampi": "6.0"}
+    digits = {
+        "osu": "3.50",
+        "imb": "0.50",
+        "reprompi": "0.0000109819",
+        "mpiblib": "4.0e-06",
+        "skampi": "6.0",
+    }
     lines[number - 1] = lines[number - 1].replace(
-        digits.get(name, {"pico": "1e-5", "csv": "12.5", "microbench": "5.0e-07"}.get(name)), word, 1
+        digits.get(name, {"pico": "1e-5", "csv": "12.5", "microbench": "5.0e-07"}.get(name)),
+        word,
+        1,
     )
     with pytest.raises(UserError, match=rf"file\.txt:{number}: "):
         read(name, tmp_path, "\n".join(lines), **sample.given)
@@ -102,7 +121,12 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(name, tmp_path_factory, d
         text = text[:place] + data.draw(st.text(max_size=6)) + text[place + length :]
     refused, table = "", None
     try:
-        table = read(name, tmp_path_factory.mktemp("damaged"), text.encode("utf-8", "replace"), **sample.given)
+        table = read(
+            name,
+            tmp_path_factory.mktemp("damaged"),
+            text.encode("utf-8", "replace"),
+            **sample.given,
+        )
     except UserError as error:
         refused = error.message
     assert bool(refused) != bool(table and table.times)
@@ -118,17 +142,31 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(name, tmp_path_factory, d
 def test_a_user_knows_the_algorithm(name, tmp_path):
     sample = SAMPLES[name]
     table = read(name, tmp_path, sample.text, **{**sample.given, "algorithm": "linear"})
-    assert {time.algorithm for time in table.times if not time.operation.startswith("pairs")} <= {"linear"}
+    assert {time.algorithm for time in table.times if not time.operation.startswith("pairs")} <= {
+        "linear"
+    }
 
 
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
-        ("osu", "# OSU MPI Broadcast Latency Test\n# Size  Avg Latency(us)\n1 2.0\n", "give --ranks"),
+        (
+            "osu",
+            "# OSU MPI Broadcast Latency Test\n# Size  Avg Latency(us)\n1 2.0\n",
+            "give --ranks",
+        ),
         ("osu", "8 1.0\n", "before a title"),
         ("osu", "# OSU MPI Latency Test\n8 1.0\n", "wanted column names first"),
-        ("osu", "# OSU MPI Latency Test\n# Size  Latency (us)\n8\n", "found 1 numbers, wanted size latency"),
-        ("osu", "# OSU MPI Bandwidth Test\n# Size  Latency (us)\n8 1.0\n", "only 1 row (1 MPI Bandwidth)"),
+        (
+            "osu",
+            "# OSU MPI Latency Test\n# Size  Latency (us)\n8\n",
+            "found 1 numbers, wanted size latency",
+        ),
+        (
+            "osu",
+            "# OSU MPI Bandwidth Test\n# Size  Latency (us)\n8 1.0\n",
+            "only 1 row (1 MPI Bandwidth)",
+        ),
         (
             "osu",
             "# OSU MPI Bandwidth Test\n# [ pairs: 1 ] [ window size: 0 ]\n# Size Bandwidth (MB/s)\n8 1.0\n",
@@ -143,20 +181,32 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
             "file.txt:4: found a time of inf s",
         ),
         ("imb", "# Benchmarking Bcast\n#bytes #repetitions t_max[usec]\n8 1 1.0\n", "give --ranks"),
-        ("imb", "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_max[usec]\n8 1\n", "wanted #bytes"),
+        (
+            "imb",
+            "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_max[usec]\n8 1\n",
+            "wanted #bytes",
+        ),
         (
             "imb",
             "# Benchmarking Reduce_scatter\n# #processes = 4\n#bytes t_max[usec]\n8 1\n",
             "does not name the version",
         ),
-        ("reprompi", "test nrep count runtime_sec\nMPI_Reduce_scatter_block 0 4 1e-6\n", "give --ranks"),
+        (
+            "reprompi",
+            "test nrep count runtime_sec\nMPI_Reduce_scatter_block 0 4 1e-6\n",
+            "give --ranks",
+        ),
         ("reprompi", "test nrep count seconds\nMPI_Bcast 0 1 1\n", "found no column runtime_sec"),
         ("reprompi", "test nrep count runtime_sec\nMPI_Bcast 0 1\n", "found 3 cells, wanted"),
         ("mpiblib", "#msg time wtick reps ci\n1 1 1 1 1\n", "give --operation"),
         ("skampi", 'begin result "MPI_Bcast"\ncount= 4 4 1.0\nend result\n', "found 2 numbers"),
         ("pico", "collective,algorithm\nbcast,ring\n", "found no column 'nodes'"),
         ("csv", "operation,seconds,ranks,bytes\nbcst,1,2,3\n", "did you mean 'bcast'?"),
-        ("csv", "operation,seconds,ranks,bytes,algorithm\nbcast,1,2,3,binomal\n", "did you mean 'binomial'?"),
+        (
+            "csv",
+            "operation,seconds,ranks,bytes,algorithm\nbcast,1,2,3,binomal\n",
+            "did you mean 'binomial'?",
+        ),
     ],
 )
 def test_missing_or_unknown_fields_are_stated_in_the_error(name, text, complaint, tmp_path):
@@ -207,7 +257,9 @@ def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="found more than"):
         read(name, tmp_path, SAMPLES[name].text, **SAMPLES[name].given)
     with pytest.raises(UserError, match="nowhere"):
-        read_all_times(FORMATS[name], [tmp_path / "nowhere"], StatedProperties(**SAMPLES[name].given))
+        read_all_times(
+            FORMATS[name], [tmp_path / "nowhere"], StatedProperties(**SAMPLES[name].given)
+        )
 
 
 @pytest.mark.parametrize("name", [name for name in READ if name != "microbench"])
@@ -233,7 +285,9 @@ def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
 def test_a_library_has_no_prediction(tmp_path):
     head = "operation,algorithm,layout,ranks,bytes,seconds,statistic,source\n"
     path = tmp_path / "t.csv"
-    path.write_text(head + "bcast,library,,4,8,1e-5,rank mean,f:1\nbcast,binomial,,4,8,2e-5,rank mean,f:2\n")
+    path.write_text(
+        head + "bcast,library,,4,8,1e-5,rank mean,f:1\nbcast,binomial,,4,8,2e-5,rank mean,f:2\n"
+    )
     measured = read_points(path)
     assert (len(measured.points), measured.seconds, measured.unpredicted) == (1, [2e-5], 1)
     path.write_text(head + "bcast,library,,4,8,1e-5,rank mean,f:1\n")
@@ -241,17 +295,30 @@ def test_a_library_has_no_prediction(tmp_path):
         read_points(path)
 
 
-@pytest.mark.parametrize("spec", ["flat:5", "kary:2^3", "balanced:3x2", "binomial:4", "groups:3,1,2x2"])
+@pytest.mark.parametrize(
+    "spec", ["flat:5", "kary:2^3", "balanced:3x2", "binomial:4", "groups:3,1,2x2"]
+)
 def test_hosts_in_order_one_a_node(spec, tmp_path):
     wanted = make_tree(spec)
     hosts = tmp_path / "hosts"
-    hosts.write_text("# first the front end\n\n" + "".join(f"n{node % 4}.site # rack\n" for node in range(40)))
+    hosts.write_text(
+        "# first the front end\n\n" + "".join(f"n{node % 4}.site # rack\n" for node in range(40))
+    )
     named = name_hosts(wanted, hosts)
-    assert named.names[:6] == ("n0.site:0", "n1.site:0", "n2.site:0", "n3.site:0", "n0.site:1", "n1.site:1")
+    assert named.names[:6] == (
+        "n0.site:0",
+        "n1.site:0",
+        "n2.site:0",
+        "n3.site:0",
+        "n0.site:1",
+        "n1.site:1",
+    )
     (tmp_path / "tree.top").write_text(format_mrnet(named))
     again = make_tree(f"file:{tmp_path / 'tree.top'}")
     parent_of = {again.names[i]: again.names[again.parent[i]] for i in range(1, again.nodes)}
-    assert parent_of == {named.names[i]: named.names[wanted.parent[i]] for i in range(1, wanted.nodes)}
+    assert parent_of == {
+        named.names[i]: named.names[wanted.parent[i]] for i in range(1, wanted.nodes)
+    }
 
 
 def test_hosts_that_are_none(tmp_path):
@@ -265,7 +332,8 @@ def test_hosts_that_are_none(tmp_path):
 
 
 def test_parameters_of_netgauge_are_microseconds(tmp_path):
-    """L is half of the smallest round-trip time of 10 µs, minus both overheads; g and G are those of the last row."""
+    """L is half of the smallest round-trip time of 10 µs, minus both overheads; g and G are those
+    of the last row."""
     path = tmp_path / "loggp.txt"
     path.write_text(
         "1 10 10.0 20.0 40.0 5.0 1.5 1.0 -nan -nan -nan\n2049 10 10.0 20.0 40.0 5.0 3.2 3.2 2.1 0.0005 0.6\n"
@@ -292,7 +360,8 @@ def test_parameters_of_netgauge_are_microseconds(tmp_path):
 )
 def test_imb_means_a_block_or_a_vector(version, size, tmp_path):
     block = (
-        "# Benchmarking {}\n# #processes = 4\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n64 9 1 3 2\n\n"
+        "# Benchmarking {}\n# #processes = 4\n#bytes #repetitions t_min[usec] t_max[usec] "
+        "t_avg[usec]\n64 9 1 3 2\n\n"
     )
     names = ("Reduce_scatter", "Reduce_scatter_block", "Reduce", "Allgather")
     table = read("imb", tmp_path, f"#    {version}\n" + "".join(map(block.format, names)))
@@ -302,39 +371,62 @@ def test_imb_means_a_block_or_a_vector(version, size, tmp_path):
 
 
 def test_reprompi_counts_of_reduce_scatters_are_per_rank(tmp_path):
-    """By the sources of ReproMPI, the count of both reduce-scatters is per rank; that of an allreduce is the vector."""
+    """By the sources of ReproMPI, the count of both reduce-scatters is per rank; that of an
+    allreduce is the vector."""
     names = ("Reduce_scatter", "Reduce_scatter_block", "Allreduce", "Allgather", "Gather")
     rows = "".join(f"MPI_{name} 0 10 1e-6\n" for name in names)
-    table = read("reprompi", tmp_path, f"#@datatype_extent_bytes=8\n#@nprocs=4\ntest nrep count runtime_sec\n{rows}")
+    table = read(
+        "reprompi",
+        tmp_path,
+        f"#@datatype_extent_bytes=8\n#@nprocs=4\ntest nrep count runtime_sec\n{rows}",
+    )
     assert [time.bytes for time in table.times] == [320, 320, 80, 80, 80]
 
 
 @pytest.mark.parametrize(("elements", "size"), [(64, 0), (128, 4), (255, 4), (256, 8)])
 def test_blocks_of_pico_have_whole_elements(elements, size, tmp_path):
-    """There are 128 ranks, and an element has 4 bytes. Without elements, 64 elements would give blocks of 2 bytes."""
+    """There are 128 ranks, and an element has 4 bytes. Without elements, 64 elements would give
+    blocks of 2 bytes."""
     head = "collective,algorithm,nodes,ranks_per_node,elements,bytes,median_s\n"
-    rows = "bcast,linear_ompi,128,1,1,4,1e-6\n", f"allgather,ring_ompi,128,1,{elements},{4 * elements},1e-5\n"
+    rows = (
+        "bcast,linear_ompi,128,1,1,4,1e-6\n",
+        f"allgather,ring_ompi,128,1,{elements},{4 * elements},1e-5\n",
+    )
     table = read("pico", tmp_path, head + "".join(rows))
-    assert [time.bytes for time in table.times if time.operation == "allgather"] == [size] * bool(size)
+    assert [time.bytes for time in table.times if time.operation == "allgather"] == [size] * bool(
+        size
+    )
     assert table.left_out["allgather of 0 bytes"] == (not size)
 
 
 @pytest.mark.parametrize(
     ("version", "options", "window"),
-    [("2019 Update 6", "", 64), ("2021.2", "", 256), ("2021.7", " -window_size 32", 32), ("", "", 64)],
+    [
+        ("2019 Update 6", "", 64),
+        ("2021.2", "", 256),
+        ("2021.7", " -window_size 32", 32),
+        ("", "", 64),
+    ],
 )
-def test_imb_sends_windows_of_a_size_that_depends_on_version_and_option(version, options, window, tmp_path):
+def test_imb_sends_windows_of_a_size_that_depends_on_version_and_option(
+    version, options, window, tmp_path
+):
     """Biband: 1e6 messages per second in both directions of two pairs."""
     head = f"#    Intel(R) MPI Benchmarks {version}, MPI-1 part\n" if version else ""
     rows = "# Benchmarking Biband\n# #processes = 5\n#bytes #repetitions Mbytes/sec Msg/sec\n8 10 8.00 1000000\n"
     (time,) = read("imb", tmp_path, f"{head}# IMB-MPI1{options} Biband\n{rows}").times
-    assert (time.operation, time.ranks) == (canonicalize_operation(f"pairs:messages={window}:directions=2"), 4)
+    assert (time.operation, time.ranks) == (
+        canonicalize_operation(f"pairs:messages={window}:directions=2"),
+        4,
+    )
     assert time.seconds == pytest.approx(2 * 2 * window / 1e6)
 
 
 def list_statistics(table):
     """Return the times of a table in microseconds, each with its statistic and its repetitions."""
-    return [(round(time.seconds * 1e6, 6), time.statistic, time.repetitions) for time in table.times]
+    return [
+        (round(time.seconds * 1e6, 6), time.statistic, time.repetitions) for time in table.times
+    ]
 
 
 @pytest.mark.parametrize(
@@ -354,7 +446,9 @@ def list_statistics(table):
         ),
     ],
 )
-def test_osu_prints_the_mean_over_the_ranks_and_the_fastest_and_slowest_of_them(columns, cells, wanted, tmp_path):
+def test_osu_prints_the_mean_over_the_ranks_and_the_fastest_and_slowest_of_them(
+    columns, cells, wanted, tmp_path
+):
     head = "# OSU MPI Broadcast Latency Test v7.3\n# Size  Avg Latency(us)"
     table = read("osu", tmp_path, f"{head}{columns}\n8 1.0 {cells}\n", ranks=4)
     assert list_statistics(table) == wanted
@@ -375,19 +469,27 @@ ALL_RANKS = [(1.0, "first rank", "mean"), (2.0, "rank mean", "mean"), (3.0, "las
 
 
 @pytest.mark.parametrize(
-    ("version", "options", "rotates"),  # from the sources of IMB: the root of repetition i is i modulo ranks, or 0
+    # from the sources of IMB: the root of repetition i is i modulo ranks, or 0
+    ("version", "options", "rotates"),
     [
         ("Intel (R) MPI Benchmarks 4.1, MPI-1 part", "IMB-MPI1", True),
         ("Intel (R) MPI Benchmarks 4.1, MPI-1 part", "IMB-MPI1 -root_shift off", False),
         ("Intel(R) MPI Benchmarks 2018, MPI-1 part", "IMB-MPI1 Reduce", False),
-        ("Intel(R) MPI Benchmarks 2021.3, MPI-1 part", "IMB-MPI1 -npmin 4 -root_shift on Reduce", True),
+        (
+            "Intel(R) MPI Benchmarks 2021.3, MPI-1 part",
+            "IMB-MPI1 -npmin 4 -root_shift on Reduce",
+            True,
+        ),
         ("Intel(R) MPI Benchmarks 2021.3, MPI-1 part", "IMB-MPI1 -root_shift 0", False),
     ],
 )
 def test_imb_with_a_rotating_root_has_no_first_and_last_rank(version, options, rotates, tmp_path):
-    """With a rotating root every rank is the root as often as the others, so their means are alike."""
+    """With a rotating root every rank is the root as often as the others, so their means are
+    alike."""
     blocks = "".join(f"# Benchmarking {name}\n{IMB_ROW}" for name in ("Reduce", "Alltoall"))
-    table = read("imb", tmp_path, f"#    {version}\n# Calling sequence was:\n\n# {options}\n\n{blocks}")
+    table = read(
+        "imb", tmp_path, f"#    {version}\n# Calling sequence was:\n\n# {options}\n\n{blocks}"
+    )
     wanted = [(2.0, "rank mean", "mean")] if rotates else ALL_RANKS
     assert list_statistics(table) == [*wanted, *ALL_RANKS]
 
@@ -402,13 +504,17 @@ def test_imb_with_a_rotating_root_has_no_first_and_last_rank(version, options, r
         ("max_sec", (2.0, "last rank", "largest")),
     ],
 )
-def test_reprompi_prints_times_of_the_last_rank_by_repetition_or_summarised(columns, wanted, tmp_path):
+def test_reprompi_prints_times_of_the_last_rank_by_repetition_or_summarised(
+    columns, wanted, tmp_path
+):
     cells = ["2e-6", "3e-6"][: len(columns.split())]
     text = f"#@nprocs=4\ntest count {columns}\nMPI_Bcast 8 {' '.join(cells)}\n"
     assert list_statistics(read("reprompi", tmp_path, text)) == [wanted]
 
 
-CSV_ROWS = "operation,seconds,ranks,bytes,kind,of\nreduce,1us,4,8,Rank Mean,median\nreduce,2us,4,16,,\n"
+CSV_ROWS = (
+    "operation,seconds,ranks,bytes,kind,of\nreduce,1us,4,8,Rank Mean,median\nreduce,2us,4,16,,\n"
+)
 OF_THE_FILE = ("statistic=kind", "repetitions=of")
 
 
@@ -418,7 +524,10 @@ OF_THE_FILE = ("statistic=kind", "repetitions=of")
         ({}, [("unknown", "unknown"), ("unknown", "unknown")]),
         ({"columns": OF_THE_FILE}, [("rank mean", "median"), ("unknown", "unknown")]),
         ({"statistic": "completion"}, [("completion", "unknown"), ("completion", "unknown")]),
-        ({"columns": OF_THE_FILE, "statistic": "rank mean"}, [("rank mean", "median"), ("rank mean", "unknown")]),
+        (
+            {"columns": OF_THE_FILE, "statistic": "rank mean"},
+            [("rank mean", "median"), ("rank mean", "unknown")],
+        ),
     ],
 )
 def test_the_statistic_of_a_csv_table_is_in_a_column_or_stated(given, wanted, tmp_path):
@@ -426,7 +535,10 @@ def test_the_statistic_of_a_csv_table_is_in_a_column_or_stated(given, wanted, tm
     assert [(time.statistic, time.repetitions) for time in table.times] == wanted
     unknown = sum(statistic == "unknown" for statistic, _ in wanted)
     assert len(table.remarks) == bool(unknown)
-    assert all(f"statistic of {unknown} time" in remark and "--statistic" in remark for remark in table.remarks)
+    assert all(
+        f"statistic of {unknown} time" in remark and "--statistic" in remark
+        for remark in table.remarks
+    )
 
 
 @pytest.mark.parametrize(
@@ -470,7 +582,11 @@ def test_a_process_a_row_has_the_first_and_last_process_and_their_mean(tmp_path)
     ]
 
 
-@given(rows=st.lists(st.tuples(st.integers(1, 1 << 30), st.integers(1, 10**9)), min_size=1, max_size=20))
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(1, 1 << 30), st.integers(1, 10**9)), min_size=1, max_size=20
+    )
+)
 def test_osu_sizes_and_times_are_read_as_written(rows, tmp_path_factory):
     """OSU rounds times to hundredths of a microsecond."""
     body = "".join(f"{size:<10}{hundredths / 100:>20.2f}\n" for size, hundredths in rows)

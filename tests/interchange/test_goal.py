@@ -1,10 +1,11 @@
-"""GOAL: simulated times of exported schedules equal the prediction of LogGP; the export names what it leaves out.
+"""GOAL: simulated times of exported schedules equal the prediction of LogGP; the export names what
+it leaves out.
 
-Reading an exported file gives the same predictions and bytes for every pattern, whether steps are common or per
-rank.
+Reading an exported file gives the same predictions and bytes for every pattern, whether steps are
+common or per rank.
 
-GOAL programs in which all ranks do the same, shifted by rank, are put in order and predicted by their first ranks,
-with the same result to the last digit."""
+GOAL programs in which all ranks do the same, shifted by rank, are put in order and predicted by
+their first ranks, with the same result to the last digit."""
 
 import re
 from dataclasses import replace
@@ -27,7 +28,14 @@ from commodel.patterns.layouts import place_ranks
 from commodel.patterns.pattern_files import goal as reader
 from commodel.patterns.pattern_files import goal_binary
 from commodel.patterns.pattern_files import tasks as goal_tasks
-from commodel.patterns.pattern_files.tasks import CALCULATE, RECEIVE, SEND, Dependencies, Tasks, find_shift
+from commodel.patterns.pattern_files.tasks import (
+    CALCULATE,
+    RECEIVE,
+    SEND,
+    Dependencies,
+    Tasks,
+    find_shift,
+)
 from commodel.patterns.pattern_files.tasks import make_schedule as in_steps
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.predictions import predict
@@ -63,7 +71,9 @@ TREES = ("flat:5", "flat:33", "chain:4", "kary:2^3", "balanced:3x2", "binomial:4
 
 
 def loggp_set(L, o, g, G):
-    return make_given_set("loggp", [f"L={L}ns", f"o_s={o}ns", f"o_r={o}ns", f"g={g}ns", f"G={G}ns", f"gamma={GAMMA}s"])
+    return make_given_set(
+        "loggp", [f"L={L}ns", f"o_s={o}ns", f"o_r={o}ns", f"g={g}ns", f"G={G}ns", f"gamma={GAMMA}s"]
+    )
 
 
 def predict_and_play(wanted, machine):
@@ -74,7 +84,10 @@ def predict_and_play(wanted, machine):
 
 
 TWO = "num_ranks 2\nrank 0 {{\n{}\n}}\nrank 1 {{\nl1: recv 8b from 0 tag 0\n}}{}"
-READ = [TWO.format("l1: send 8b to 1 tag 0", ""), TWO.format("\n// x\nl1 :send 8 b to 1 tag 0 \n", "\n\n")]
+READ = [
+    TWO.format("l1: send 8b to 1 tag 0", ""),
+    TWO.format("\n// x\nl1 :send 8 b to 1 tag 0 \n", "\n\n"),
+]
 REFUSED = [  # every one by txt2bin of LogGOPSim, or taken for something else, when it was tried
     TWO.format("  l1: send 8b to 1 tag 0", ""),
     TWO.format("\tl1: send 8b to 1 tag 0", ""),
@@ -112,25 +125,35 @@ def test_the_reader_is_as_strict_as_txt2bin():
 def test_an_exported_goal_program_plays_at_the_prediction_of_loggp(ranks):
     agree(
         (
-            ((*algorithm, size, machine), *predict_and_play(point(*algorithm, ranks=ranks, bytes=size), machine))
+            (
+                (*algorithm, size, machine),
+                *predict_and_play(point(*algorithm, ranks=ranks, bytes=size), machine),
+            )
             for algorithm, size, machine in product(ALONE, (1, 64, 1000), MACHINES)
         ),
         abs=1 + ranks,  # calc is rounded to whole ns
     )
 
 
-@pytest.mark.parametrize("machine", [machine for machine in MACHINES if machine[2] >= 2 * machine[1]])
+@pytest.mark.parametrize(
+    "machine", [machine for machine in MACHINES if machine[2] >= 2 * machine[1]]
+)
 def test_a_pipeline_with_long_gaps_plays_at_the_prediction(machine):
     """If g is at least 2·o, an early segment does not delay the segment that is forwarded."""
     for ranks in (2, 8, 32):
-        prediction, played = predict_and_play(point("bcast", "chain:24", ranks=ranks, bytes=1000), machine)
+        prediction, played = predict_and_play(
+            point("bcast", "chain:24", ranks=ranks, bytes=1000), machine
+        )
         assert played == pytest.approx(prediction, abs=1)
 
 
 def test_trees_play_at_the_prediction_of_loggp():
     agree(
         (
-            ((operation, spec, machine), *predict_and_play(point(operation, topology=spec, bytes=200), machine))
+            (
+                (operation, spec, machine),
+                *predict_and_play(point(operation, topology=spec, bytes=200), machine),
+            )
             for operation, spec, machine in product(("bcast", "reduce"), TREES, MACHINES)
         ),
         abs=10,
@@ -157,7 +180,8 @@ def test_everyone_to_everyone_in_turn(ranks, sizes, o, more, G):
 
 @given(ranks=st.integers(2, 12), o=st.integers(0, 500), more=st.integers(0, 3000))
 def test_a_posted_list_to_everyone(ranks, o, more):
-    """A linear all-to-all: each rank sends to all others in one step; the first message arrives after the last send."""
+    """A linear all-to-all: each rank sends to all others in one step; the first message arrives
+    after the last send."""
     g = o + more
     rank = np.repeat(np.arange(ranks), ranks - 1)
     turn = np.tile(np.arange(1, ranks), ranks)
@@ -169,8 +193,8 @@ def test_a_posted_list_to_everyone(ranks, o, more):
 
 @pytest.mark.parametrize("ranks", [2, 5, 8])
 def test_every_pattern_can_be_played(ranks):
-    """The simulator matches all messages. They have at least one byte and together all bytes of the schedule. A message
-    takes fewer than 12 lines."""
+    """The simulator matches all messages. They have at least one byte and together all bytes of the
+    schedule. A message takes fewer than 12 lines."""
     for wanted in catalogue(ranks, 64):
         pattern = build_schedule(wanted)
         text = format_goal(pattern, GAMMA)
@@ -183,9 +207,14 @@ def test_every_pattern_can_be_played(ranks):
 
 
 def test_known_times_by_hand():
-    """Times of LogGP in closed form: two sends at an interval of g; a combination of 1000 B at 3 ns/B."""
+    """Times of LogGP in closed form: two sends at an interval of g; a combination of 1000 B at 3
+    ns/B."""
     pattern = build_schedule(point("bcast", "linear", ranks=3, bytes=11))
-    assert play(format_goal(pattern), 1000, 100, 500, 2) == [600 + 20, 1000 + 200 + 20, 1000 + 200 + 20 + 520]
+    assert play(format_goal(pattern), 1000, 100, 500, 2) == [
+        600 + 20,
+        1000 + 200 + 20,
+        1000 + 200 + 20 + 520,
+    ]
     text = format_goal(build_schedule(point("reduce", topology="flat:1", bytes=1000)), GAMMA)
     assert play(text, 1000, 100, 500, 2)[0] == 1000 + 200 + 2 * 999 + 3000
 
@@ -222,7 +251,9 @@ def test_parameters_that_are_not_whole_nanoseconds_need_unit_ps():
         convert_parameters(fine)
     assert "-L 2000000 -o 1000000 -g 1000000 -G 100 " in convert_parameters(fine, "ps")[1]
     with pytest.raises(UserError, match="no value of o_r"):
-        convert_parameters(replace(fine, values={name: fine.values[name] for name in ("L", "o_s", "g", "G")}))
+        convert_parameters(
+            replace(fine, values={name: fine.values[name] for name in ("L", "o_s", "g", "G")})
+        )
     with pytest.raises(UserError, match="wanted loggp or loggops"):
         convert_parameters(make_given_set("hockney", ["alpha=1us", "beta=1ns"]))
 
@@ -236,7 +267,8 @@ def folder(tmp_path_factory):
 
 
 def export_and_read(pattern, folder, gamma=0.0):
-    """Export a schedule and read it again, as text and as the binary file of txt2bin; check that both agree."""
+    """Export a schedule and read it again, as text and as the binary file of txt2bin; check that
+    both agree."""
     path = folder / "a.goal"
     path.write_text(format_goal(pattern, gamma))
     tasks = reader.read_tasks(path)
@@ -253,7 +285,9 @@ def export_and_read(pattern, folder, gamma=0.0):
 def finish_by_loggp(pattern, L, o_s, o_r, g, G, gamma=0.0):
     """Return the time at which each rank finishes by LogGP; all times are in ns."""
     numbers = np.array([L, o_s, o_r, g, G]) / 1e9
-    return finish_times(pattern, loggp.compute_costs(pattern, *numbers), pattern.work_seconds(gamma))
+    return finish_times(
+        pattern, loggp.compute_costs(pattern, *numbers), pattern.work_seconds(gamma)
+    )
 
 
 @settings(max_examples=150)
@@ -261,7 +295,8 @@ def finish_by_loggp(pattern, L, o_s, o_r, g, G, gamma=0.0):
 def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
     ranks, rows, work = case
     rng = np.random.default_rng(seed)
-    machine = rng.random(5) * (5000, 500, 500, 1000, 5)  # no arrivals at the same time, whose order is anyone's
+    # no arrivals at the same time, whose order is anyone's
+    machine = rng.random(5) * (5000, 500, 500, 1000, 5)
     sizes = rng.integers(0, 300, len(rows)) * rng.integers(0, 2, len(rows))
     work = [(rank, step, seconds / 1e9) for rank, step, seconds in work]
     try:
@@ -273,7 +308,10 @@ def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
     np.testing.assert_allclose(
         finish_by_loggp(again, *machine), finish_by_loggp(pattern, *machine), rtol=1e-12, atol=1e-21
     )
-    pairs = [sorted(zip(form.src, form.dst, np.maximum(form.bytes, 1), strict=True)) for form in (pattern, again)]
+    pairs = [
+        sorted(zip(form.src, form.dst, np.maximum(form.bytes, 1), strict=True))
+        for form in (pattern, again)
+    ]
     assert pairs[0] == pairs[1]
     assert len(play(format_goal(pattern), 1000, 100, 200, 1)) == ranks  # to its end
 
@@ -296,18 +334,23 @@ def test_every_pattern_comes_back_at_the_same_prediction(folder, ranks, machine)
 @settings(max_examples=120)
 @given(programs(), st.integers(0, 1 << 20), st.sampled_from([0.3, 1.0]))
 def test_so_do_messages_that_ask_first(folder, case, seed, asking):
-    """Costs of messages are random, and some messages use the rendezvous protocol. The bytes are the index of the
-    message's costs."""
+    """Costs of messages are random, and some messages use the rendezvous protocol. The bytes are
+    the index of the message's costs."""
     ranks, rows, work = case
     columns = 40 * np.random.default_rng(seed).random((8, len(rows) + 1))
     columns[5, columns[7] >= asking] = np.nan
     try:
         pattern = built(
-            ranks, rows, [(rank, step, seconds / 1e9) for rank, step, seconds in work], 1 + np.arange(len(rows))
+            ranks,
+            rows,
+            [(rank, step, seconds / 1e9) for rank, step, seconds in work],
+            1 + np.arange(len(rows)),
         )
     except UserError:
         return
-    first, again = (replay_or_none(form, columns) for form in (pattern, export_and_read(pattern, folder)))
+    first, again = (
+        replay_or_none(form, columns) for form in (pattern, export_and_read(pattern, folder))
+    )
     event("deadlock" if first is None else "price")
     assert (first is None) == (again is None)
     if first is not None:
@@ -329,8 +372,9 @@ def replay_or_none(pattern, columns):
 @pytest.mark.parametrize(("ranks", "segments"), [(2, 5), (4, 20), (8, 50)])
 @pytest.mark.parametrize("machine", [(5000, 500, 1000, 1), (100, 200, 400, 3)])
 def test_unordered_segment_chains_forward_each_segment_on_arrival(folder, ranks, segments, machine):
-    """schedgen writes a pipeline as one chain per segment. Waiting for all segments before forwarding the first would
-    take `ranks` times as long. The times are compared with the simulator's."""
+    """schedgen writes a pipeline as one chain per segment. Waiting for all segments before
+    forwarding the first would take `ranks` times as long. The times are compared with the
+    simulator's."""
     blocks = []
     for rank in range(ranks):
         lines = []
@@ -342,22 +386,32 @@ def test_unordered_segment_chains_forward_each_segment_on_arrival(folder, ranks,
     path = folder / "ring.goal"
     path.write_text("\n".join([f"num_ranks {ranks}", *blocks]))
     L, o, g, G = machine
-    predicted = finish_by_loggp(goal_tasks.make_schedule(reader.read_tasks(path)), L, o, o, g, G).max() * 1e9
+    predicted = (
+        finish_by_loggp(goal_tasks.make_schedule(reader.read_tasks(path)), L, o, o, g, G).max()
+        * 1e9
+    )
     assert predicted == pytest.approx(max(play(path.read_text(), *machine)), rel=1e-9)
     message = L + 2 * o + 8 * G
-    assert predicted == pytest.approx((ranks - 1) * message + (segments - 1) * (g + 8 * G), rel=1e-9)
+    assert predicted == pytest.approx(
+        (ranks - 1) * message + (segments - 1) * (g + 8 * G), rel=1e-9
+    )
 
 
 def repeat_shifted(rows_of, needs, turn, turns):
-    """Return tasks of turn × turns ranks that repeat the first `turn` ranks, shifted. `rows_of`: the rows (kind, size,
-    distance, tag) of each of the first ranks. `needs`: their dependencies (before, after, begun) by row."""
+    """Return tasks of turn × turns ranks that repeat the first `turn` ranks, shifted. `rows_of`:
+    the rows (kind, size, distance, tag) of each of the first ranks. `needs`: their dependencies
+    (before, after, begun) by row."""
     ranks = turn * turns
     rows, all_needs = [], []
     for rank in range(ranks):
         first = len(rows)
         for kind, size, rank_offset, tag in rows_of[rank % turn]:
-            rows.append((rank, kind, size, 0 if kind == CALCULATE else (rank + rank_offset) % ranks, tag))
-        all_needs += [(first + before, first + after, begun) for before, after, begun in needs[rank % turn]]
+            rows.append(
+                (rank, kind, size, 0 if kind == CALCULATE else (rank + rank_offset) % ranks, tag)
+            )
+        all_needs += [
+            (first + before, first + after, begun) for before, after, begun in needs[rank % turn]
+        ]
     columns = np.array(rows, dtype=np.int64).T
     before, after, begun = np.array(all_needs, dtype=np.int64).reshape(-1, 3).T
     return Tasks("made up", ranks, *columns, Dependencies(before, after, begun.astype(bool)))
@@ -365,7 +419,8 @@ def repeat_shifted(rows_of, needs, turn, turns):
 
 @st.composite
 def shifted_programs(draw):
-    """Draw rounds in which every rank sends, receives and computes. In some programs one size differs."""
+    """Draw rounds in which every rank sends, receives and computes. In some programs one size
+    differs."""
     turn, turns = draw(st.integers(1, 3)), draw(st.integers(2, 5))
     ranks = turn * turns
     rows_of, needs = [[] for _ in range(turn)], [[] for _ in range(turn)]
@@ -378,7 +433,9 @@ def shifted_programs(draw):
             rows_of[rank] += [(CALCULATE, draw(st.sampled_from([0, 700])), 0, 0)]
     for rank in range(turn):
         for _ in range(draw(st.integers(0, 8))):
-            pair = sorted(draw(st.sets(st.integers(0, len(rows_of[rank]) - 1), min_size=2, max_size=2)))
+            pair = sorted(
+                draw(st.sets(st.integers(0, len(rows_of[rank]) - 1), min_size=2, max_size=2))
+            )
             needs[rank].append((*pair, draw(st.booleans())))
     tasks = repeat_shifted(rows_of, needs, turn, turns)
     if draw(st.integers(0, 3)) == 0:
@@ -403,16 +460,27 @@ def outcome(make, *arguments):
 
 SETS = {
     "loggp": {"L": 2.3e-6, "o_s": 7e-7, "o_r": 4e-7, "g": 1.1e-6, "G": 9e-10, "gamma": 1e-9},
-    "loggops": {"L": 2.3e-6, "o": 7e-7, "g": 1.1e-6, "G": 9e-10, "O": 2e-10, "S": 4000.0, "gamma": 1e-9},
+    "loggops": {
+        "L": 2.3e-6,
+        "o": 7e-7,
+        "g": 1.1e-6,
+        "G": 9e-10,
+        "O": 2e-10,
+        "S": 4000.0,
+        "gamma": 1e-9,
+    },
 }
 
 
 def finish(name, pattern, levels=None):
-    """Return the time at which each rank finishes. With `levels`, messages between leaf switches take longer."""
+    """Return the time at which each rank finishes. With `levels`, messages between leaf switches
+    take longer."""
     values = complete_values(find_family(name), make_exact_values(SETS[name]))
     if levels:
         far = {**values.numbers, "L.leaf": np.array([[7e-6]])}
-        values = replace(values, numbers=far, settings={"classes": ["leaf"], "levels": levels.group_lists})
+        values = replace(
+            values, numbers=far, settings={"classes": ["leaf"], "levels": levels.group_lists}
+        )
     return find_family(name).predict(pattern, values)
 
 
@@ -439,7 +507,9 @@ def test_price_is_that_of_all_ranks_to_the_last_digit(tasks, layout, name, near)
     node = place_ranks(layout, pattern.ranks)
     levels = Hierarchy.written({"leaf": 2}, int(node.max()) + 1) if near else None
     pattern = pattern.place(node)
-    first, whole = (outcome(finish, name, one, levels) for one in (pattern, replace(pattern, shift=None)))
+    first, whole = (
+        outcome(finish, name, one, levels) for one in (pattern, replace(pattern, shift=None))
+    )
     assert np.array_equal(first, whole)
 
 
@@ -450,7 +520,9 @@ def test_ring_is_replayed_by_one_rank():
     ring = in_steps(repeat_shifted([rows_of], [needs], 1, 4))
     sent, played = find_representative_ranks(ring)
     assert (ring.shift, played.ranks, sent.messages, ring.messages) == (1, 1, rounds, 4 * rounds)
-    assert finish("loggp", ring)[0].tolist() == pytest.approx([rounds * (7e-7 + 2.3e-6 + 63 * 9e-10 + 4e-7)] * 4)
+    assert finish("loggp", ring)[0].tolist() == pytest.approx(
+        [rounds * (7e-7 + 2.3e-6 + 63 * 9e-10 + 4e-7)] * 4
+    )
 
 
 def test_two_sizes_in_turn_are_two_ranks():

@@ -1,6 +1,8 @@
-"""Runs of PICO: a folder or its archive, metadata, allocations. Archives may come from unknown sources.
+"""Runs of PICO: a folder or its archive, metadata, allocations. Archives may come from unknown
+sources.
 
-Algorithm names of PICO: the project's name if the messages are the same, and the names that a library ignored."""
+Algorithm names of PICO: the project's name if the messages are the same, and the names that a
+library ignored."""
 
 import pytest
 
@@ -15,7 +17,8 @@ from tests.refusals import catch_error_message
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a function that writes metadata and files as PICO does and returns the folder of the run."""
+    """Return a function that writes metadata and files as PICO does and returns the folder of the
+    run."""
 
     def written(metadata, files):
         folder = tmp_path / "results" / "mare_nostrum" / RUN
@@ -37,15 +40,19 @@ def rows(path, **given):
 
 
 FILES = {
-    "0/64_ring_over_int32.csv": samples(9_000_000, 2000, 3000, 4000, 5000),  # the first of five warms up
+    # the first of five warms up
+    "0/64_ring_over_int32.csv": samples(9_000_000, 2000, 3000, 4000, 5000),
     "0/64_k_bruck_over_int32.csv": samples(7000),
-    "0/64_brucks_mpich_double.csv": samples(8000, columns=",rank0,rank1").replace("8000", "8000,1,2"),
+    "0/64_brucks_mpich_double.csv": samples(8000, columns=",rank0,rank1").replace(
+        "8000", "8000,1,2"
+    ),
     "0/2_ring_over_int32.csv": samples(100),  # blocks of 0 elements
     "0/64_sparbit_over_int32.csv": samples(100),
     "0/64_ring_over_int32_instrument.csv": "rank0,send\n1,2\n",
     "0/64_empty_over_int32.csv": "",
     "0/8_allreduce_nccl_tree.csv": samples(1, 2, "-> Buffer: 8 byte"),
-    "1/8_ring_ompi_int32.csv": samples(*range(1000, 11000, 1000), "Average runtime: 0.0055"),  # no warm-up
+    # no warm-up
+    "1/8_ring_ompi_int32.csv": samples(*range(1000, 11000, 1000), "Average runtime: 0.0055"),
     "slurm_1.out": "not,read",
 }
 TESTS = [line(0, 4, 1, "ALLGATHER"), line(1, 4, 1, "ALLREDUCE")]
@@ -69,7 +76,8 @@ def test_a_pico_folder_and_archive_give_the_same_times(run):
             "file with lines that are no times": 1,
         }
         assert any(
-            "0/8_allreduce_nccl_tree.csv line 4: found '-> Buffer: 8 byte'" in remark for remark in imported.remarks
+            "0/8_allreduce_nccl_tree.csv line 4: found '-> Buffer: 8 byte'" in remark
+            for remark in imported.remarks
         )
         assert {time.setting for time in imported.times} == {f"job={RUN} lib=OMPI-4.1.5 rails=1"}
         assert imported.times[0].source == f"{path.name} 0/64_brucks_mpich_double.csv"
@@ -85,7 +93,11 @@ def test_a_single_pico_test_folder_or_file_can_be_read(run):
     ("hosts", "layout", "words"),
     [
         ("abcd", "block:1", ""),
-        ("aabbccdd", "block:2", "has 4 ranks on 4 nodes, alloc.csv 8 ranks on 4 nodes, which is used"),
+        (
+            "aabbccdd",
+            "block:2",
+            "has 4 ranks on 4 nodes, alloc.csv 8 ranks on 4 nodes, which is used",
+        ),
         ("abcdabcd", "cyclic:2", "alloc.csv 8 ranks on 4 nodes"),
         ("aabbccd", "nodes:0x2,1x2,2x2,3", "alloc.csv 7 ranks on 4 nodes"),
         ("aabc", "nodes:0x2,1,2", "alloc.csv 4 ranks on 3 nodes"),
@@ -98,14 +110,21 @@ def test_the_pico_allocation_overrides_ranks_and_layout_of_the_metadata(run, hos
     assert {time.bytes for time in imported.times if time.algorithm == "ring"} == {block, 32}
     remarks = [remark for remark in imported.remarks if "ranks on" in remark]
     assert len(remarks) == bool(words)
-    assert all(f"{RUN} tests 0, 1: mare_nostrum_metadata.csv" in remark and words in remark for remark in remarks)
+    assert all(
+        f"{RUN} tests 0, 1: mare_nostrum_metadata.csv" in remark and words in remark
+        for remark in remarks
+    )
 
 
 def test_each_pico_test_uses_the_allocation_with_matching_ranks(run):
     """The third test has no allocation file for its ranks; its layout is that of the metadata."""
     ring = {f"{test}/64_ring_over_int32.csv": samples(5000) for test in (0, 1, 2)}
     tests = [line(test, 2, per_node, "REDUCE_SCATTER") for test, per_node in enumerate((1, 2, 4))]
-    names = {"alloc_2.csv": alloc(*"ab"), "alloc_4.csv": alloc(*"abab"), "alloc_4_GPU.csv": alloc(*"aabb")}
+    names = {
+        "alloc_2.csv": alloc(*"ab"),
+        "alloc_4.csv": alloc(*"abab"),
+        "alloc_4_GPU.csv": alloc(*"aabb"),
+    }
     assert [row[2] for row in rows(run(tests, ring | names))] == ["block:1", "cyclic:2", "block:4"]
 
 
@@ -120,9 +139,12 @@ def test_the_only_allocation_of_an_older_run_belongs_to_the_first_test(run):
 
 def test_a_torus_and_a_gpu(run):
     imported = pico.read_file(
-        run([line(0, "2x3x2", 1, "BCAST", CUDA)], {"0/8_linear_ompi_int32.csv": samples(5000)}), StatedProperties()
+        run([line(0, "2x3x2", 1, "BCAST", CUDA)], {"0/8_linear_ompi_int32.csv": samples(5000)}),
+        StatedProperties(),
     )
-    assert [(time.ranks, time.setting) for time in imported.times] == [(12, f"job={RUN} lib=OMPI-4.1.6 gpu=CUDA-12.1")]
+    assert [(time.ranks, time.setting) for time in imported.times] == [
+        (12, f"job={RUN} lib=OMPI-4.1.6 gpu=CUDA-12.1")
+    ]
 
 
 def test_a_summary_is_read_in_nanoseconds(tmp_path):
@@ -132,13 +154,18 @@ def test_a_summary_is_read_in_nanoseconds(tmp_path):
     )
     text = f"ALLGATHER,64,256,ring_over,int32,1,3500.0,2,2,{RUN},0,no,,,UCX_MAX_RNDV_RAILS=2,OMPI,4.1.5\n"
     (tmp_path / "summary.csv").write_text(head + text)
-    assert rows(tmp_path / "summary.csv") == [pytest.approx(("allgather", "ring", "block:2", 4, 64, 3.5e-6))]
+    assert rows(tmp_path / "summary.csv") == [
+        pytest.approx(("allgather", "ring", "block:2", 4, 64, 3.5e-6))
+    ]
     assert (
         pico.read_file(tmp_path / "summary.csv", StatedProperties()).times[0].setting
         == f"job={RUN} lib=OMPI-4.1.5 rails=2"
     )
     (tmp_path / "summary.csv").write_text(head + text.replace(",2,2,", ",2,many,"))
-    with pytest.raises(UserError, match=r"summary.csv:2: tasks_per_node: found 'many', wanted a whole number above 0"):
+    with pytest.raises(
+        UserError,
+        match=r"summary.csv:2: tasks_per_node: found 'many', wanted a whole number above 0",
+    ):
         rows(tmp_path / "summary.csv")
 
 
@@ -157,13 +184,22 @@ def test_such_rows_are_the_librarys_and_stated_to_be(run, tmp_path):
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [
-        ({"alloc.csv": "rank,host\n0,a\n"}, "alloc.csv: found 'rank,host', wanted MPI_Rank,allocation"),
+        (
+            {"alloc.csv": "rank,host\n0,a\n"},
+            "alloc.csv: found 'rank,host', wanted MPI_Rank,allocation",
+        ),
         (
             {"alloc.csv": "MPI_Rank,allocation\n0,a\n0,b\n"},
             "alloc.csv line 3: found rank 0, wanted each from 0 on once",
         ),
-        ({"alloc.csv": "MPI_Rank,allocation\n1,a\n"}, "alloc.csv: found 1 ranks, wanted all from 0 on"),
-        ({"alloc.csv": "MPI_Rank,allocation\n-1,a\n"}, "alloc.csv line 2: found '-1,a', wanted a rank and its host"),
+        (
+            {"alloc.csv": "MPI_Rank,allocation\n1,a\n"},
+            "alloc.csv: found 1 ranks, wanted all from 0 on",
+        ),
+        (
+            {"alloc.csv": "MPI_Rank,allocation\n-1,a\n"},
+            "alloc.csv line 2: found '-1,a', wanted a rank and its host",
+        ),
         (
             {"0/8_ring_over_int32.csv": "highest\n0\n"},
             "0/8_ring_over_int32.csv: found a time of 0 s, wanted one above 0",
@@ -180,17 +216,23 @@ def test_metadata_are_requested(run, tmp_path):
     folder = run(TESTS, FILES)
     file = tmp_path / "results" / "mare_nostrum_metadata.csv"
     moved = file.rename(tmp_path / "elsewhere.csv")
-    with pytest.raises(UserError, match=r"found no metadata of PICO, wanted SYSTEM_metadata.csv .* give --metadata"):
+    with pytest.raises(
+        UserError, match=r"found no metadata of PICO, wanted SYSTEM_metadata.csv .* give --metadata"
+    ):
         rows(folder)
     assert rows(folder, metadata=str(moved)) == [pytest.approx(row) for row in TIMES]
     moved.write_text(HEAD + line(0, "4x0", 1, "BCAST"))
-    with pytest.raises(UserError, match=r"elsewhere.csv:2: nnodes: found '0', wanted a whole number above 0"):
+    with pytest.raises(
+        UserError, match=r"elsewhere.csv:2: nnodes: found '0', wanted a whole number above 0"
+    ):
         rows(folder, metadata=str(moved))
     moved.write_text(HEAD + TESTS[1])
     left = pico.read_file(folder, StatedProperties(metadata=str(moved))).left_out
     assert left[f"test 0 of {RUN}, which is not in elsewhere.csv"] == 5
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="found no time of a known operation and algorithm; is it a file of PICO"):
+    with pytest.raises(
+        UserError, match="found no time of a known operation and algorithm; is it a file of PICO"
+    ):
         read_all_times(pico.FORMAT, [tmp_path / "empty"], StatedProperties())
 
 
@@ -198,7 +240,9 @@ def test_nothing_in_a_folder_is_reached_by_a_link(run, tmp_path):
     folder = run(TESTS, FILES)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "64_linear_over_int32.csv").write_text(samples(1000))
-    (folder / "1" / "64_ring_over_int32.csv").symlink_to(tmp_path / "outside" / "64_linear_over_int32.csv")
+    (folder / "1" / "64_ring_over_int32.csv").symlink_to(
+        tmp_path / "outside" / "64_linear_over_int32.csv"
+    )
     (folder / "2").symlink_to(tmp_path / "outside")
     assert rows(folder) == [pytest.approx(row) for row in TIMES]
 
@@ -231,16 +275,24 @@ def measured(**factors):
 
 
 def test_algorithms_ignored_by_the_library_are_found_by_equal_times():
-    equal = measured(default_ompi=1, ring_ompi=1.01, rabenseifner_ompi=0.98, recursive_doubling_ompi=2)
+    equal = measured(
+        default_ompi=1, ring_ompi=1.01, rabenseifner_ompi=0.98, recursive_doubling_ompi=2
+    )
     followers = {"ring_ompi": "default_ompi", "rabenseifner_ompi": "default_ompi"}
     assert find_equal_to_default("allreduce", equal) == followers
     equal["ring_ompi"][SIZES[2]] *= 3  # a hiccup
     assert find_equal_to_default("allreduce", equal) == followers
     equal["ring_ompi"][SIZES[3]] *= 3
     assert not find_equal_to_default("allreduce", equal)  # one may be what the library chooses
-    assert not find_equal_to_default("gather", measured(default_ompi=1, binomial_ompi=1, binomial_over=1))
+    assert not find_equal_to_default(
+        "gather", measured(default_ompi=1, binomial_ompi=1, binomial_over=1)
+    )
     alike = measured(default_mpich=1, recursive_doubling_mpich=1)
-    assert find_equal_to_default("allreduce", alike) == {"recursive_doubling_mpich": "default_mpich"}
+    assert find_equal_to_default("allreduce", alike) == {
+        "recursive_doubling_mpich": "default_mpich"
+    }
     few = {name: {size: times[size] for size in SIZES[:3]} for name, times in alike.items()}
     assert not find_equal_to_default("allreduce", few)
-    assert not find_equal_to_default("alltoall", measured(default_ompi=1, linear_ompi=1, linear_sync_ompi=1))
+    assert not find_equal_to_default(
+        "alltoall", measured(default_ompi=1, linear_ompi=1, linear_sync_ompi=1)
+    )

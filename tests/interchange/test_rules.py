@@ -1,12 +1,15 @@
-"""Open MPI's rules: read back as Open MPI reads them (checked by hand with 4.1.4), every choice of a table holds.
+"""Open MPI's rules: read back as Open MPI reads them (checked by hand with 4.1.4), every choice of
+a table holds.
 
-What Open MPI and MPICH really sent, message by message, against the schedules that are said to be theirs.
+What Open MPI and MPICH really sent, message by message, against the schedules that are said to be
+theirs.
 
-Each line of `recorded/LIBRARY-VERSION.txt` is one collective call (MPI_CHAR, root 0): operation, algorithm as it is
-called here, ranks, bytes, number and segment in Open MPI's rules file; then, parted by '|', what every rank sent,
-RECEIVER=BYTES in its order. They are Debian's packages of 4.1.4 and 4.0.2. Open MPI chose by a rules file from
-`commodel export rules`, and the functions of its `mca_pml` that send were replaced by ones that write down what they
-send; MPICH chose by MPIR_CVAR_…_INTRA_ALGORITHM under MPIR_CVAR_NOLOCAL, and `ucp_tag_send_nbx` was replaced likewise.
+Each line of `recorded/LIBRARY-VERSION.txt` is one collective call (MPI_CHAR, root 0): operation,
+algorithm as it is called here, ranks, bytes, number and segment in Open MPI's rules file; then,
+parted by '|', what every rank sent, RECEIVER=BYTES in its order. They are Debian's packages of
+4.1.4 and 4.0.2. Open MPI chose by a rules file from `commodel export rules`, and the functions of
+its `mca_pml` that send were replaced by ones that write down what they send; MPICH chose by
+MPIR_CVAR_…_INTRA_ALGORITHM under MPIR_CVAR_NOLOCAL, and `ucp_tag_send_nbx` was replaced likewise.
 What MPICH's alltoall sends to itself is left out.
 """
 
@@ -42,12 +45,18 @@ from tests.patterns.catalogue import ENTRIES, point
 from tests.refusals import catch_error_message
 
 KNOWN = st.sampled_from(
-    [(name, spec) for name in sorted(COLLECTIVE_NUMBERS) for spec in find_algorithms(name) if can_select(name, spec)]
+    [
+        (name, spec)
+        for name in sorted(COLLECTIVE_NUMBERS)
+        for spec in find_algorithms(name)
+        if can_select(name, spec)
+    ]
 )
 
 
 def read(text):
-    """Return {collective: [(ranks, [(bytes, Rule)])]} from the numbers of a rules file, without comments."""
+    """Return {collective: [(ranks, [(bytes, Rule)])]} from the numbers of a rules file, without
+    comments."""
     words = iter(word for line in text.splitlines() for word in line.split("#")[0].split())
     number = lambda: int(next(words))  # noqa: E731
     by_collective = {}
@@ -56,7 +65,9 @@ def read(text):
         sizes = []
         for _ in range(number()):
             ranks = number()
-            sizes.append((ranks, [(number(), Rule(number(), number(), number())) for _ in range(number())]))
+            sizes.append(
+                (ranks, [(number(), Rule(number(), number(), number())) for _ in range(number())])
+            )
             assert sizes[-1][1][0][0] == 0, "a first rule that is not for 0 bytes"
         by_collective[collective] = sizes
     assert next(words, None) is None
@@ -64,15 +75,21 @@ def read(text):
 
 
 def look_up(table, collective, ranks, size):
-    """Return the rule of the largest communicator size and message size not above the given ones; if all communicator
-    sizes are above, the first is used."""
-    of_ranks = [rules for least, rules in table[collective] if least <= ranks] or [table[collective][0][1]]
+    """Return the rule of the largest communicator size and message size not above the given ones;
+    if all communicator sizes are above, the first is used."""
+    of_ranks = [rules for least, rules in table[collective] if least <= ranks] or [
+        table[collective][0][1]
+    ]
     return [rule for least, rule in of_ranks[-1] if least <= size][-1]
 
 
 @st.composite
 def tables(draw):
-    rows = draw(st.dictionaries(st.tuples(st.integers(2, 64), st.integers(0, 1 << 20)), KNOWN, min_size=1, max_size=12))
+    rows = draw(
+        st.dictionaries(
+            st.tuples(st.integers(2, 64), st.integers(0, 1 << 20)), KNOWN, min_size=1, max_size=12
+        )
+    )
     chosen = {}
     for (ranks, size), (name, choice) in rows.items():
         size = 0 if name == "barrier" else size
@@ -85,10 +102,15 @@ def test_every_open_mpi_rule_applies_from_one_size_to_the_next(choices):
     table = read(format_rules(choices, BENCHMARK_ASSUMPTIONS))
     for choice in choices:
         factor = choice.ranks if choice.operation in WHOLE_RESULT_COLLECTIVES else 1
-        same = [c.bytes for c in choices if (c.operation, c.ranks) == (choice.operation, choice.ranks)]
+        same = [
+            c.bytes for c in choices if (c.operation, c.ranks) == (choice.operation, choice.ranks)
+        ]
         following = min((size for size in same if size > choice.bytes), default=choice.bytes + 100)
         fewest = min(c.ranks for c in choices if c.operation == choice.operation)
-        number, wanted = COLLECTIVE_NUMBERS[choice.operation], find_rule(choice.operation, choice.algorithm)
+        number, wanted = (
+            COLLECTIVE_NUMBERS[choice.operation],
+            find_rule(choice.operation, choice.algorithm),
+        )
         for size in (choice.bytes, following - 1):
             assert look_up(table, number, choice.ranks, size * factor) == wanted
         if min(same) > 0:
@@ -115,7 +137,11 @@ def test_an_operation_has_one_rule_for_all_sizes_if_ranks_may_look_up_different_
 def test_no_rule_breaks_a_program_that_the_assumptions_allow(choices, assumptions):
     for number, of_ranks in read(format_rules(choices, assumptions)).items():
         operation = next(name for name, known in COLLECTIVE_NUMBERS.items() if known == number)
-        risky = {find_rule(operation, c.algorithm) for c in choices if find_risk(operation, c.algorithm, assumptions)}
+        risky = {
+            find_rule(operation, c.algorithm)
+            for c in choices
+            if find_risk(operation, c.algorithm, assumptions)
+        }
         assert not risky & {rule for _, sizes in of_ranks for _, rule in sizes} - {Rule()}
 
 
@@ -142,8 +168,8 @@ def test_no_rule_breaks_a_program_that_the_assumptions_allow(choices, assumption
     ],
 )
 def test_which_algorithms_could_break_a_program(name, spec, order, types):
-    """The expected risks are results of the program `verify` in Open MPI 4.1.8 and 5.0.11 (`make lab-test
-    LAB=openmpi`)."""
+    """The expected risks are results of the program `verify` in Open MPI 4.1.8 and 5.0.11 (`make
+    lab-test LAB=openmpi`)."""
     assert bool(find_risk(name, spec)) == (order or types)
     assert bool(find_risk(name, spec, Assumptions(commutative=True))) == types
     assert bool(find_risk(name, spec, Assumptions(same_types=True))) == order
@@ -217,9 +243,12 @@ def test_a_mistake_in_the_table(tmp_path, row, complaint):
 
 
 def test_a_tree_is_no_algorithm_of_these_rules(tmp_path):
-    """`binomial:4` over 8 leaves is a tree of 16 nodes; of 0 leaves it is an algorithm with segments of 4 bytes."""
+    """`binomial:4` over 8 leaves is a tree of 16 nodes; of 0 leaves it is an algorithm with
+    segments of 4 bytes."""
     path = tmp_path / "t.csv"
-    path.write_text("operation,ranks,leaves,bytes,algorithm\nbcast,8,0,8,binomial\nbcast,16,8,8,binomial:4\n")
+    path.write_text(
+        "operation,ranks,leaves,bytes,algorithm\nbcast,8,0,8,binomial\nbcast,16,8,8,binomial:4\n"
+    )
     with pytest.raises(UserError, match=r"t\.csv:3: leaves: found 8, wanted 0"):
         read_choices(path)
 
@@ -231,10 +260,12 @@ def test_a_line_break_in_an_algorithm_name_does_not_end_the_comment():
 
 
 @pytest.mark.parametrize(
-    ("name", "entry"), [(name, entry) for name in COLLECTIVE_NUMBERS for entry in find_algorithms(name).values()]
+    ("name", "entry"),
+    [(name, entry) for name in COLLECTIVE_NUMBERS for entry in find_algorithms(name).values()],
 )
 def test_segments_that_are_defaults_here_are_stated_there(name, entry):
-    """Open MPI does not segment if the size is 0; a pipeline of the project has segments of 8 KiB by default."""
+    """Open MPI does not segment if the size is 0; a pipeline of the project has segments of 8 KiB
+    by default."""
     rule = find_rule(name, "" if entry.needs_argument else entry.short_name)
     if rule.algorithm:
         assert rule.segment == {SEGMENT_OR_DEFAULT: 8192}.get(
@@ -250,7 +281,9 @@ def test_the_segment_of_a_linear_sync_gather_is_written_to_the_rule():
 @pytest.mark.parametrize(("gain", "number"), [("0.4", 0), ("2.5", 3), ("nan", 3), ("", 3)])
 def test_a_faster_library_default_is_kept(tmp_path, gain, number):
     path = tmp_path / "t.csv"
-    path.write_text(f"operation,ranks,bytes,algorithm,gain_over_default\nallreduce,2,8,recursive-doubling,{gain}\n")
+    path.write_text(
+        f"operation,ranks,bytes,algorithm,gain_over_default\nallreduce,2,8,recursive-doubling,{gain}\n"
+    )
     ((_, sizes),) = read(format_rules(read_choices(path)))[COLLECTIVE_NUMBERS["allreduce"]]
     assert sizes[-1][1].algorithm == number
 
@@ -276,10 +309,17 @@ class Call:
 
 
 def calls(library):
-    for line in (Path(__file__).parent / "recorded" / f"{RECORDED[library]}.txt").read_text().splitlines():
+    for line in (
+        (Path(__file__).parent / "recorded" / f"{RECORDED[library]}.txt").read_text().splitlines()
+    ):
         operation, spec, ranks, bytes, number, segment, sends = line.split(" ", 6)
-        ways = [[tuple(map(int, message.split("="))) for message in part.split()] for part in sends.split("|")]
-        yield Call(operation, spec, int(ranks), int(bytes), Rule(int(number), 0, int(segment)), ways)
+        ways = [
+            [tuple(map(int, message.split("="))) for message in part.split()]
+            for part in sends.split("|")
+        ]
+        yield Call(
+            operation, spec, int(ranks), int(bytes), Rule(int(number), 0, int(segment)), ways
+        )
 
 
 def sends(call):
@@ -313,9 +353,12 @@ def test_every_routine_that_is_named_was_recorded():
         named = {
             (entry.operation, entry.short_name)
             for entry in ENTRIES.values()
-            if isinstance(entry, Algorithm) and any(routine.library == library for routine in entry.mpi_functions)
+            if isinstance(entry, Algorithm)
+            and any(routine.library == library for routine in entry.mpi_functions)
         }
-        assert named - recorded == ({("allreduce", "reduce-bcast")} if library == OPEN_MPI else set())
+        assert named - recorded == (
+            {("allreduce", "reduce-bcast")} if library == OPEN_MPI else set()
+        )
         assert recorded <= named
 
 

@@ -1,4 +1,5 @@
-"""A simulated platform made from a parameter set: patterns take as long on it as predicted with the set."""
+"""A simulated platform made from a parameter set: patterns take as long on it as predicted with the
+set."""
 
 import pytest
 
@@ -14,7 +15,9 @@ from tests.workflow.conftest import Project
 
 
 def exact(model, forms=None, **values):
-    return ParameterSet(model, "mine", "", {name: Estimate(v, "", v, v) for name, v in values.items()}, forms or {})
+    return ParameterSet(
+        model, "mine", "", {name: Estimate(v, "", v, v) for name, v in values.items()}, forms or {}
+    )
 
 
 SETS = {
@@ -22,7 +25,14 @@ SETS = {
     "hockney": exact(
         "hockney",
         {"alpha": "piecewise", "beta": "piecewise"},
-        **{"alpha.a": 1e-5, "alpha.x1": 4096.0, "alpha.a1": 3e-5, "beta.a": 1e-9, "beta.x1": 4096.0, "beta.a1": 5e-10},
+        **{
+            "alpha.a": 1e-5,
+            "alpha.x1": 4096.0,
+            "alpha.a1": 3e-5,
+            "beta.a": 1e-9,
+            "beta.x1": 4096.0,
+            "beta.a1": 5e-10,
+        },
     ),
 }
 EXPERIMENT = """
@@ -58,7 +68,9 @@ CIRCLES = [  # L, o_s, o_r, g in ns, G in ns/B
 
 
 @pytest.mark.parametrize("name", sorted(SETS))
-def test_simulated_times_on_an_exported_platform_equal_the_predictions(tmp_path, simgrid_programs, name):
+def test_simulated_times_on_an_exported_platform_equal_the_predictions(
+    tmp_path, simgrid_programs, name
+):
     project = Project(tmp_path)
     write_platform(SETS[name], 16, project.folder / "params" / "platforms" / "exported.yaml")
     matrix = EXPERIMENT + (CONTENDED if name == "loggp" else "")
@@ -72,10 +84,13 @@ def test_simulated_times_on_an_exported_platform_equal_the_predictions(tmp_path,
 
 @pytest.mark.parametrize("machine", CIRCLES)
 def test_a_fit_on_the_platform_gives_the_values_again(tmp_path, simgrid_programs, machine):
-    """After export, probes on the simulated platform and a fit, values agree within 1 % and 5 ns (G within 1 %)."""
+    """After export, probes on the simulated platform and a fit, values agree within 1 % and 5 ns (G
+    within 1 %)."""
     project = Project(tmp_path)
     texts = [f"{name}={value}ns" for name, value in zip(LOGGP, machine, strict=True)]
-    write_platform(make_given_set("loggp", texts), 2, project.folder / "params" / "platforms" / "exported.yaml")
+    write_platform(
+        make_given_set("loggp", texts), 2, project.folder / "params" / "platforms" / "exported.yaml"
+    )
     project.experiment("exported", PROBES)
     fitted = read_set(project.compare("exported") / "fitted" / "exported" / "loggp.yaml")
     for name, value in zip(LOGGP, machine, strict=True):
@@ -87,7 +102,9 @@ def test_a_fit_on_the_platform_gives_the_values_again(tmp_path, simgrid_programs
 @pytest.mark.parametrize(("L", "g"), [("0ns", "0ns"), ("1s", "1s"), ("20us", "0.1ns")])
 def test_every_port_is_one_that_a_platform_may_have(tmp_path, L, g, G):
     path = tmp_path / "exported.yaml"
-    write_platform(make_given_set("loggp", [f"L={L}", "o_s=1us", "o_r=1us", f"g={g}", f"G={G}"]), 2, path)
+    write_platform(
+        make_given_set("loggp", [f"L={L}", "o_s=1us", "o_r=1us", f"g={g}", f"G={G}"]), 2, path
+    )
     factors = load_platform(path).simgrid.config["smpi/bw-factor"]
     assert all(0 < float(piece.partition(":")[2]) <= 1 for piece in factors.split(";"))
 
@@ -96,7 +113,12 @@ def test_a_gap_above_the_latency_that_overheads_hide_is_carried_in_part(tmp_path
     values = ["L=1us", "o_s=4us", "o_r=5us", "g=3us", "G=1ns"]
     note = write_platform(make_given_set("loggp", values), 2, tmp_path / "exported.yaml")
     assert note == "g is reduced to L, 1 µs: bursts may be up to 50% too fast"
-    assert write_platform(make_given_set("loggp", ["L=2.999us", *values[1:]]), 2, tmp_path / "exported.yaml") == ""
+    assert (
+        write_platform(
+            make_given_set("loggp", ["L=2.999us", *values[1:]]), 2, tmp_path / "exported.yaml"
+        )
+        == ""
+    )
 
 
 def test_the_platform_is_one_that_experiments_take(tmp_path):

@@ -18,7 +18,9 @@ PARTITION = "rank,x,y,width,height\n0,0,0,5,8\n1,5,0,3,8\n2,0,0,0,0\n"
 def point(operation, ranks=4, size=512, **more):
     algorithm = "paper" if operation.startswith(("summa", "wave2d")) else "linear"
     requested = {"operation": operation, "algorithm": algorithm, "bytes": size, **more}
-    return make_point(RESOURCES, requested if "partition" in operation else {**requested, "ranks": ranks})
+    return make_point(
+        RESOURCES, requested if "partition" in operation else {**requested, "ranks": ranks}
+    )
 
 
 def starts(tmp_path, *points, simulated=False):
@@ -27,12 +29,23 @@ def starts(tmp_path, *points, simulated=False):
 
 
 def test_every_program_gets_the_points_of_that_program(tmp_path):
-    points = [point("bcast"), point("summa:n=8"), point("wave2d:n=9", size=8), point("summa:n=8:iteration=3")]
+    points = [
+        point("bcast"),
+        point("summa:n=8"),
+        point("wave2d:n=9", size=8),
+        point("summa:n=8:iteration=3"),
+    ]
     started = starts(tmp_path, *points)
-    assert {program: len(start.rows) for program, start in started.items()} == {"player": 1, "summa": 2, "wave2d": 1}
+    assert {program: len(start.rows) for program, start in started.items()} == {
+        "player": 1,
+        "summa": 2,
+        "wave2d": 1,
+    }
     assert {row["compute"] for row in started["summa"].rows} == {1}
     simulated = starts(tmp_path, *points, simulated=True)
-    assert {row["compute"] for program in ("summa", "wave2d") for row in simulated[program].rows} == {0}
+    assert {
+        row["compute"] for program in ("summa", "wave2d") for row in simulated[program].rows
+    } == {0}
 
 
 @pytest.mark.parametrize(
@@ -66,10 +79,12 @@ def test_stored_partitions_have_speeds_only_in_simulated_overlapped_runs(tmp_pat
     (tmp_path / "mine.csv").write_text("rank,x,y,width,height,speed\n0,0,0,5,8,10\n1,5,0,3,8,6\n")
 
     def speeds(operation, simulated):
-        (row,) = starts(tmp_path, point(f"{operation}:partition={tmp_path}/mine.csv"), simulated=simulated)[
-            "summa"
-        ].rows
-        return rectangles.read_rectangles(tmp_path / store_case_files(row, tmp_path)["partition"]).speed
+        (row,) = starts(
+            tmp_path, point(f"{operation}:partition={tmp_path}/mine.csv"), simulated=simulated
+        )["summa"].rows
+        return rectangles.read_rectangles(
+            tmp_path / store_case_files(row, tmp_path)["partition"]
+        ).speed
 
     assert speeds("summa:overlapped=yes", simulated=True).tolist() == [10, 6]
     assert speeds("summa:overlapped=yes", simulated=False) is None
@@ -79,7 +94,9 @@ def test_stored_partitions_have_speeds_only_in_simulated_overlapped_runs(tmp_pat
 @pytest.mark.parametrize("operation", ["summa:n=8", "wave2d:n=9"])
 def test_the_program_reads_these_columns(mpi_programs, tmp_path, operation):
     ((program, start),) = starts(tmp_path, point(operation)).items()
-    done = subprocess.run([mpi_programs / program, "--describe"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [mpi_programs / program, "--describe"], capture_output=True, text=True, check=True
+    )
     columns = [column["name"] for column in json.loads(done.stdout)["columns"]]
     assert list(start.rows[0]) == ["id", *columns]
 

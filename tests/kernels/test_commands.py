@@ -42,12 +42,16 @@ def model_sets(tmp_path):
     """Return a folder with parameter sets of a synthetic machine."""
     folder = tmp_path / "sets"
     for name, values in SETS.items():
-        write_parameters(folder / f"{name}.yaml", replace(make_given_set(name, values), simulated=True))
+        write_parameters(
+            folder / f"{name}.yaml", replace(make_given_set(name, values), simulated=True)
+        )
     return folder
 
 
 def test_predictions_of_several_models(model_sets):
-    out = read_rows(f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3")
+    out = read_rows(
+        f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3"
+    )
     assert (out["ranks"], out["iterations"], out["different"], out["bytes"]) == (6, 256, 6, 8192)
     assert out["simulated"] is True
     rows = {(row["model"], row["rule"]): row["seconds"] for row in out["models"]}
@@ -55,42 +59,71 @@ def test_predictions_of_several_models(model_sets):
     chosen = point(f"summa:partition={FIGURE_8}", "paper", ranks=6, bytes=8192, layout="block:3")
     assert rows["loggp", "messages"] == predict(make_given_set("loggp", LOGGP), [chosen])[0].seconds
     assert [entry["iteration"] for entry in out["by_iteration"]] == [0, 124, 134, 146, 152, 221]
-    for column, names in {"loggp": ("loggp", "messages"), "hloggp sums": ("hloggp", "sums")}.items():
+    for column, names in {
+        "loggp": ("loggp", "messages"),
+        "hloggp sums": ("hloggp", "sums"),
+    }.items():
         total = sum(entry["count"] * entry[column] for entry in out["by_iteration"])
         assert total == pytest.approx(rows[names], rel=1e-12)
 
 
 def test_predictions_as_text(model_sets):
-    text = run(f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3").output
-    assert "6 processes on 2 nodes: 256 iterations, 6 of them different; communication alone, predicted." in text
+    text = run(
+        f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3"
+    ).output
+    assert (
+        "6 processes on 2 nodes: 256 iterations, 6 of them different; communication alone, predicted."
+        in text
+    )
     assert "Slowest iterations" in text
     assert "0-123" in text
     assert "sums: by the τ–Lop paper's rule" in text
-    single_iteration = run(f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
+    single_iteration = run(
+        f"predict kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80"
+    ).output
     assert "Slowest iterations" not in single_iteration
     assert ":iteration=80" in single_iteration
 
 
 def test_communication_that_is_not_overlapped(model_sets, tmp_path):
-    """The predicted time is the communication that does not overlap computation. The speeds come from a file or from
-    the partition; without speeds there is no prediction."""
+    """The predicted time is the communication that does not overlap computation. The speeds come
+    from a file or from the partition; without speeds there is no prediction."""
     speeds, with_speeds = tmp_path / "speeds.yaml", tmp_path / "with-speeds.csv"
-    speeds.write_text("simulated: true\nkernels: {gemm: {block: 32, kinds: {node/1: [[100, 1.0e+6]]}}}\n")
+    speeds.write_text(
+        "simulated: true\nkernels: {gemm: {block: 32, kinds: {node/1: [[100, 1.0e+6]]}}}\n"
+    )
     tiling = read_rectangles(FIGURE_8)
     with_speeds.write_text(format_rectangles(replace(tiling, speed=np.full(6, 1e6))))
-    requested = ["summa", "--params", model_sets, "--layout", "block:3", "--format", "json", "--partition"]
+    requested = [
+        "summa",
+        "--params",
+        model_sets,
+        "--layout",
+        "block:3",
+        "--format",
+        "json",
+        "--partition",
+    ]
 
     def times(*arguments):
         out = json.loads(run("predict", "kernel", *requested, *arguments).output)
-        return out, {row["model"]: row["seconds"] for row in out["models"] if row["rule"] == "messages"}
+        return out, {
+            row["model"]: row["seconds"] for row in out["models"] if row["rule"] == "messages"
+        }
 
-    (plain, sequential), (out, overlapped) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
+    (plain, sequential), (out, overlapped) = (
+        times(FIGURE_8),
+        times(FIGURE_8, "--overlapped", "--speeds", speeds),
+    )
     assert "computation" not in plain
     assert out["computation"] == tiling.area.max() / 1e6
     assert {row["rule"] for row in out["models"]} == {"messages"}
     assert out["operation"] == f"summa:partition={FIGURE_8}:overlapped=yes"
     assert times(with_speeds, "--overlapped")[1] == overlapped
-    assert all(0 < overlapped[name] < 0.99 * sequential[name] for name in SETS), (overlapped, sequential)
+    assert all(0 < overlapped[name] < 0.99 * sequential[name] for name in SETS), (
+        overlapped,
+        sequential,
+    )
     without_speeds, seconds = times(FIGURE_8, "--overlapped")
     assert set(seconds.values()) == {None}
     assert all(
@@ -98,11 +131,16 @@ def test_communication_that_is_not_overlapped(model_sets, tmp_path):
         for row in without_speeds["models"]
     )
     text = run("predict", "kernel", *requested[:-3], "--partition", FIGURE_8, "--overlapped").output
-    assert "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition" in text
+    assert (
+        "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition"
+        in text
+    )
 
 
 def test_the_wave_equation_and_a_csv(model_sets):
-    text = run(f"predict kernel wave2d --params {model_sets} --blocks 512 --ranks 16 --format csv").output
+    text = run(
+        f"predict kernel wave2d --params {model_sets} --blocks 512 --ranks 16 --format csv"
+    ).output
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["model"] for row in rows] == ["hloggp", "hloggp", "hockney", "loggp", "taulop"]
     assert all(float(row["seconds"]) > 0 for row in rows)
@@ -122,29 +160,47 @@ def test_a_workbook_of_a_kernel(model_sets, tmp_path):
     run(f"predict kernel summa --params {model_sets} --partition {FIGURE_8} -o {path}")
     book = openpyxl.load_workbook(path)
     texts = [
-        str(cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row if cell is not None
+        str(cell)
+        for sheet in book
+        for row in sheet.iter_rows(values_only=True)
+        for cell in row
+        if cell is not None
     ]
     assert "hloggp sums [µs]" in texts
     assert any(text.startswith("SIMULATED") for text in texts)
     assert {"Models", "Iterations"} <= set(book.sheetnames)
 
 
-PINWHEEL = format_rectangles(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1]))
+PINWHEEL = format_rectangles(
+    Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1])
+)
 HEAD = "rank,x,y,width,height\n"
 
 
 @pytest.mark.parametrize(
     ("content", "more", "message"),
     [
-        (HEAD + "0,0,0,2,1\n1,0,1,1,1\n", [], "{}:3: found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled"),
+        (
+            HEAD + "0,0,0,2,1\n1,0,1,1,1\n",
+            [],
+            "{}:3: found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled",
+        ),
         (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--blocks", 4], "{}: found 2×2, wanted n=4"),
         (
             HEAD + "0,0,0,2,1\n1,0,1,2,1\n",
             ["--iteration", 2],
             "found iteration 2, wanted one below 2, the blocks a side",
         ),
-        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--ranks", 3], "ranks: found 3, but 'summa:partition={}' has 2 ranks"),
-        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--grid", "1x2"], "found grid and partition, wanted one of them"),
+        (
+            HEAD + "0,0,0,2,1\n1,0,1,2,1\n",
+            ["--ranks", 3],
+            "ranks: found 3, but 'summa:partition={}' has 2 ranks",
+        ),
+        (
+            HEAD + "0,0,0,2,1\n1,0,1,2,1\n",
+            ["--grid", "1x2"],
+            "found grid and partition, wanted one of them",
+        ),
         (
             PINWHEEL,
             [],
@@ -156,7 +212,9 @@ HEAD = "rank,x,y,width,height\n"
 def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, more, message):
     path = tmp_path / "p.csv"
     path.write_text(content)
-    output = run(f"predict kernel summa --params {model_sets} --partition {path}", *more, code=2).output
+    output = run(
+        f"predict kernel summa --params {model_sets} --partition {path}", *more, code=2
+    ).output
     text = output.removeprefix("commodel: ").removeprefix("operation: ").removeprefix("algorithm: ")
     assert text.startswith(message.format(path))
     assert output.count("\n") == 1
@@ -172,7 +230,16 @@ def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, mor
             "--speeds has a meaning only with --overlapped; leave it out",
         ),
         (
-            ["summa", "--params", "SETS", "--ranks", "4", "--overlapped", "--speeds", "params/speeds/fermi.yaml"],
+            [
+                "summa",
+                "--params",
+                "SETS",
+                "--ranks",
+                "4",
+                "--overlapped",
+                "--speeds",
+                "params/speeds/fermi.yaml",
+            ],
             "params/speeds/fermi.yaml: no speeds of 'node/1' for gemm; there are those of fat/1, ",
         ),
         (
@@ -183,7 +250,10 @@ def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, mor
             ["summa", "--params", "SETS", "--ranks", "4", "--format", "xlsx"],
             "a workbook needs a file: give -o NAME.xlsx",
         ),
-        (["summa", "--params", "EMPTY", "--ranks", "4"], "found no parameter set (.yaml) in this folder"),
+        (
+            ["summa", "--params", "EMPTY", "--ranks", "4"],
+            "found no parameter set (.yaml) in this folder",
+        ),
         (
             ["wave2d", "--params", "SETS", "--partition", "none.csv"],
             "none.csv: cannot be read: No such file or directory",
@@ -199,7 +269,9 @@ def test_a_mistake_in_kernel_is_one_line(model_sets, tmp_path, arguments, messag
     if len(arguments) == 1:  # it looks for the last run, which must not be found
         monkeypatch.chdir(tmp_path)
     folders = {"SETS": str(model_sets), "EMPTY": str(tmp_path / "empty")}
-    output = run("predict", "kernel", *(folders.get(word, word) for word in arguments), code=2).output
+    output = run(
+        "predict", "kernel", *(folders.get(word, word) for word in arguments), code=2
+    ).output
     assert message in output
     assert output.count("\n") == 1
 
@@ -213,7 +285,9 @@ M10 = f"{FERMI} --layout {LAYOUT}"
 def test_the_table_has_the_rectangle_and_time_of_each_process():
     answer, blank, *lines = output(f"partition {M10} --blocks 128").splitlines()
     assert (
-        answer.startswith("gemm, 128×128 blocks over 29 processes of fermi (simulated), by geometric: "),
+        answer.startswith(
+            "gemm, 128×128 blocks over 29 processes of fermi (simulated), by geometric: "
+        ),
         blank,
     ) == (True, "")
     assert lines[0].split() == [
@@ -249,22 +323,32 @@ def test_all_formats_have_the_same_partition(by, form, tmp_path):
         values = [float(row[name]) for row in table]
         assert values == pytest.approx([row[name] for row in answer["rows"]], rel=1e-8), name
     output(f"partition {requested} -o {tmp_path}/p.xlsx")
-    assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.xlsx")["rows"] == answer["rows"]
+    assert (
+        read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.xlsx")["rows"]
+        == answer["rows"]
+    )
     output(f"partition {requested} -o {tmp_path}/p.csv")
-    assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.csv")["rows"] == answer["rows"]
+    assert (
+        read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.csv")["rows"]
+        == answer["rows"]
+    )
 
 
 def test_speed_functions_give_faster_partitions_than_constant_speeds():
     functional, constant = (
-        read_rows(f"partition {M10} --blocks 128 --by {by}")["seconds"] for by in ("geometric", "constant")
+        read_rows(f"partition {M10} --blocks 128 --by {by}")["seconds"]
+        for by in ("geometric", "constant")
     )
     assert functional < 0.9 * constant
 
 
 @pytest.mark.parametrize("by", ["geometric", "constant", "dynamic"])
 def test_blocks_are_moved_until_the_slowest_process_gets_no_faster(by, tmp_path):
-    """Times are by the speeds from which the shares were computed. Partitions that were read are not changed."""
-    placed = read_process_speeds(locate_processes(LAYOUT, "fermi", None), FERMI_SPEEDS, "gemm", "piecewise")
+    """Times are by the speeds from which the shares were computed. Partitions that were read are
+    not changed."""
+    placed = read_process_speeds(
+        locate_processes(LAYOUT, "fermi", None), FERMI_SPEEDS, "gemm", "piecewise"
+    )
     output(f"partition {M10} --blocks 128 --by {by} -o {tmp_path}/p.csv")
     tiling = read_rectangles(tmp_path / "p.csv")
     curves = placed.curves
@@ -273,7 +357,9 @@ def test_blocks_are_moved_until_the_slowest_process_gets_no_faster(by, tmp_path)
     assert np.array_equal(even_out_times(tiling, curves).table, tiling.table)
     rounded = arrange_in_columns(partition_geometric(placed.curves, 128 * 128), 128)
     if by == "geometric":
-        slowest = [predict_computation(partition, curves).slowest for partition in (tiling, rounded)]
+        slowest = [
+            predict_computation(partition, curves).slowest for partition in (tiling, rounded)
+        ]
         assert slowest[0] < 0.99 * slowest[1]
     (tmp_path / "rounded.csv").write_text(format_rectangles(rounded))
     assert [
@@ -295,13 +381,16 @@ def test_partition_uses_the_speeds_of_the_wave_kernel():
 
 def test_partition_requires_ranks_for_a_layout_without_a_rank_count():
     requested = f"{FERMI} --layout block:2 --blocks 64"
-    assert {row["kind"] for row in read_rows(f"partition {requested} --ranks 4")["rows"]} == {"fat/1"}
+    assert {row["kind"] for row in read_rows(f"partition {requested} --ranks 4")["rows"]} == {
+        "fat/1"
+    }
     assert "wanted --ranks" in output(f"partition {requested}", code=2)
 
 
 @pytest.fixture
 def edited(tmp_path):
-    """Return a function that changes cells of a workbook, by column and rank, and returns its path."""
+    """Return a function that changes cells of a workbook, by column and rank, and returns its
+    path."""
     path = tmp_path / "edited.xlsx"
     output(f"partition {M10} --blocks 128 -o {path}")
 
@@ -323,9 +412,14 @@ def test_a_workbook_that_was_edited_is_read_back(edited):
     first, second = before["rows"][:2]  # neighbours in a column
     assert first["x"] == second["x"]
     assert first["y"] + first["height"] == second["y"]
-    moved = ("height", 0, first["height"] - 1), ("y", 1, second["y"] - 1), ("height", 1, second["height"] + 1)
+    moved = (
+        ("height", 0, first["height"] - 1),
+        ("y", 1, second["y"] - 1),
+        ("height", 1, second["height"] + 1),
+    )
     path = edited(*moved)
-    assert "SIMULATED" in str(openpyxl.load_workbook(path)["Partition"]["A2"].value)  # since the speeds are
+    # since the speeds are
+    assert "SIMULATED" in str(openpyxl.load_workbook(path)["Partition"]["A2"].value)
     after = read_rows(f"partition {M10} --from", path)
     assert after["rows"][1]["area"] == second["area"] + second["width"]
     assert after["seconds"] > before["seconds"]
@@ -373,22 +467,33 @@ def test_a_workbook_without_the_columns_is_refused(tmp_path):
 )
 def test_a_mistake_in_partition_is_one_line(change, wanted):
     words = M10.split()
-    options = dict(zip(words[::2], words[1::2], strict=True)) | {"--blocks": "128", "--by": "dynamic"} | change
-    lines = output("partition", *(part for pair in options.items() if pair[1] for part in pair), code=2).splitlines()
+    options = (
+        dict(zip(words[::2], words[1::2], strict=True))
+        | {"--blocks": "128", "--by": "dynamic"}
+        | change
+    )
+    lines = output(
+        "partition", *(part for pair in options.items() if pair[1] for part in pair), code=2
+    ).splitlines()
     assert any(wanted in line for line in lines)
     assert all(line.startswith("commodel: ") for line in lines)
-    assert len(lines) == 1 or "platforms/fermi.yaml:" in wanted  # a file of another format has a mistake in every line
+    # a file of another format has a mistake in every line
+    assert len(lines) == 1 or "platforms/fermi.yaml:" in wanted
 
 
 @pytest.mark.parametrize("speed", ["0", "-3", ".nan"])
 def test_a_speed_that_is_not_positive_is_refused_with_file_and_line(tmp_path, speed):
-    (tmp_path / "s.yaml").write_text(f"kernels:\n  gemm:\n    kinds:\n      fat/6: [[1, {speed}]]\n")
+    (tmp_path / "s.yaml").write_text(
+        f"kernels:\n  gemm:\n    kinds:\n      fat/6: [[1, {speed}]]\n"
+    )
     text = output(f"partition {M10} --speeds {tmp_path}/s.yaml --blocks 128", code=2)
     assert text.startswith(f"commodel: {tmp_path}/s.yaml:4: kernels.gemm.kinds.fat/6[0][1]: found ")
 
 
 def test_a_kind_without_a_curve_is_named(tmp_path):
-    (tmp_path / "s.yaml").write_text("kernels: {gemm: {kinds: {fat/6: [[1, 5]], thin/4: [[1, 5]]}}}\n")
+    (tmp_path / "s.yaml").write_text(
+        "kernels: {gemm: {kinds: {fat/6: [[1, 5]], thin/4: [[1, 5]]}}}\n"
+    )
     text = output(f"partition {M10} --speeds {tmp_path}/s.yaml --blocks 128", code=2)
     assert "s.yaml: no speeds of 'fat/5' for gemm; there are those of fat/6, thin/4" in text
 
@@ -426,13 +531,19 @@ def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
     assert [row["total"] for row in rows] == sorted(row["total"] for row in rows)
 
 
-@pytest.mark.parametrize(("kernel", "side", "steps", "size"), [("wave", 96, 10, 8), ("gemm", 24, 1, 8192)])
-def test_advise_kernel_times_equal_partition_and_predict_output(taulop, layouts, tmp_path, kernel, side, steps, size):
+@pytest.mark.parametrize(
+    ("kernel", "side", "steps", "size"), [("wave", 96, 10, 8), ("gemm", 24, 1, 8192)]
+)
+def test_advise_kernel_times_equal_partition_and_predict_output(
+    taulop, layouts, tmp_path, kernel, side, steps, size
+):
     requested = f"{kernel} {SPEEDS} --blocks {side} --params {taulop}"
     requested += f" --iterations {steps}" if kernel == "wave" else ""
     layout = f"processes:{layouts}/M3.csv"
     (row,) = read_rows(f"advise layouts {requested} --layout {layout} --out {tmp_path}")
-    (file,) = (path for path in tmp_path.glob("*.csv") if row["partition"].replace(" ", "-") in path.name)
+    (file,) = (
+        path for path in tmp_path.glob("*.csv") if row["partition"].replace(" ", "-") in path.name
+    )
     shown = read_rows(f"partition {SPEEDS} --kernel {kernel} --layout {layout} --from {file}")
     assert row["computation"] == pytest.approx(steps * shown["total"])
     operation = f"{'summa' if kernel == 'gemm' else 'wave2d'}:partition={file}"
@@ -448,7 +559,9 @@ def test_the_chosen_partition_has_the_shortest_total_time(taulop, layouts, tmp_p
     layout = f"--layout processes:{layouts}/M3.csv"
     totals = []
     for file in tmp_path.glob("*.csv"):
-        requested = f"--operation wave2d:partition={file} --algorithm paper --bytes 8 --platform fermi-ib"
+        requested = (
+            f"--operation wave2d:partition={file} --algorithm paper --bytes 8 --platform fermi-ib"
+        )
         (predicted,) = read_rows(f"predict {requested} {layout} --params {taulop}")
         shown = read_rows(f"partition {SPEEDS} --kernel wave {layout} --from {file}")
         totals.append(predicted["seconds"] + shown["seconds"])
@@ -457,7 +570,9 @@ def test_the_chosen_partition_has_the_shortest_total_time(taulop, layouts, tmp_p
 
 
 def test_layouts_with_cores_per_process_use_growing_numbers_of_nodes(taulop, tmp_path):
-    rows = read_rows(f"advise layouts wave {WAVE} --params {taulop} --cores 6,4 --out {tmp_path} --blocks 64")
+    rows = read_rows(
+        f"advise layouts wave {WAVE} --params {taulop} --cores 6,4 --out {tmp_path} --blocks 64"
+    )
     assert {row["layout"] for row in rows} >= {"4-cores-on-1", "4-cores-on-16", "6-cores-on-8"}
     assert "6-cores-on-16" not in {row["layout"] for row in rows}  # there are no speeds of thin/6
     table = (tmp_path / "4-cores-on-16.csv").read_text().splitlines()
@@ -472,7 +587,10 @@ def test_the_answer_has_a_layout_and_states_declared_speeds(taulop, layouts):
 
 def test_the_kernel_table_has_each_model_and_is_ranked_by_the_chosen_one(taulop, layouts, tmp_path):
     numbers = {"L": 1.3e-6, "o_s": 3e-7, "o_r": 3e-7, "g": 5e-7, "G": 3e-10}
-    values = {name: Estimate(number, "s/B" if name == "G" else "s", number, number) for name, number in numbers.items()}
+    values = {
+        name: Estimate(number, "s/B" if name == "G" else "s", number, number)
+        for name, number in numbers.items()
+    }
     write_parameters(tmp_path / "loggp.yaml", ParameterSet("loggp", "", "", values))
     sets = f"--params {taulop} --params {tmp_path}/loggp.yaml"
     by_taulop = read_rows(f"advise layouts wave {WAVE} {sets} --layout {layouts}")
@@ -483,22 +601,31 @@ def test_the_kernel_table_has_each_model_and_is_ranked_by_the_chosen_one(taulop,
 
 def test_a_model_without_message_size_ranks_only_if_requested(layouts, tmp_path):
     sets = []
-    for name, values in (("bsp", ["g=1us", "l=1us"]), ("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])):
+    for name, values in (
+        ("bsp", ["g=1us", "l=1us"]),
+        ("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
+    ):
         sets.append(tmp_path / f"{name}.yaml")
         write_parameters(sets[-1], replace(make_given_set(name, values), bytes_range=(8.0, 8.0)))
     sets_options = " ".join(f"--params {path}" for path in sets)
     rows = read_rows(f"advise layouts wave {WAVE} {sets_options} --layout {layouts}")
-    assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
+    assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {
+        (None, "extrapolated")
+    }
     text = output(f"advise layouts wave {WAVE} {sets_options} --layout {layouts}")
     assert ". 3 of 3 predictions of loggp are flagged, such as extrapolated: messages of" in text
     assert "found values of bsp, wanted a model of message sizes" in output(
         f"advise layouts wave {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
-    requested = output(f"advise layouts wave {WAVE} --params {sets[0]} --layout {layouts} --model bsp")
+    requested = output(
+        f"advise layouts wave {WAVE} --params {sets[0]} --layout {layouts} --model bsp"
+    )
     assert ". 3 of 3 predictions of bsp are flagged: size not modelled: valid for 8 B" in requested
 
 
-def test_the_best_layout_and_that_with_the_fastest_computation_are_measured(simgrid_programs, taulop, layouts):
+def test_the_best_layout_and_that_with_the_fastest_computation_are_measured(
+    simgrid_programs, taulop, layouts
+):
     requested = f"{WAVE} --blocks 24 --params {taulop} --layout {layouts} --measure 1"
     ranked = read_rows(f"advise layouts wave {requested}")
     fastest = min(ranked, key=lambda row: row["computation"])
@@ -510,9 +637,18 @@ def test_the_best_layout_and_that_with_the_fastest_computation_are_measured(simg
         assert row["measured total"] == row["measured computation"] + row["measured communication"]
     text = output(f"advise layouts wave {requested}")
     shortest = min(measured, key=lambda row: row["measured total"])["layout"]
-    for criterion, row in (("Communication included", ranked[0]), ("By computation alone", fastest)):
-        (line,) = (line for line in text.splitlines() if f". {criterion}: {row['layout']}, measured" in line)
-        assert line.endswith("the fastest of these." if row["layout"] == shortest else f"longer than {shortest}.")
+    for criterion, row in (
+        ("Communication included", ranked[0]),
+        ("By computation alone", fastest),
+    ):
+        (line,) = (
+            line
+            for line in text.splitlines()
+            if f". {criterion}: {row['layout']}, measured" in line
+        )
+        assert line.endswith(
+            "the fastest of these." if row["layout"] == shortest else f"longer than {shortest}."
+        )
 
 
 def test_on_a_real_machine_the_computation_is_measured(mpi_programs, taulop, tmp_path):
@@ -521,7 +657,9 @@ def test_on_a_real_machine_the_computation_is_measured(mpi_programs, taulop, tmp
     (tmp_path / "two.csv").write_text("rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n")
     kinds = {"node/1": ((1.0, 2e4, 2e4, 2e4), (64.0, 2e4, 2e4, 2e4))}
     write_speeds(tmp_path / "speeds.yaml", Speeds({"gemm": KernelSpeeds(kinds, 32)}, "local"))
-    requested = f"--speeds {tmp_path}/speeds.yaml --platform local --blocks 8 --measure 3 --params {taulop}"
+    requested = (
+        f"--speeds {tmp_path}/speeds.yaml --platform local --blocks 8 --measure 3 --params {taulop}"
+    )
     (row,) = read_rows(f"advise layouts gemm {requested} --layout processes:{tmp_path}/two.csv")
     assert row["measured computation"] not in (0, row["computation"])
     assert row["measured total"] == row["measured computation"] + row["measured communication"]
@@ -533,8 +671,14 @@ def test_on_a_real_machine_the_computation_is_measured(mpi_programs, taulop, tmp
         ({"--layout": None}, "give --layout processes:PATH or a folder"),
         ({"--layout": "block:4"}, "'block:4' does not determine the number of ranks"),
         ({"--layout": "params/speeds"}, "params/speeds: found no tables of processes (.csv)"),
-        ({"--layout": None, "--cores": "7"}, "no layout of processes with 7 cores: no speeds of 'fat/7'"),
-        ({"--layout": None, "--cores": "13"}, "no layout of processes with 13 cores: no node has 13 cores"),
+        (
+            {"--layout": None, "--cores": "7"},
+            "no layout of processes with 7 cores: no speeds of 'fat/7'",
+        ),
+        (
+            {"--layout": None, "--cores": "13"},
+            "no layout of processes with 13 cores: no node has 13 cores",
+        ),
         ({"--model": "logp"}, "no values of model 'logp'"),
         ({"--blocks": "1"}, "found 2 processes for 1 blocks"),
         ({"--bytes": "-1"}, "-1"),
@@ -559,8 +703,12 @@ def test_a_printed_partition_equals_the_output_of_the_verb(kernel):
     verb += f" --kernel {kernel}"
     assert str(result) == run(verb).stdout.rstrip("\n")
     for style in ("json", "csv", "svg"):
-        assert getattr(result, f"to_{style}")() == run(f"{verb} --format {style}").stdout.rstrip("\n")
+        assert getattr(result, f"to_{style}")() == run(f"{verb} --format {style}").stdout.rstrip(
+            "\n"
+        )
     assert result.frame["area"].sum() == 32 * 32
     assert result.sentence.startswith(f"{kernel}, 32×32 ")
-    with pytest.raises(commodel.UserError, match="method: found 'even', wanted geometric or constant or dynamic"):
+    with pytest.raises(
+        commodel.UserError, match="method: found 'even', wanted geometric or constant or dynamic"
+    ):
         commodel.partition("params/speeds/fermi.yaml", 32, layout, "fermi", method="even")

@@ -1,5 +1,5 @@
-"""Partitions: shares take equally long, rectangles tile the matrix, columns are optimal, traffic between nodes equals
-that of kernel schedules; and drawings of partitions."""
+"""Partitions: shares take equally long, rectangles tile the matrix, columns are optimal, traffic
+between nodes equals that of kernel schedules; and drawings of partitions."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -27,7 +27,12 @@ from commodel_kernels.partitions.shares import (
     partition_geometric,
     round_shares,
 )
-from commodel_kernels.rectangles import Rectangles, find_tiling_error, format_rectangles, make_even_grid
+from commodel_kernels.rectangles import (
+    Rectangles,
+    find_tiling_error,
+    format_rectangles,
+    make_even_grid,
+)
 from commodel_kernels.speeds import SPEED_FORMS, Speed
 from tests.patterns.catalogue import point
 from tests.refusals import catch_error_message
@@ -57,7 +62,8 @@ def find_smallest_sum(areas: np.ndarray) -> float:
 
 
 FAST, SLOW = ((100.0, 300.0), (1000.0, 300.0)), ((100.0, 100.0), (1000.0, 100.0))
-PAGING = ((100.0, 300.0), (1000.0, 300.0), (2000.0, 30.0))  # does not hold more than 1000 blocks in memory
+# does not hold more than 1000 blocks in memory
+PAGING = ((100.0, 300.0), (1000.0, 300.0), (2000.0, 30.0))
 
 
 @st.composite
@@ -68,14 +74,23 @@ def curves(draw, most=12):
         kinds.append(tuple((float(size), draw(st.floats(1, 1e4))) for size in sizes))
     form = draw(st.sampled_from(SPEED_FORMS))
     speeds = [Speed.of(rows, form) for rows in kinds]
-    return [speeds[place] for place in draw(st.lists(st.integers(0, len(speeds) - 1), min_size=1, max_size=most))]
+    return [
+        speeds[place]
+        for place in draw(st.lists(st.integers(0, len(speeds) - 1), min_size=1, max_size=most))
+    ]
 
 
 def seconds(speeds, shares):
-    return np.array([float(speed.seconds(share)) for speed, share in zip(speeds, shares, strict=True)])
+    return np.array(
+        [float(speed.seconds(share)) for speed, share in zip(speeds, shares, strict=True)]
+    )
 
 
-@given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=60), st.integers(1, 10**6), st.integers(0, 1))
+@given(
+    st.lists(st.floats(0.01, 1e6), min_size=1, max_size=60),
+    st.integers(1, 10**6),
+    st.integers(0, 1),
+)
 def test_rounded_shares_keep_the_sum_and_are_nearest_to_the_quotas(weights, total, least):
     assume(total >= least * len(weights))
     quotas = total * np.array(weights) / sum(weights)
@@ -88,11 +103,14 @@ def test_rounded_shares_keep_the_sum_and_are_nearest_to_the_quotas(weights, tota
 
 def test_constant_speeds_share_in_proportion():
     speeds = [Speed.of(((1.0, speed),)) for speed in (1.0, 2.0, 3.0)]
-    assert list(partition_geometric(speeds, 12)) == list(partition_constant(speeds, 12)) == [2, 4, 6]
+    assert (
+        list(partition_geometric(speeds, 12)) == list(partition_constant(speeds, 12)) == [2, 4, 6]
+    )
 
 
 def test_a_paging_process_gets_a_smaller_share_than_by_constant_speed():
-    """1000 blocks fit into the memory of the process. Constant speeds would assign 1500 of 2000 blocks."""
+    """1000 blocks fit into the memory of the process. Constant speeds would assign 1500 of 2000
+    blocks."""
     speeds = [Speed.of(PAGING), Speed.of(SLOW)]
     assert list(partition_constant(speeds, 2000)) == [1500, 500]
     shares = partition_geometric(speeds, 2000)
@@ -109,7 +127,8 @@ def test_shares_of_the_geometric_algorithm_take_equally_long(speeds, total):
     assert shares.min() >= 0
     if all(speed._spline is None for speed in speeds):  # a spline's times may stand still, and jump
         shorter, longer = seconds(speeds, np.maximum(shares - 1, 0)), seconds(speeds, shares + 1)
-        assert shorter.max() <= longer.min() * (1 + 1e-6)  # one block less of any is less than one more of any other
+        # one block less of any is less than one more of any other
+        assert shorter.max() <= longer.min() * (1 + 1e-6)
 
 
 @given(curves(most=5), st.integers(1, 40))
@@ -118,10 +137,13 @@ def test_geometric_shares_are_optimal_up_to_one_block(speeds, total):
     assume(total >= len(speeds))
     shares = partition_geometric(speeds, total)
     best = np.zeros(len(speeds), dtype=int)
-    for _ in range(total):  # the block goes where it is done first, which is the best there is where times grow
+    # the block goes where it is done first, which is the best there is where times grow
+    for _ in range(total):
         best[np.argmin(seconds(speeds, best + 1))] += 1
     if all(speed._spline is None for speed in speeds):
-        assert seconds(speeds, np.maximum(shares - 1, 0)).max() <= seconds(speeds, best).max() * (1 + 1e-9)
+        assert seconds(speeds, np.maximum(shares - 1, 0)).max() <= seconds(speeds, best).max() * (
+            1 + 1e-9
+        )
 
 
 @given(curves(), st.integers(1, 20_000), st.floats(0.01, 0.3))
@@ -138,7 +160,10 @@ def test_the_dynamic_algorithm_ends_balanced_or_where_blocks_allow_no_more(speed
     assert balance.rounds == len(measured) <= 12
     assert balance.balanced == (balance.spread <= within)
     np.testing.assert_array_equal(balance.seconds, seconds(speeds, balance.shares))
-    assert balance.seconds.max() <= min(seconds(speeds, shares).max() for shares in measured) or balance.balanced
+    assert (
+        balance.seconds.max() <= min(seconds(speeds, shares).max() for shares in measured)
+        or balance.balanced
+    )
 
 
 def test_the_dynamic_algorithm_needs_few_measurements():
@@ -161,19 +186,25 @@ def test_the_dynamic_algorithm_keeps_the_best_of_noisy_rounds():
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=7))
 def test_columns_are_the_best_of_all_arrangements(areas):
     areas = np.array(areas)
-    assert half_perimeters(find_best_columns(areas), areas) == pytest.approx(find_smallest_sum(areas))
+    assert half_perimeters(find_best_columns(areas), areas) == pytest.approx(
+        find_smallest_sum(areas)
+    )
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=60))
 def test_columns_keep_the_published_guarantee(areas):
-    """The sum is at most 7/4 of the lower bound, at which all rectangles are squares (Beaumont et al., Algorithmica 34,
-    2002)."""
+    """The sum is at most 7/4 of the lower bound, at which all rectangles are squares (Beaumont et
+    al., Algorithmica 34, 2002)."""
     areas = np.array(areas)
     squares = 2 * np.sqrt(areas / areas.sum()).sum()
-    assert squares * (1 - 1e-9) <= half_perimeters(find_best_columns(areas), areas) <= 7 / 4 * squares
+    assert (
+        squares * (1 - 1e-9) <= half_perimeters(find_best_columns(areas), areas) <= 7 / 4 * squares
+    )
 
 
-@pytest.mark.parametrize(("ranks", "sum_"), [(1, 2), (2, 3), (3, 11 / 3), (4, 4), (9, 6), (16, 8), (25, 10)])
+@pytest.mark.parametrize(
+    ("ranks", "sum_"), [(1, 2), (2, 3), (3, 11 / 3), (4, 4), (9, 6), (16, 8), (25, 10)]
+)
 def test_half_perimeters_of_equal_areas(ranks, sum_):
     assert half_perimeters(find_best_columns(np.ones(ranks)), np.ones(ranks)) == pytest.approx(sum_)
 
@@ -195,13 +226,14 @@ def test_rectangles_tile_the_matrix_exactly(data, ranks, side):
     assert np.all(count_rectangles(tiling) == 1)
     assert find_tiling_error(tiling) is None
     assert np.array_equal(tiling.area > 0, areas > 0)
-    assert sum(len(column) for column in tiling.columns) == np.count_nonzero(areas)  # columns, as SUMMA wants them
+    # columns, as SUMMA wants them
+    assert sum(len(column) for column in tiling.columns) == np.count_nonzero(areas)
 
 
 @given(st.data(), st.integers(1, 60), st.integers(8, 200))
 def test_areas_differ_from_shares_only_by_rounding(data, ranks, side):
-    """Width and height of a rectangle differ from the exact values by less than a block, if no column and no rectangle
-    is thinner than a block."""
+    """Width and height of a rectangle differ from the exact values by less than a block, if no
+    column and no rectangle is thinner than a block."""
     areas = np.array(data.draw(st.lists(st.integers(1, 1000), min_size=ranks, max_size=ranks)))
     columns = find_best_columns(areas, side)
     weight = np.array([areas[column].sum() for column in columns])
@@ -221,14 +253,16 @@ def test_evening_out_only_makes_the_slowest_faster(speeds, side):
     before = arrange_in_columns(partition_geometric(speeds, side * side), side)
     after = even_out_times(before, speeds)
     assert np.all(count_rectangles(after) == 1)
-    assert [sorted(column) for column in after.columns] == [sorted(column) for column in before.columns]
+    assert [sorted(column) for column in after.columns] == [
+        sorted(column) for column in before.columns
+    ]
     assert np.array_equal(after.area > 0, before.area > 0)
     assert seconds(speeds, after.area).max() <= seconds(speeds, before.area).max()
 
 
 def test_evening_out_ends_where_no_row_and_no_column_can_move():
-    """Three ranks of speeds 5, 3 and 1 share a column of 10 rows: heights of 6, 3 and 1 take 1.2, which is
-    the optimum."""
+    """Three ranks of speeds 5, 3 and 1 share a column of 10 rows: heights of 6, 3 and 1 take 1.2,
+    which is the optimum."""
     speeds = [Speed.of(((1.0, speed),)) for speed in (5.0, 3.0, 1.0)]
     column = Rectangles.of([0, 0, 0], [0, 4, 8], [10, 10, 10], [4, 4, 2])
     assert list(even_out_times(column, speeds).height) == [6, 3, 1]
@@ -240,7 +274,11 @@ def test_as_many_processes_as_blocks_get_one_each():
 
 @pytest.mark.parametrize(
     "share",
-    [partition_geometric, partition_constant, lambda curves, total: partition_dynamic(len(curves), total, None, None)],
+    [
+        partition_geometric,
+        partition_constant,
+        lambda curves, total: partition_dynamic(len(curves), total, None, None),
+    ],
 )
 def test_more_processes_than_blocks_are_refused(share):
     text = catch_error_message(share, [Speed.of(SLOW)] * 5, 4)
@@ -252,7 +290,8 @@ OPERATIONS = {"gemm": "summa", "wave": "wave2d"}
 
 @st.composite
 def draw_placed_partition(draw):
-    """Draw a partition, the node of every rank and the kind of every rank; ranks of a kind have equal areas."""
+    """Draw a partition, the node of every rank and the kind of every rank; ranks of a kind have
+    equal areas."""
     kinds = draw(st.lists(st.sampled_from("abc"), min_size=2, max_size=10))
     areas = np.array([{"a": 1.0, "b": 2.5, "c": 7.0}[kind] for kind in kinds])
     node = np.array(draw(st.lists(st.integers(0, 3), min_size=len(kinds), max_size=len(kinds))))
@@ -270,7 +309,9 @@ def test_volumes_equal_the_bytes_that_the_schedule_sends_between_nodes(folder, k
     tiling, node, _ = case
     path = folder / f"{hash(format_rectangles(tiling))}.csv"
     path.write_text(format_rectangles(tiling))
-    sent = build_schedule(point(f"{OPERATIONS[kernel]}:partition={path}", "paper", ranks=tiling.ranks, bytes=8))
+    sent = build_schedule(
+        point(f"{OPERATIONS[kernel]}:partition={path}", "paper", ranks=tiling.ranks, bytes=8)
+    )
     between = sent.bytes[node[sent.src] != node[sent.dst]].sum() / 8
     assert VOLUMES[kernel](tiling, node) == between
 
@@ -293,8 +334,8 @@ def test_exchanges_of_ranks_never_send_more_and_keep_the_areas_of_each_kind(kern
 
 @pytest.mark.parametrize("seed", range(5))
 def test_exchanges_bring_shuffled_ranks_of_a_node_together(seed):
-    """Four ranks of each of four nodes are shuffled. After pairwise exchanges the traffic is at most that of one column
-    per node."""
+    """Four ranks of each of four nodes are shuffled. After pairwise exchanges the traffic is at
+    most that of one column per node."""
     node, volume = np.random.default_rng(seed).permutation(np.arange(16) % 4), VOLUMES["wave"]
     shuffled = make_even_grid(16, (4, 4))
     near = exchange_ranks(shuffled, node, ["a"] * 16, volume)
@@ -303,7 +344,12 @@ def test_exchanges_bring_shuffled_ranks_of_a_node_together(seed):
 
 def test_above_the_limit_of_ranks_none_are_exchanged():
     tiling = make_even_grid(MAX_RANKS + 1, (MAX_RANKS + 1, 1))
-    assert exchange_ranks(tiling, np.arange(MAX_RANKS + 1) % 2, ["a"] * (MAX_RANKS + 1), VOLUMES["wave"]) is tiling
+    assert (
+        exchange_ranks(
+            tiling, np.arange(MAX_RANKS + 1) % 2, ["a"] * (MAX_RANKS + 1), VOLUMES["wave"]
+        )
+        is tiling
+    )
 
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -311,22 +357,41 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def drawn(tiling, node, titles=None):
     return ET.fromstring(
-        draw_partition(tiling, np.array(node), titles or [f"rank {rank}" for rank in range(tiling.ranks)])
+        draw_partition(
+            tiling, np.array(node), titles or [f"rank {rank}" for rank in range(tiling.ranks)]
+        )
     )
 
 
 def test_every_rectangle_with_work_is_drawn_once_with_a_proportional_area():
     tiling = arrange_in_columns(np.array([5, 0, 7, 1, 3]), 16)
     picture = drawn(tiling, [0, 0, 1, 1, 2])
-    shapes = [shape for shape in picture.findall(f"{SVG}rect") if shape.find(f"{SVG}title") is not None]
-    area = [float(shape.get("width")) * float(shape.get("height")) * (16 / SQUARE_PX) ** 2 for shape in shapes]
+    shapes = [
+        shape for shape in picture.findall(f"{SVG}rect") if shape.find(f"{SVG}title") is not None
+    ]
+    area = [
+        float(shape.get("width")) * float(shape.get("height")) * (16 / SQUARE_PX) ** 2
+        for shape in shapes
+    ]
     assert area == pytest.approx(tiling.area[tiling.area > 0])
-    assert [shape.find(f"{SVG}title").text for shape in shapes] == ["rank 0", "rank 2", "rank 3", "rank 4"]
+    assert [shape.find(f"{SVG}title").text for shape in shapes] == [
+        "rank 0",
+        "rank 2",
+        "rank 3",
+        "rank 4",
+    ]
 
 
 def test_ranks_are_numbered_and_nodes_listed():
     picture = drawn(make_even_grid(8, (2, 2)), [0, 0, 7, 7])
-    assert [text.text for text in picture.findall(f"{SVG}text")] == ["0", "1", "2", "3", "node 0", "node 7"]
+    assert [text.text for text in picture.findall(f"{SVG}text")] == [
+        "0",
+        "1",
+        "2",
+        "3",
+        "node 0",
+        "node 7",
+    ]
 
 
 @pytest.mark.parametrize("nodes", [16, 96])

@@ -1,5 +1,5 @@
-"""Predictions of kernels: sums of iterations, messages overlapped with a matrix product, computation, and the rules of
-the papers."""
+"""Predictions of kernels: sums of iterations, messages overlapped with a matrix product,
+computation, and the rules of the papers."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -21,7 +21,13 @@ from commodel.patterns.layouts import place_ranks
 from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import MAX_STACKED_MESSAGES, StackPrediction, predict, predict_shapes, sum_parts
+from commodel.predictions.predictions import (
+    MAX_STACKED_MESSAGES,
+    StackPrediction,
+    predict,
+    predict_shapes,
+    sum_parts,
+)
 from commodel.predictions.validity import VALID, Validity, ValidityKind
 from commodel.records import Measure
 from commodel_kernels.rectangles import Rectangles, format_rectangles, make_even_grid
@@ -49,8 +55,12 @@ def partition(tmp_path_factory):
 
 
 def of(partition, size, iteration=None, overlapped=False, layout="block:3"):
-    more = ("" if iteration is None else f":iteration={iteration}") + (":overlapped=yes" if overlapped else "")
-    return point(f"summa:partition={partition}{more}", "paper", ranks=RANKS, bytes=size, layout=layout)
+    more = ("" if iteration is None else f":iteration={iteration}") + (
+        ":overlapped=yes" if overlapped else ""
+    )
+    return point(
+        f"summa:partition={partition}{more}", "paper", ranks=RANKS, bytes=size, layout=layout
+    )
 
 
 @lru_cache
@@ -61,27 +71,37 @@ def fitted(name):
 @pytest.mark.parametrize("name", list_family_names())
 @pytest.mark.parametrize("overlapped", [False, True])
 def test_the_prediction_of_a_kernel_is_the_sum_over_the_iterations(partition, name, overlapped):
-    how = overlapped, "block:1" if name == "lmo" else "block:3"  # which is about ranks that have a node each
-    wholes = predict(fitted(name), [of(partition, size, None, *how) for size in SIZES], strict=False)
+    # which is about ranks that have a node each
+    how = overlapped, "block:1" if name == "lmo" else "block:3"
+    wholes = predict(
+        fitted(name), [of(partition, size, None, *how) for size in SIZES], strict=False
+    )
     for size, whole in zip(SIZES, wholes, strict=True):
         points = [of(partition, size, k, *how) for k in range(SIDE)]
         several = predict(fitted(name), points, strict=False)
         if overlapped and not find_family(name).overlaps_work:
             assert whole.validity_text.startswith("no prediction")
             continue
-        assert whole.seconds == pytest.approx(sum(prediction.seconds for prediction in several), rel=1e-12)
+        assert whole.seconds == pytest.approx(
+            sum(prediction.seconds for prediction in several), rel=1e-12
+        )
         assert whole.validity_text in {prediction.validity_text for prediction in several}
-        assert (whole.validity_text == "valid") == ({prediction.validity_text for prediction in several} == {"valid"})
+        assert (whole.validity_text == "valid") == (
+            {prediction.validity_text for prediction in several} == {"valid"}
+        )
 
 
 def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
-    """The validity `size not modelled` of a later iteration replaces `contention not modelled` of an earlier one."""
+    """The validity `size not modelled` of a later iteration replaces `contention not modelled` of
+    an earlier one."""
     size_not_modelled = Validity(ValidityKind.SIZE, "holds for 0 B to 7 kB")
     checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), size_not_modelled])
     ((_, kernel),) = stack_points([of(partition, 1000)], MAX_STACKED_MESSAGES)
     ones = np.ones(1)
     costs = sum_parts(
-        kernel, lambda part, waves: StackPrediction(ones[None], ones, [next(checks, VALID)], ones, ones), 1
+        kernel,
+        lambda part, waves: StackPrediction(ones[None], ones, [next(checks, VALID)], ones, ones),
+        1,
     )
     assert costs.validity == [size_not_modelled]
 
@@ -92,15 +112,20 @@ def test_the_single_message_ratio_of_a_sum_is_weighted_by_the_predicted_parts(pa
     parts = [count for count, _ in kernel.iterate_parts()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
     answers = iter(
-        [StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones, ones) for number in numbers]
+        [
+            StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones, ones)
+            for number in numbers
+        ]
     )
     costs = sum_parts(kernel, lambda part, waves: next(answers), 1)
-    assert costs.ratios == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
+    assert costs.ratios == pytest.approx(
+        np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers)
+    )
 
 
 def test_the_interval_is_that_of_the_sum(partition):
-    """The interval is computed from sums per draw. It is not the sum of the iterations' intervals, which would assume
-    fully correlated errors."""
+    """The interval is computed from sums per draw. It is not the sum of the iterations' intervals,
+    which would assume fully correlated errors."""
     parameters, node = fitted("loggp"), place_ranks("block:3", RANKS)
     model = Model.of_set(parameters, None)
     costs = sum(model.cost(build_schedule(of(partition, 1000, k)).place(node)) for k in range(SIDE))
@@ -123,18 +148,25 @@ def test_a_stream_of_predictions_has_the_same_numbers(partition):
 def test_equal_iterations_are_predicted_once(partition, monkeypatch):
     requested = []
     entry = find_family("loggp")
-    monkeypatch.setattr(Model, "cost", lambda model, pattern: requested.append(pattern) or np.array([[1.0]]))
-    (whole,) = predict(make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
+    monkeypatch.setattr(
+        Model, "cost", lambda model, pattern: requested.append(pattern) or np.array([[1.0]])
+    )
+    (whole,) = predict(
+        make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
+        [of(partition, 8)],
+    )
     assert entry.independent
     assert whole.seconds == SIDE
-    iterations = [pattern for pattern in requested if pattern.ranks > 2]  # others are single messages
+    # others are single messages
+    iterations = [pattern for pattern in requested if pattern.ranks > 2]
     assert len(iterations) == len({0, 4, 9, 7, 8})
 
 
 def test_waves_of_a_sum_are_refused_in_one_line(partition):
     parameters = make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     with pytest.raises(
-        UserError, match=r"found several waves of 'summa:.*', whose ranks begin each iteration together"
+        UserError,
+        match=r"found several waves of 'summa:.*', whose ranks begin each iteration together",
     ):
         predict(parameters, [of(partition, 8)], pipelined=True)
     (row,) = predict(parameters, [of(partition, 8)], pipelined=True, strict=False)
@@ -153,7 +185,8 @@ def test_values_are_fitted_to_kernels_too(partition):
 
 
 def test_fan_in_and_planned_seconds_of_a_kernel(partition):
-    """The fan-in of a kernel is the maximum over its iterations, and its planned time is their sum."""
+    """The fan-in of a kernel is the maximum over its iterations, and its planned time is their
+    sum."""
     kernel, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
     assert find_fan_ins([kernel])[kernel.id] == max(find_fan_ins(every).values())
     durations = Durations("local", Measure("barrier", 0.02, 10, 500, 2.0, 3, 2, 60.0))
@@ -164,10 +197,16 @@ def test_fan_in_and_planned_seconds_of_a_kernel(partition):
 def test_a_single_working_rank_communicates_for_no_time(tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("rank,x,y,width,height\n0,0,0,5,5\n1,0,0,0,0\n")
-    for name in set(list_family_names()) - {"pmnf"}:  # which knows how many ranks there are, and no messages
+    # which knows how many ranks there are, and no messages
+    for name in set(list_family_names()) - {"pmnf"}:
         for operation in (f"summa:partition={path}", f"wave2d:partition={path}"):
-            (row,) = predict(fitted(name), [point(operation, "paper", ranks=2, bytes=8)], strict=False)
-            assert row.seconds == pytest.approx(0, abs=1e-5) or row.validity_text != "valid", (name, row)
+            (row,) = predict(
+                fitted(name), [point(operation, "paper", ranks=2, bytes=8)], strict=False
+            )
+            assert row.seconds == pytest.approx(0, abs=1e-5) or row.validity_text != "valid", (
+                name,
+                row,
+            )
 
 
 SIX = Rectangles.of([4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4])
@@ -176,8 +215,8 @@ HIDING = [name for name in list_family_names() if find_family(name).overlaps_wor
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """written(tiling, seconds): write a partition file in which each rank computes for `seconds` in an iteration, and
-    return its path."""
+    """written(tiling, seconds): write a partition file in which each rank computes for `seconds` in
+    an iteration, and return its path."""
     path = tmp_path_factory.mktemp("partitions") / "p.csv"
 
     def write_it(tiling, seconds):
@@ -190,7 +229,13 @@ def written(tmp_path_factory):
 
 def overlapping(path, k=None, size=8192, ranks=2, layout="block:1"):
     more = "" if k is None else f":iteration={k}"
-    return point(f"summa:partition={path}{more}:overlapped=yes", "paper", ranks=ranks, bytes=size, layout=layout)
+    return point(
+        f"summa:partition={path}{more}:overlapped=yes",
+        "paper",
+        ranks=ranks,
+        bytes=size,
+        layout=layout,
+    )
 
 
 L, O_S, O_R, G, GAMMA = 20e-6, 5e-6, 3e-6, 1e-9, 0.1e-9
@@ -199,8 +244,8 @@ LOGGP = ["L=20us", "o_s=5us", "o_r=3us", "g=6us", "G=1ns", "gamma=0.1ns"]
 
 @pytest.mark.parametrize("seconds", [1e-15, 1e-6, 30e-6, 83e-6, 84e-6, 1e-3, 2.0])
 def test_loggp_overlaps_messages_with_a_product_of_any_length(written, seconds):
-    """The rank with the pivot column packs one message of 8 blocks and sends it. Both overheads and the packing are not
-    overlapped."""
+    """The rank with the pivot column packs one message of 8 blocks and sends it. Both overheads and
+    the packing are not overlapped."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
     (prediction,) = predict(make_given_set("loggp", LOGGP), [overlapping(path, 5)])
     sent = bytes * GAMMA + O_S
@@ -212,17 +257,26 @@ def test_loggp_overlaps_messages_with_a_product_of_any_length(written, seconds):
 def test_taulop_overlaps_messages_with_a_product_of_any_length(written, seconds):
     """The product overlaps the transfer, but not the sender's overhead and the copies."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
-    values = make_given_set("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
+    values = make_given_set(
+        "taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"]
+    )
     (prediction,) = predict(values, [overlapping(path, 5)])
     one_message = 5e-6 + 2e-6 + bytes * 1e-9
-    assert prediction.seconds == pytest.approx(bytes * GAMMA + max(one_message - seconds, 5e-6), rel=1e-7)
+    assert prediction.seconds == pytest.approx(
+        bytes * GAMMA + max(one_message - seconds, 5e-6), rel=1e-7
+    )
 
 
 def test_the_first_iteration_overlaps_no_computation(written):
-    """The first iteration takes longer than all others. The prediction of the kernel is the sum of its iterations."""
-    path, values = written(make_even_grid(8, (1, 2)), np.full(2, 1.0)), make_given_set("loggp", LOGGP)
+    """The first iteration takes longer than all others. The prediction of the kernel is the sum of
+    its iterations."""
+    path, values = (
+        written(make_even_grid(8, (1, 2)), np.full(2, 1.0)),
+        make_given_set("loggp", LOGGP),
+    )
     first, second, kernel = (
-        row.seconds for row in predict(values, [overlapping(path, 0), overlapping(path, 1), overlapping(path)])
+        row.seconds
+        for row in predict(values, [overlapping(path, 0), overlapping(path, 1), overlapping(path)])
     )
     assert first > 3 * second
     assert kernel == pytest.approx(first + 7 * second)
@@ -238,9 +292,11 @@ def without_product(pattern):
 
 @settings(max_examples=25)
 @given(st.data(), st.sampled_from(HIDING), st.integers(1, 12), st.sampled_from([8, 1000, 100_000]))
-def test_overlap_never_takes_longer_than_communication_and_computation_in_turn(written, data, name, k, size):
-    """The communication time that is not overlapped is at most that without computation, falls with longer computation,
-    and equals that without computation if computation takes no time."""
+def test_overlap_never_takes_longer_than_communication_and_computation_in_turn(
+    written, data, name, k, size
+):
+    """The communication time that is not overlapped is at most that without computation, falls with
+    longer computation, and equals that without computation if computation takes no time."""
     how = {"layout": "block:1"} if name == "lmo" else {"layout": "block:3"}
     seconds = np.array(data.draw(st.lists(st.floats(1e-7, 1e-2), min_size=6, max_size=6)))
     model = Model.of_set(fitted_set(name), 0)
@@ -251,7 +307,8 @@ def test_overlap_never_takes_longer_than_communication_and_computation_in_turn(w
     plain = without_product(cost(seconds))
     without_overlap = float(np.ravel(model.cost(plain))[0])
     nothing, some, more = (
-        float(np.ravel(model.cost(cost(times)))[0]) for times in (np.full(6, 1e-25), seconds, seconds + 1e-3)
+        float(np.ravel(model.cost(cost(times)))[0])
+        for times in (np.full(6, 1e-25), seconds, seconds + 1e-3)
     )
     assert nothing == pytest.approx(without_overlap, rel=1e-7)
     assert 0 <= more <= some * (1 + 1e-6) + 1e-12
@@ -261,7 +318,9 @@ def test_overlap_never_takes_longer_than_communication_and_computation_in_turn(w
 def test_unknown_values_give_no_prediction(written):
     path, values = written(SIX, None), make_given_set("loggp", LOGGP)
     (row,) = predict(values, [overlapping(path, ranks=6)], strict=False)
-    unknown = "the time of the overlapped computation is unknown: the partition has no column 'speed'"
+    unknown = (
+        "the time of the overlapped computation is unknown: the partition has no column 'speed'"
+    )
     assert (row.validity_text, np.isnan(row.seconds)) == (f"no prediction: {unknown}", True)
     with pytest.raises(UserError, match=unknown):
         predict(values, [overlapping(path, ranks=6)])
@@ -270,8 +329,13 @@ def test_unknown_values_give_no_prediction(written):
 
 @pytest.mark.parametrize("name", sorted(set(list_family_names()) - set(HIDING)))
 def test_a_family_without_overlap_is_marked(written, name):
-    (row,) = predict(fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False)
-    assert row.validity_text == f"no prediction: {find_family(name).title} does not model overlap with computation"
+    (row,) = predict(
+        fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False
+    )
+    assert (
+        row.validity_text
+        == f"no prediction: {find_family(name).title} does not model overlap with computation"
+    )
 
 
 FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))
@@ -324,12 +388,17 @@ def message(pattern, row):
     nodes = pattern.node[pattern.src[row]], pattern.node[pattern.dst[row]]
     sender, receiver = (list(TYPES)[node] for node in nodes)
     place = f"{sender}.same" if nodes[0] == nodes[1] else f"{sender}.{receiver}"
-    return TYPED_O_S[sender] + TYPED_L[place] + (pattern.bytes[row] - 1) * TYPED_G[place] + TYPED_O_R[receiver]
+    return (
+        TYPED_O_S[sender]
+        + TYPED_L[place]
+        + (pattern.bytes[row] - 1) * TYPED_G[place]
+        + TYPED_O_R[receiver]
+    )
 
 
 def sum_messages(pattern, summa):
-    """Return the sum of the paper, message by message: the largest sum of a process in the pivot column, plus for SUMMA
-    the largest sum of a column of ranks."""
+    """Return the sum of the paper, message by message: the largest sum of a process in the pivot
+    column, plus for SUMMA the largest sum of a column of ranks."""
     horizontal, vertical = defaultdict(float), defaultdict(float)
     for row in range(len(pattern.src)):
         sums = vertical if summa and pattern.step[row] > 1 else horizontal
@@ -337,9 +406,15 @@ def sum_messages(pattern, summa):
     return max(horizontal.values(), default=0) + max(vertical.values(), default=0)
 
 
-@given(st.sampled_from(["summa:n=9:iteration=4", "wave2d:n=30"]), st.integers(2, 12), st.integers(1, 10_000))
+@given(
+    st.sampled_from(["summa:n=9:iteration=4", "wave2d:n=30"]),
+    st.integers(2, 12),
+    st.integers(1, 10_000),
+)
 def test_rules_for_kernels_equal_explicit_sums(operation, ranks, size):
-    pattern = build_schedule(point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}"))
+    pattern = build_schedule(
+        point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}")
+    )
     model = hloggp()
     assert predict_by_sums(model, pattern)[0] == pytest.approx(
         sum_messages(pattern, operation.startswith("summa")), rel=1e-12
@@ -349,29 +424,55 @@ def test_rules_for_kernels_equal_explicit_sums(operation, ranks, size):
 
 
 def test_iteration_80_of_figure_8_by_hand():
-    """p1 sends 134, 146 and 12 blocks of the column, p4 104, 6 and 110. The row has 124, 97 and 35 blocks, all over the
-    network."""
-    pattern = build_schedule(point(f"{FIGURE_8}:iteration=80", "paper", ranks=6, bytes=8192, layout="block:3"))
-    within = TYPED_O_S["fat"] + TYPED_L["fat.same"] + TYPED_O_R["fat"] + (134 * 8192 - 1) * TYPED_G["fat.same"]
-    out = 2 * (TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"]) + (158 * 8192 - 2) * TYPED_G["fat.thin"]
-    row = TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"] + (124 * 8192 - 1) * TYPED_G["fat.thin"]
+    """p1 sends 134, 146 and 12 blocks of the column, p4 104, 6 and 110. The row has 124, 97 and 35
+    blocks, all over the network."""
+    pattern = build_schedule(
+        point(f"{FIGURE_8}:iteration=80", "paper", ranks=6, bytes=8192, layout="block:3")
+    )
+    within = (
+        TYPED_O_S["fat"]
+        + TYPED_L["fat.same"]
+        + TYPED_O_R["fat"]
+        + (134 * 8192 - 1) * TYPED_G["fat.same"]
+    )
+    out = (
+        2 * (TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"])
+        + (158 * 8192 - 2) * TYPED_G["fat.thin"]
+    )
+    row = (
+        TYPED_O_S["fat"]
+        + TYPED_L["fat.thin"]
+        + TYPED_O_R["thin"]
+        + (124 * 8192 - 1) * TYPED_G["fat.thin"]
+    )
     assert predict_by_sums(hloggp(), pattern)[0] == pytest.approx(within + out + row, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", SUMMED_FAMILIES)
 def test_rules_for_kernels_ignore_gaps_and_waiting(name):
-    """With one message per rank and no waiting, the sum of messages is at most the general prediction. With many
-    messages per rank it is larger, since it also adds overlapping parts."""
-    texts = {"hloggp": ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "mlognp": ["o_mem.a=1us", "o_net.a=5us"]}
+    """With one message per rank and no waiting, the sum of messages is at most the general
+    prediction. With many messages per rank it is larger, since it also adds overlapping parts."""
+    texts = {
+        "hloggp": ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"],
+        "mlognp": ["o_mem.a=1us", "o_net.a=5us"],
+    }
     texts["loggph"] = [
-        f"{text.replace('=', f'.{where}=')}" for text in texts["hloggp"] for where in ("within", "between")
+        f"{text.replace('=', f'.{where}=')}"
+        for text in texts["hloggp"]
+        for where in ("within", "between")
     ]
     parameters = make_given_set(name, texts[name])
     two = point("wave2d:n=30:grid=1x2", "paper", ranks=2, bytes=8)
-    (rule,), (general,) = predict(parameters, [two], cost=predict_by_sums), predict(parameters, [two])
+    (rule,), (general,) = (
+        predict(parameters, [two], cost=predict_by_sums),
+        predict(parameters, [two]),
+    )
     assert rule.seconds <= general.seconds * (1 + 1e-12)
     many = point("summa:n=60:grid=1x12:iteration=0", "paper", ranks=12, bytes=8)
-    (rule,), (general,) = predict(parameters, [many], cost=predict_by_sums), predict(parameters, [many])
+    (rule,), (general,) = (
+        predict(parameters, [many], cost=predict_by_sums),
+        predict(parameters, [many]),
+    )
     assert rule.seconds > (1 if name == "mlognp" else 2) * general.seconds * (1 - 1e-12)
 
 
@@ -379,7 +480,9 @@ def test_all_iterations_and_stacks_of_sizes_add_up():
     parameters = make_given_set("hloggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     sizes = (1, 100, 8192)
     wholes = predict(
-        parameters, [point("summa:n=9", "paper", ranks=6, bytes=size) for size in sizes], cost=predict_by_sums
+        parameters,
+        [point("summa:n=9", "paper", ranks=6, bytes=size) for size in sizes],
+        cost=predict_by_sums,
     )
     for size, whole in zip(sizes, wholes, strict=True):
         points = [point(f"summa:n=9:iteration={k}", "paper", ranks=6, bytes=size) for k in range(9)]

@@ -1,5 +1,5 @@
-"""Rectangles that tile a square, compared with counts of rectangles per unit: exact tilings are read, all others are
-refused in one line with file and line number."""
+"""Rectangles that tile a square, compared with counts of rectangles per unit: exact tilings are
+read, all others are refused in one line with file and line number."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,9 @@ def test_tilings_with_gaps_or_overlaps_are_refused_like_by_paint(tiling, data):
     row = data.draw(st.integers(0, len(pieces) - 1))
     change = data.draw(st.tuples(*(4 * [st.integers(-1, 1)])))
     moved = tuple(max(old + by, 0) for old, by in zip(pieces[row], change, strict=True))
-    pieces = [*pieces[:row], moved, *pieces[row + 1 :]] if data.draw(st.booleans()) else [*pieces, moved]
+    pieces = (
+        [*pieces[:row], moved, *pieces[row + 1 :]] if data.draw(st.booleans()) else [*pieces, moved]
+    )
     mistake = find_tiling_error(tiled(pieces, side))
     paint = count_rectangles(pieces, side)
     within = all(x + width <= side and y + height <= side for x, y, width, height in pieces)
@@ -145,19 +147,45 @@ def test_rectangles_that_are_no_columns_have_none():
         (HEAD + "0,0,0,2,2\n\n0,0,0,2,2\n", 4, "found rank 0 again, first on line 2"),
         (HEAD + "1,0,0,2,2\n", 2, "found rank 1, but none 0"),
         (HEAD + "0,0,0,2,1\n2,0,1,2,1\n", 3, "found rank 2, but none 1"),
-        (HEAD + "0,0,0,2,2\n1,1,1,1,1\n", 3, "rank 0 and rank 1 overlap at x=1, y=1: 2×2 at x=0, y=0 and 1×1 at x=1"),
-        (HEAD + "0,0,0,2,1\n1,0,1,1,1\n", 3, "found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled"),
-        (HEAD + "0,0,0,2,2\n1,0,0,2,0\n", 3, "rank 1 has no area, wanted 0×0 without work: 2×0 at x=0, y=0"),
-        (HEAD + "0,0,0,9999999,9999999\n", None, "found a square of 9999999×9999999, wanted a side of at most 1048576"),
+        (
+            HEAD + "0,0,0,2,2\n1,1,1,1,1\n",
+            3,
+            "rank 0 and rank 1 overlap at x=1, y=1: 2×2 at x=0, y=0 and 1×1 at x=1",
+        ),
+        (
+            HEAD + "0,0,0,2,1\n1,0,1,1,1\n",
+            3,
+            "found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled",
+        ),
+        (
+            HEAD + "0,0,0,2,2\n1,0,0,2,0\n",
+            3,
+            "rank 1 has no area, wanted 0×0 without work: 2×0 at x=0, y=0",
+        ),
+        (
+            HEAD + "0,0,0,9999999,9999999\n",
+            None,
+            "found a square of 9999999×9999999, wanted a side of at most 1048576",
+        ),
         (HEAD + "0,0,0,1,1\n1,99999999,99999999,0,0\n", None, "found a square of 99999999"),
         (HEAD + "0,0,0,2,2,5\n", 2, "found more cells than the 5 columns"),
-        ("rank,x,y,width,height,sped\n0,0,0,2,2,5\n", 2, "found the column 'sped', wanted rank,x,y,width,height,speed"),
+        (
+            "rank,x,y,width,height,sped\n0,0,0,2,2,5\n",
+            2,
+            "found the column 'sped', wanted rank,x,y,width,height,speed",
+        ),
         (FAST + "0,0,0,2,2\n", 2, "speed: found '', wanted a number such as"),
-        (FAST + "0,0,0,2,2,0\n", 2, "speed: found '0', wanted a number from 1e-30 to 1e+30, units per second"),
+        (
+            FAST + "0,0,0,2,2,0\n",
+            2,
+            "speed: found '0', wanted a number from 1e-30 to 1e+30, units per second",
+        ),
         (FAST + "0,0,0,2,2,nan\n", 2, "speed: found 'nan', wanted a number such as"),
     ],
 )
-def test_a_mistake_in_a_partition_file_is_refused_with_the_line_number(tmp_path, text, line, complaint):
+def test_a_mistake_in_a_partition_file_is_refused_with_the_line_number(
+    tmp_path, text, line, complaint
+):
     path = tmp_path / "p.csv"
     path.write_text(text)
     assert catch_error_message(read_rectangles, path).startswith(

@@ -1,4 +1,5 @@
-"""Adaptive sizes of speed measurements: few sizes on a straight line, close sizes at a bend, none within the noise."""
+"""Adaptive sizes of speed measurements: few sizes on a straight line, close sizes at a bend, none
+within the noise."""
 
 import numpy as np
 import pytest
@@ -20,8 +21,13 @@ def machine(curves, noise=0.0, seed=0):
 
     def measure(sizes):
         rounds.append(dict(sizes))
-        speed = {kind: curves[kind](size) * rng.uniform(1 - noise, 1 + noise) for kind, size in sizes.items()}
-        return {kind: (value, value * (1 - noise), value * (1 + noise)) for kind, value in speed.items()}
+        speed = {
+            kind: curves[kind](size) * rng.uniform(1 - noise, 1 + noise)
+            for kind, size in sizes.items()
+        }
+        return {
+            kind: (value, value * (1 - noise), value * (1 + noise)) for kind, value in speed.items()
+        }
 
     return measure, rounds
 
@@ -45,7 +51,8 @@ def test_a_bend_is_followed_until_the_curve_is_within_the_tolerance():
 
 def test_fewer_sizes_where_less_is_requested():
     counts = [
-        len(sample_speeds(["a"], machine({"a": cached})[0], 16, 65536, within, 60)["a"]) for within in (0.02, 0.1, 0.5)
+        len(sample_speeds(["a"], machine({"a": cached})[0], 16, 65536, within, 60)["a"])
+        for within in (0.02, 0.1, 0.5)
     ]
     assert counts[0] > counts[1] > counts[2]
 
@@ -73,10 +80,16 @@ def test_differences_within_the_measurement_noise_add_no_sizes():
 def test_no_more_than_most():
     rng = np.random.default_rng(3)
     measure, rounds = machine({"wild": lambda size: rng.uniform(1, 100)})
-    assert len(sample_speeds(["wild"], measure, 1, 1 << 20, tolerance=0.01, max_sizes=7)["wild"]) == len(rounds) == 7
+    assert (
+        len(sample_speeds(["wild"], measure, 1, 1 << 20, tolerance=0.01, max_sizes=7)["wild"])
+        == len(rounds)
+        == 7
+    )
 
 
-@pytest.mark.parametrize(("smallest", "largest", "count"), [(8, 8, 1), (1, 2, 2), (100, 120, 2), (1, 4, 3)])
+@pytest.mark.parametrize(
+    ("smallest", "largest", "count"), [(8, 8, 1), (1, 2, 2), (100, 120, 2), (1, 4, 3)]
+)
 def test_ranges_that_hold_few_sizes(smallest, largest, count):
     measure, _ = machine({"a": lambda size: 5.0})
     assert len(sample_speeds(["a"], measure, smallest, largest)["a"]) == count
@@ -86,6 +99,8 @@ def test_ranges_that_hold_few_sizes(smallest, largest, count):
 def test_speed_sampling_ends_and_measures_every_size_once(smallest, more, seed):
     rng = np.random.default_rng(seed)
     measure, rounds = machine({"a": lambda size: rng.uniform(1, 100), "b": cached})
-    rows = sample_speeds(["a", "b"], measure, smallest, smallest + more, tolerance=0.0, max_sizes=30)
+    rows = sample_speeds(
+        ["a", "b"], measure, smallest, smallest + more, tolerance=0.0, max_sizes=30
+    )
     assert all(len({row[0] for row in rows[kind]}) == len(rows[kind]) <= 30 for kind in rows)
     assert len(rounds) <= 30

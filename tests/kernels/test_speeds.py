@@ -1,4 +1,5 @@
-"""Curves of speed: they interpolate their rows, a larger share takes longer, and invalid files are refused."""
+"""Curves of speed: they interpolate their rows, a larger share takes longer, and invalid files are
+refused."""
 
 from itertools import pairwise
 
@@ -78,7 +79,9 @@ def test_a_row_faster_than_the_row_of_a_smaller_share_is_dropped():
 def test_the_rows_kept_are_as_many_as_can_be(times):
     kept = [times[place] for place in find_longest_growing(np.array(times))]
     assert all(a < b for a, b in pairwise(kept))
-    masks = ([t for bit, t in enumerate(times) if mask >> bit & 1] for mask in range(1, 1 << len(times)))
+    masks = (
+        [t for bit, t in enumerate(times) if mask >> bit & 1] for mask in range(1, 1 << len(times))
+    )
     assert len(kept) == max(len(part) for part in masks if all(a < b for a, b in pairwise(part)))
 
 
@@ -90,7 +93,8 @@ def test_the_largest_share_takes_the_given_time(form, rows, seconds):
     assert x > 0
     assert np.all(speed.at(x) > 0)
     if form == "piecewise" or len(speed.size) < 3:
-        assert speed.seconds(x) == pytest.approx(seconds, rel=1e-3)  # speeds may fall to a billionth
+        # speeds may fall to a billionth
+        assert speed.seconds(x) == pytest.approx(seconds, rel=1e-3)
 
 
 @given(rows=rows(), seconds=st.lists(st.floats(1e-9, 1e9), min_size=2, max_size=5))
@@ -107,7 +111,9 @@ def test_a_spline_is_inverted_to_a_thousandth():
 
 
 def test_speeds_read_from_a_file_equal_the_written_speeds(tmp_path):
-    speeds = Speeds({"gemm": KernelSpeeds({"fat/6": ROWS}, 32)}, "fermi", True, "by hand", {"seed": 1})
+    speeds = Speeds(
+        {"gemm": KernelSpeeds({"fat/6": ROWS}, 32)}, "fermi", True, "by hand", {"seed": 1}
+    )
     write_speeds(tmp_path / "s.yaml", speeds)
     assert read_speeds(tmp_path / "s.yaml") == speeds
 
@@ -115,7 +121,10 @@ def test_speeds_read_from_a_file_equal_the_written_speeds(tmp_path):
 @pytest.mark.parametrize(
     ("row", "wanted"),
     [
-        ("[32, 0]", "s.yaml:9: kernels.gemm.kinds.fat/6[1][1]: found a speed of 0, wanted more than 0"),
+        (
+            "[32, 0]",
+            "s.yaml:9: kernels.gemm.kinds.fat/6[1][1]: found a speed of 0, wanted more than 0",
+        ),
         ("[32, -2.5]", "[1][1]: found a speed of -2.5, wanted more than 0"),
         ("[32, 1.0e+200]", "found a speed of 1e+200, wanted 1e-30 to 1e+30"),
         ("[32, .nan]", "found '.nan', wanted a number"),

@@ -1,4 +1,5 @@
-"""Fixtures of the Apptainer lab: an apptainer from unpacked packages, this clone's image, and faulty images."""
+"""Fixtures of the Apptainer lab: an apptainer from unpacked packages, this clone's image, and
+faulty images."""
 
 import os
 import shutil
@@ -42,17 +43,24 @@ From: {rootfs}
 
 
 def run_lab(*arguments: object) -> str:
-    run = subprocess.run([SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=1800, check=False)
+    run = subprocess.run(
+        [SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=1800, check=False
+    )
     assert run.returncode == 0, run.stderr[-2000:]
     return run.stdout.strip()
 
 
 @pytest.fixture(scope="session")
 def apptainer(tmp_path_factory) -> dict[str, str]:
-    """Return the environment variables that apptainer needs; its configuration is in a temporary folder."""
+    """Return the environment variables that apptainer needs; its configuration is in a temporary
+    folder."""
     missing = [name for name in ("apt-get", "dpkg", "unshare") if not shutil.which(name)]
     if os.geteuid() or missing:
-        pytest.skip("needs root" if os.geteuid() else f"no {', '.join(missing)}: the lab unpacks Debian packages")
+        pytest.skip(
+            "needs root"
+            if os.geteuid()
+            else f"no {', '.join(missing)}: the lab unpacks Debian packages"
+        )
     config = tmp_path_factory.mktemp("apptainer")
     return {
         "PATH": f"{run_lab('tools')}:{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}",
@@ -76,14 +84,20 @@ def faulty_image(apptainer, tmp_path_factory):
     def build(name: str, definition: str) -> Path:
         file, image = folder / f"{name}.def", folder / f"{name}.sif"
         if not image.exists():
-            file.write_text(definition.format(rootfs=run_lab("rootfs"), root=ROOT, digest=compute_native_digest()))
+            file.write_text(
+                definition.format(
+                    rootfs=run_lab("rootfs"), root=ROOT, digest=compute_native_digest()
+                )
+            )
             run_lab("build", file, image)
         return image
 
     return build
 
 
-def make_platform_file(image: Path, launcher: str = "launcher: local\nnodes: 1", **keys: str) -> str:
+def make_platform_file(
+    image: Path, launcher: str = "launcher: local\nnodes: 1", **keys: str
+) -> str:
     """Return a platform file's text; its ranks run in an image."""
     section = ", ".join(f"{key}: {value}" for key, value in {"image": image, **keys}.items())
     return f"title: in the image\n{launcher}\ncores: 2\ncontainer: {{{section}}}\n"

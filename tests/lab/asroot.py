@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Run a command in a user namespace with the same users and every capability.
 
-Root of this machine may lack capabilities, but apptainer requests all of them when root starts it. Needs root
-outside: only root may map many users."""
+Root of this machine may lack capabilities, but apptainer requests all of them when root starts it.
+Needs root outside: only root may map many users."""
 
 import ctypes
 import os

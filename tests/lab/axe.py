@@ -1,5 +1,5 @@
-"""make axe: axe-core over a page in Chromium, wide, narrow and dark, with and without filters. It comes from npm into
-build/axe, for developers only. Exit code 1 where something serious is found.
+"""make axe: axe-core over a page in Chromium, wide, narrow and dark, with and without filters. It
+comes from npm into build/axe, for developers only. Exit code 1 where something serious is found.
 
 python -m tests.lab.axe reports/demo/index.html
 """
@@ -31,10 +31,12 @@ addEventListener("message", ({{data}}) => {{ document.querySelector("pre").textC
 
 
 def run_axe(page: str, folder: Path, browser: str, wide: int, address: str, dark: bool) -> dict:
-    """Return axe's report on a page. The page is in a frame, since a window of Chromium has at least 500 pixels and a
-    phone has fewer."""
+    """Return axe's report on a page. The page is in a frame, since a window of Chromium has at
+    least 500 pixels and a phone has fewer."""
     (folder / "page.html").write_text(page, encoding="utf-8")
-    (folder / "frame.html").write_text(FRAME.format(hash=html.escape(address), wide=wide), encoding="utf-8")
+    (folder / "frame.html").write_text(
+        FRAME.format(hash=html.escape(address), wide=wide), encoding="utf-8"
+    )
     flags = [
         "--headless",
         "--no-sandbox",
@@ -42,7 +44,11 @@ def run_axe(page: str, folder: Path, browser: str, wide: int, address: str, dark
         f"--user-data-dir={folder}/profile",
         "--window-size=1400,1000",
     ]
-    flags += [f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--virtual-time-budget=60000", "--dump-dom"]
+    flags += [
+        f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+        "--virtual-time-budget=60000",
+        "--dump-dom",
+    ]
     command = [browser, *flags, (folder / "frame.html").as_uri()]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
     return json.loads(html.unescape(dom.partition("RESULT")[2].partition("END</pre>")[0]))
@@ -60,10 +66,14 @@ def main(file: str) -> int:
     for name, wide, address, dark in CASES:
         with TemporaryDirectory() as folder:
             findings = run_axe(page, Path(folder), browser, wide, address, dark)
-        print(f"{name}: {findings['wide']} pixels, {findings['rows']} rows, {len(findings['violations'])} violations")
+        print(
+            f"{name}: {findings['wide']} pixels, {findings['rows']} rows, {len(findings['violations'])} violations"
+        )
         for entry in findings["violations"]:
             serious += entry["impact"] in SERIOUS
-            print(f"  {entry['impact']}: {entry['id']}, {entry['count']} times: {entry['help']}\n    {entry['at']}")
+            print(
+                f"  {entry['impact']}: {entry['id']}, {entry['count']} times: {entry['help']}\n    {entry['at']}"
+            )
         for entry in findings["unsure"]:
             print(f"  not sure: {entry['id']}, {entry['count']} times")
     return int(serious > 0)

@@ -1,5 +1,5 @@
-"""A campaign over the eight hosts: the error of each model, and linear gathers against gathers with the window of the
-cluster model.
+"""A campaign over the eight hosts: the error of each model, and linear gathers against gathers with
+the window of the cluster model.
 
 python -m tests.lab.campaign FOLDER [EXPERIMENT]    an empty folder; its project/ keeps results and reports
 """
@@ -34,29 +34,43 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
             for ranks in (2, 4, 6, 8)
             for size in (4**power * 1024 for power in range(6))
         ]
-        print(compare_gather_predictions(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
+        print(
+            compare_gather_predictions(
+                pd.read_csv(results / "comparison.csv", keep_default_na=False)
+            )
+        )
         print(tabulate_gathers(results, windows))
 
 
 def summarize_errors(comparison: pd.DataFrame) -> str:
     """Return the mean of μ by model, operation and algorithm."""
     held_out = comparison[comparison["mu"] != ""].astype({"mu": float})
-    table = held_out.pivot_table(index=["operation", "alternative"], columns="model", values="mu", aggfunc="mean")
+    table = held_out.pivot_table(
+        index=["operation", "alternative"], columns="model", values="mu", aggfunc="mean"
+    )
     return table.round(2).to_string() + "\n"
 
 
 def compare_gather_predictions(comparison: pd.DataFrame) -> str:
-    """Return the mean μ of the cluster model for gathers that may lose packets, and in how many workloads it predicts
-    correctly whether linear or windowed gather is faster.
+    """Return the mean μ of the cluster model for gathers that may lose packets, and in how many
+    workloads it predicts correctly whether linear or windowed gather is faster.
 
     Medians are tied if their intervals overlap or they differ by less than 5 %.
     """
     rows = comparison[(comparison["model"] == "cluster") & (comparison["operation"] == "gather")]
     rows = rows[(rows["mu"] != "") & (rows["bytes"].astype(float) >= 4096)]
     rows = rows.astype(
-        {"mu": float, "measured": float, "measured_low": float, "measured_high": float, "seconds": float}
+        {
+            "mu": float,
+            "measured": float,
+            "measured_low": float,
+            "measured_high": float,
+            "seconds": float,
+        }
     )
-    tables = {name: part.set_index(["ranks", "bytes"]) for name, part in rows.groupby("alternative")}
+    tables = {
+        name: part.set_index(["ranks", "bytes"]) for name, part in rows.groupby("alternative")
+    }
     right = []
     for name, windowed in tables.items():
         if "windowed" in name and "linear" in tables:
@@ -76,15 +90,20 @@ def compare_gather_predictions(comparison: pd.DataFrame) -> str:
 
 
 def tabulate_gathers(results: Path, windows: list[dict]) -> str:
-    """Return the medians of the gathers in ms, and the alternative with the shortest predicted time."""
+    """Return the medians of the gathers in ms, and the alternative with the shortest predicted
+    time."""
     summary = pd.read_csv(results / "summary.csv")
     points = summary[(summary["kind"] == "point") & (summary["name"] == "gather")]
     settings = points["settings"].str.extract(
         r"ranks=(?P<ranks>\d+) bytes=(?P<bytes>\d+) alternative=(?P<alternative>\S+)"
     )
     points = points.join(settings).astype({"ranks": int, "bytes": int})
-    table = points.pivot_table(index=["ranks", "bytes"], columns="alternative", values="median") * 1e3
-    table["recommended"] = pd.Series({(int(row["ranks"]), int(row["bytes"])): row["algorithm"] for row in windows})
+    table = (
+        points.pivot_table(index=["ranks", "bytes"], columns="alternative", values="median") * 1e3
+    )
+    table["recommended"] = pd.Series(
+        {(int(row["ranks"]), int(row["bytes"])): row["algorithm"] for row in windows}
+    )
     return table.round(2).to_string()
 
 

@@ -1,6 +1,6 @@
-"""SUMMA and the wave equation for real over eight hosts, at 1 Gbit/s: the errors of families where all hosts are alike;
-then, with one host at a quarter of the others' processor, how long kernels take with an even partition and with the one
-that is balanced by the speeds measured there.
+"""SUMMA and the wave equation for real over eight hosts, at 1 Gbit/s: the errors of families where
+all hosts are alike; then, with one host at a quarter of the others' processor, how long kernels
+take with an even partition and with the one that is balanced by the speeds measured there.
 
 python -m tests.lab.kernels FOLDER [small]    an empty folder; its project/ keeps results and reports
 """
@@ -16,7 +16,8 @@ from tests.lab.network_lab import HOSTS, Network, network
 from tests.lab.shares import shares
 
 RATE, QUEUE = "1gbit", 400_000  # bytes: nothing is thrown away
-SHARE, SLOWED = 0.2, 0.05  # of a processor, of the first hosts and of the last one: 1.45 of two processors
+# of a processor, of the first hosts and of the last one: 1.45 of two processors
+SHARE, SLOWED = 0.2, 0.05
 PLATFORM = f"""
 title: Eight network namespaces, 1 Gbit/s, TCP{{more}}
 launcher: hosts
@@ -73,10 +74,17 @@ class Kernel:
 def main(folder: Path, small: str = "") -> None:
     with network(folder, QUEUE, LAB_RATE=RATE) as lab:
         print(mean_errors(lab, SMALL_MESSAGES if small else MESSAGES))
-        print(partitions(lab, SMALL if small else WHOLE, samples=6 if small else 12).to_string(index=False))
+        print(
+            partitions(lab, SMALL if small else WHOLE, samples=6 if small else 12).to_string(
+                index=False
+            )
+        )
 
 
-WHOLE = (Kernel("gemm", "summa", 64, 40, "32:256"), Kernel("wave", "wave2d", 1, 6144, "500000:6000000"))
+WHOLE = (
+    Kernel("gemm", "summa", 64, 40, "32:256"),
+    Kernel("wave", "wave2d", 1, 6144, "500000:6000000"),
+)
 SMALL = (Kernel("gemm", "summa", 64, 24, "16:128"),)
 
 
@@ -85,12 +93,14 @@ def mean_errors(lab: Network, experiment: str) -> str:
     lab.write("platforms", "alike", PLATFORM.format(types="", more=""))
     lab.write("experiments", "messages", experiment)
     lab.commodel("run", "messages", "-q")
-    return summarize_errors(pd.read_csv(lab.project / "results/messages/comparison.csv", keep_default_na=False))
+    return summarize_errors(
+        pd.read_csv(lab.project / "results/messages/comparison.csv", keep_default_na=False)
+    )
 
 
 def partitions(lab: Network, kernels: tuple[Kernel, ...], samples: int) -> pd.DataFrame:
-    """Return a row for each kernel and partition, with seconds of all iterations; `ratio` is the total relative to the
-    even partition."""
+    """Return a row for each kernel and partition, with seconds of all iterations; `ratio` is the
+    total relative to the even partition."""
     more = f", the last with {SLOWED / SHARE:.3g} of the others' processor"
     lab.write("platforms", "slowed", PLATFORM.format(types=TYPES, more=more))
     experiment = PARTITIONS.format(samples=samples)
@@ -101,16 +111,51 @@ def partitions(lab: Network, kernels: tuple[Kernel, ...], samples: int) -> pd.Da
                     operation=kernel.operation, bytes=8 * kernel.block**2, file=_file(kernel, by)
                 )
             place = ("--platform", "slowed", "--layout", "block:1", "--ranks", len(HOSTS))
-            requested = ("--sizes", kernel.sizes, "--seconds", 4, "--most", 5, "--block", kernel.block)
+            requested = (
+                "--sizes",
+                kernel.sizes,
+                "--seconds",
+                4,
+                "--most",
+                5,
+                "--block",
+                kernel.block,
+            )
             print(
                 lab.commodel(
-                    "measure", "speeds", kernel.name, *place, *requested, "-o", "params/speeds.yaml", **settings
+                    "measure",
+                    "speeds",
+                    kernel.name,
+                    *place,
+                    *requested,
+                    "-o",
+                    "params/speeds.yaml",
+                    **settings,
                 )
             )
-            speeds = ("--kernel", kernel.name, "--speeds", "params/speeds.yaml", "--blocks", kernel.side)
+            speeds = (
+                "--kernel",
+                kernel.name,
+                "--speeds",
+                "params/speeds.yaml",
+                "--blocks",
+                kernel.side,
+            )
             (lab.project / "params" / _file(kernel, "even")).write_text(_even(kernel.side))
-            print(lab.commodel("partition", *place, *speeds, "-o", f"params/{_file(kernel, 'balanced')}"))
-            print(lab.commodel("partition", *place, *speeds[:4], "--from", f"params/{_file(kernel, 'balanced')}"))
+            print(
+                lab.commodel(
+                    "partition", *place, *speeds, "-o", f"params/{_file(kernel, 'balanced')}"
+                )
+            )
+            print(
+                lab.commodel(
+                    "partition",
+                    *place,
+                    *speeds[:4],
+                    "--from",
+                    f"params/{_file(kernel, 'balanced')}",
+                )
+            )
         lab.write("experiments", "partitions", experiment)
         lab.commodel("run", "partitions", "-q", **settings)
     return _times(pd.read_csv(lab.project / "results/partitions/summary.csv"), kernels)
@@ -123,8 +168,13 @@ def _file(kernel: Kernel, by: str) -> str:
 def _even(side: int) -> str:
     """Return an even partition: two rows of rectangles, one rectangle for each host."""
     columns, width, height = len(HOSTS) // 2, side // (len(HOSTS) // 2), side // 2
-    rows = [(rank, rank % columns * width, rank // columns * height, width, height) for rank in range(len(HOSTS))]
-    return "".join(",".join(map(str, row)) + "\n" for row in [("rank", "x", "y", "width", "height"), *rows])
+    rows = [
+        (rank, rank % columns * width, rank // columns * height, width, height)
+        for rank in range(len(HOSTS))
+    ]
+    return "".join(
+        ",".join(map(str, row)) + "\n" for row in [("rank", "x", "y", "width", "height"), *rows]
+    )
 
 
 def _times(summary: pd.DataFrame, kernels: tuple[Kernel, ...]) -> pd.DataFrame:
@@ -132,7 +182,11 @@ def _times(summary: pd.DataFrame, kernels: tuple[Kernel, ...]) -> pd.DataFrame:
     rows = []
     for kernel in kernels:
         for by in ("even", "balanced"):
-            (point,) = (row for _, row in points.iterrows() if _file(kernel, by) in f"{row['name']} {row['settings']}")
+            (point,) = (
+                row
+                for _, row in points.iterrows()
+                if _file(kernel, by) in f"{row['name']} {row['settings']}"
+            )
             # A sample of the wave is one step.
             steps = 1 if kernel.name == "wave" else kernel.side
             rows.append(
@@ -146,7 +200,9 @@ def _times(summary: pd.DataFrame, kernels: tuple[Kernel, ...]) -> pd.DataFrame:
                     "total": point["median"] + point["computation"],
                 }
             )
-            rows[-1]["ratio"] = rows[-1]["total"] / (rows[-1] if by == "even" else rows[-2])["total"]
+            rows[-1]["ratio"] = (
+                rows[-1]["total"] / (rows[-1] if by == "even" else rows[-2])["total"]
+            )
     return pd.DataFrame(rows).round(4)
 
 

@@ -1,6 +1,7 @@
 """Eight hosts and an Open MPI in a separate folder; commodel runs on the head as a user calls it.
 
-The workflow is a copy, so that compiling with the lab's MPI does not change this clone's programs."""
+The workflow is a copy, so that compiling with the lab's MPI does not change this clone's
+programs."""
 
 import os
 import shutil
@@ -37,7 +38,9 @@ class Network:
         return self.folder / "hosts" / "agent"
 
     def script(self, *arguments: object, **settings: str) -> str:
-        return _script("network.sh", arguments[0], self.folder / "hosts", *arguments[1:], **settings)
+        return _script(
+            "network.sh", arguments[0], self.folder / "hosts", *arguments[1:], **settings
+        )
 
     def head(self, *command: object, **settings: str) -> subprocess.Popen:
         """Start a command on the head, in the project's folder."""
@@ -85,11 +88,16 @@ class Network:
     def processes(self) -> dict[int, str]:
         """Return the command lines of all processes on the hosts and the head, by process id."""
         commands = {}
-        ours = {os.readlink(f"/proc/{path.read_text().strip()}/ns/net") for path in self.folder.glob("hosts/*.pid")}
+        ours = {
+            os.readlink(f"/proc/{path.read_text().strip()}/ns/net")
+            for path in self.folder.glob("hosts/*.pid")
+        }
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 if os.readlink(path / "ns" / "net") in ours:
-                    commands[int(path.name)] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    commands[int(path.name)] = (
+                        (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    )
             except OSError:  # it has ended
                 continue
         return commands
@@ -97,11 +105,14 @@ class Network:
 
 @contextmanager
 def network(folder: Path, *queue: int, **settings: str) -> Iterator[Network]:
-    """Start the lab. `queue` is the buffer in bytes of a switch port; `settings` are those of network.sh."""
+    """Start the lab. `queue` is the buffer in bytes of a switch port; `settings` are those of
+    network.sh."""
     lab = Network(folder, folder / "openmpi" / "bin")
     _script("openmpi.sh", folder / "openmpi")
     for name in ("workflow", "profiles"):
-        shutil.copytree(ROOT / name, folder / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / name, folder / "clone" / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in ("published", "patterns"):
         shutil.copytree(ROOT / "params" / name, folder / "clone" / "params" / name)
     shutil.copytree(ROOT / "build" / "replay", folder / "clone" / "build" / "replay")
@@ -130,7 +141,9 @@ def _script(name: str, *arguments: object, **settings: str) -> str:
 
 def _run(argv: list[object], **settings: str) -> str:
     words, lab_settings = [str(part) for part in argv], os.environ | settings
-    run = subprocess.run(words, env=lab_settings, capture_output=True, text=True, check=False, timeout=120)
+    run = subprocess.run(
+        words, env=lab_settings, capture_output=True, text=True, check=False, timeout=120
+    )
     if run.returncode:
         raise RuntimeError(f"{argv[0]} ended with code {run.returncode}: {run.stderr}")
     return run.stdout

@@ -1,11 +1,13 @@
-"""Trees on an overlay network over 600 hosts, which are network namespaces with ports of 4 Mbit/s, a process each.
+"""Trees on an overlay network over 600 hosts, which are network namespaces with ports of 4 Mbit/s,
+a process each.
 
-trees: the eight trees of the TAN paper, under TAN, LogP as drawn in that paper, and LogP as its authors define it,
-fitted to the same chain and N-to-1. mrnet: start-up, round trip, throughput and activities of the MRNet paper, to 512
-back-ends. skew: the error of clock skews along the tree and through it, of hosts that share one clock.
+trees: the eight trees of the TAN paper, under TAN, LogP as drawn in that paper, and LogP as its
+authors define it, fitted to the same chain and N-to-1. mrnet: start-up, round trip, throughput and
+activities of the MRNet paper, to 512 back-ends. skew: the error of clock skews along the tree and
+through it, of hosts that share one clock.
 
-A port lets one frame pass at once and holds up those that follow. So frames are small, five to a packet: with
-large ones a chain takes as long at any height, and two children as long as one.
+A port lets one frame pass at once and holds up those that follow. So frames are small, five to a
+packet: with large ones a chain takes as long at any height, and two children as long as one.
 
 python -m tests.lab.overlay_trees FOLDER [trees] [mrnet] [skew]    project/ in FOLDER keeps results and reports
 """
@@ -104,7 +106,10 @@ def main(folder: Path, parts: list[str]) -> None:
 def make_project(folder: Path) -> Path:
     project = folder / "project"
     texts = [("platforms", f"netns-{len(HOSTS)}", PLATFORM)]
-    for kind, name, text in [*texts, *(("experiments", name, text) for name, text in EXPERIMENTS.items())]:
+    for kind, name, text in [
+        *texts,
+        *(("experiments", name, text) for name, text in EXPERIMENTS.items()),
+    ]:
         path = project / "params" / kind / f"{name}.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.lstrip())
@@ -114,8 +119,8 @@ def make_project(folder: Path) -> Path:
 
 
 def errors(results: Path) -> pd.DataFrame:
-    """Return the measured median in ms and μ of each model, by operation, tree, bytes and waves; the last line has the
-    means."""
+    """Return the measured median in ms and μ of each model, by operation, tree, bytes and waves;
+    the last line has the means."""
     compared = pd.read_csv(results / "comparison.csv")
     columns = [name for name in ("operation", "alternative", "bytes", "waves") if name in compared]
     compared["what"] = [" ".join(map(str, row)) for row in compared[columns].to_numpy()]
@@ -130,26 +135,39 @@ def write_tree(fanouts: list[int]) -> str:
     lines, level, hosts = [], ["head:0"], iter(HOSTS)
     for fanout in fanouts:
         below = [[f"{next(hosts)}:0" for _ in range(fanout)] for _ in level]
-        lines += [f"{parent} => {' '.join(children)} ;\n" for parent, children in zip(level, below, strict=True)]
+        lines += [
+            f"{parent} => {' '.join(children)} ;\n"
+            for parent, children in zip(level, below, strict=True)
+        ]
         level = [child for children in below for child in children]
     return "".join(lines)
 
 
 def measure_skews(folder: Path, hosts: Path, environment: dict[str, str]) -> pd.DataFrame:
-    """Return the mean error in µs of the clock skews of 64 back-ends, whose true skew is 0, by tree, load and rounds,
-    along the tree and direct."""
+    """Return the mean error in µs of the clock skews of 64 back-ends, whose true skew is 0, by
+    tree, load and rounds, along the tree and direct."""
     build(folder / "overlay", "-O2", ["drive"])
     rows = {}
     for name, fanouts in SKEW_TREES.items():
         (folder / "tree").write_text(write_tree(fanouts))
         for load in ("idle", "busy"):
-            hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * (load == "busy"))]
+            hogs = [
+                subprocess.Popen(["sh", "-c", "while :; do :; done"])
+                for _ in range(4 * (load == "busy"))
+            ]
             commands = [f"skew {how} {rounds}" for rounds in SKEW_ROUNDS for how in (0, 1)]
             try:
                 done = subprocess.run(
-                    [HERE / "network.sh", "run", hosts, folder / "overlay" / "drive", folder / "tree"],
+                    [
+                        HERE / "network.sh",
+                        "run",
+                        hosts,
+                        folder / "overlay" / "drive",
+                        folder / "tree",
+                    ],
                     input="\n".join([*commands, "quit\n"]),
-                    env=environment | {"DRIVE_LAUNCH": f"{hosts}/agent {{host}}", "DRIVE_BIND": "head"},
+                    env=environment
+                    | {"DRIVE_LAUNCH": f"{hosts}/agent {{host}}", "DRIVE_BIND": "head"},
                     capture_output=True,
                     text=True,
                     check=True,

@@ -1,4 +1,5 @@
-"""The MPI of all labs is the MPICH of envs/mpi.lock, independent of other MPIs of the machine or on PATH."""
+"""The MPI of all labs is the MPICH of envs/mpi.lock, independent of other MPIs of the machine or on
+PATH."""
 
 import os
 import subprocess
@@ -15,7 +16,8 @@ LOCK = ROOT / "envs" / "mpi.lock"
 
 
 def programs() -> Path:
-    """Return the folder of MPICH's programs: this environment's if it has MPICH, else a separate installation."""
+    """Return the folder of MPICH's programs: this environment's if it has MPICH, else a separate
+    installation."""
     beside_python = Path(sys.executable).parent
     if (beside_python / "mpicc").exists():
         return beside_python
@@ -23,7 +25,9 @@ def programs() -> Path:
     if not (separate / "bin" / "mpicc").exists():
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         subprocess.run(
-            [*pip, "install", "--prefix", separate, "--ignore-installed", "-r", LOCK], check=True, timeout=600
+            [*pip, "install", "--prefix", separate, "--ignore-installed", "-r", LOCK],
+            check=True,
+            timeout=600,
         )
     return separate / "bin"
 

@@ -1,7 +1,7 @@
 """Limit the processor time of each host: a cgroup (version 1 or 2) with a CPU quota for each.
 
-Hosts are distributed over the processors, so that no host depends on the load of another one. Hosts have a high
-weight, so that other load of the machine hardly slows them down."""
+Hosts are distributed over the processors, so that no host depends on the load of another one. Hosts
+have a high weight, so that other load of the machine hardly slows them down."""
 
 import os
 import time
@@ -46,7 +46,8 @@ def controller() -> Controller | None:
 
 @contextmanager
 def shares(folder: Path, of: Mapping[str, float]) -> Iterator[dict[str, str]]:
-    """Yield settings of the agent that run all processes of a host with the host's share of one processor."""
+    """Yield settings of the agent that run all processes of a host with the host's share of one
+    processor."""
     limits = controller()
     if limits is None:
         raise RuntimeError("no cgroup of this machine lets us limit processors")
@@ -62,7 +63,9 @@ def shares(folder: Path, of: Mapping[str, float]) -> Iterator[dict[str, str]]:
         for group, share in zip(groups, of.values(), strict=True):
             group.mkdir()
             limits.limit(group, share)
-        cases = "".join(f"{host}) cpu={processors[n % len(processors)]} ;;\n" for n, host in enumerate(of))
+        cases = "".join(
+            f"{host}) cpu={processors[n % len(processors)]} ;;\n" for n, host in enumerate(of)
+        )
         join = folder / "join"
         join.write_text(
             f'#!/bin/sh\nhost=$(hostname)\ncase $host in\n{cases}esac\necho $$ >"{parent}/$host/cgroup.procs"\n'

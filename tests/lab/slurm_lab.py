@@ -32,11 +32,16 @@ PLATFORM = "launcher: slurm\nnodes: 4\ncores: 2\nslurm: {mpi: pmi2}\n"
 class Slurm:
     folder: Path
     environment: dict[str, str]
-    inside: tuple[object, ...] = ()  # what starts a command where the controller runs, if that is elsewhere
+    # what starts a command where the controller runs, if that is elsewhere
+    inside: tuple[object, ...] = ()
 
     def __call__(self, *command: object) -> str:
         run = subprocess.run(
-            list(map(str, (*self.inside, *command))), env=self.environment, capture_output=True, text=True, timeout=60
+            list(map(str, (*self.inside, *command))),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         assert run.returncode == 0, run.stderr
         return run.stdout.strip()
@@ -52,17 +57,25 @@ class Slurm:
         return self("scontrol", "show", "hostnames", listed).split()
 
     def ended(self, job: str) -> str:
-        return until(lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state)
+        return until(
+            lambda: (state := self.state(job)) not in ("RUNNING", "PENDING", "COMPLETING") and state
+        )
 
     def processes(self, *words: str, node: str = "") -> list[int]:
-        """Return the processes of this Slurm's jobs and steps (of one node, if given) with all these words in their
-        command line."""
+        """Return the processes of this Slurm's jobs and steps (of one node, if given) with all
+        these words in their command line."""
         numbers = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                environment, line = ((process / name).read_text(errors="replace") for name in ("environ", "cmdline"))
+                environment, line = (
+                    (process / name).read_text(errors="replace") for name in ("environ", "cmdline")
+                )
                 here = not node or f"SLURMD_NODENAME={node}\0" in environment
-                if here and f"{self.folder}/" in environment and all(word in line.replace("\0", " ") for word in words):
+                if (
+                    here
+                    and f"{self.folder}/" in environment
+                    and all(word in line.replace("\0", " ") for word in words)
+                ):
                     numbers.append(int(process.name))
         return numbers
 
@@ -72,8 +85,9 @@ class Slurm:
 
     @contextmanager
     def outage(self, number: signal.Signals) -> Iterator[None]:
-        """Kill or stop the controller for the duration of a block; then restart or continue it. It is killed after it
-        has saved its state: it takes a job that it does not know to run for a duplicate, and drains the node."""
+        """Kill or stop the controller for the duration of a block; then restart or continue it. It
+        is killed after it has saved its state: it takes a job that it does not know to run for a
+        duplicate, and drains the node."""
         saved, start = self.folder / "state" / "job_state", time.time()
         until(lambda: saved.exists() and saved.stat().st_mtime > start)
         process = int((self.folder / "slurmctld.pid").read_text())
@@ -86,28 +100,43 @@ class Slurm:
 
 @contextmanager
 def running_slurm(topology: str = "", losses: bool = False) -> Iterator[Slurm]:
-    """Start a separate Slurm, with this text of topology.conf if any; in the end, remove it and all processes of its
-    jobs. With `losses`, the Slurm detects lost nodes within seconds."""
+    """Start a separate Slurm, with this text of topology.conf if any; in the end, remove it and all
+    processes of its jobs. With `losses`, the Slurm detects lost nodes within seconds."""
     path = f"{os.environ['PATH']}:/usr/sbin"
     missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
     if os.geteuid() or missing:
-        pytest.skip(f"no {', '.join(missing)} here: tests/lab/packages-slurm.txt" if missing else "needs root")
+        pytest.skip(
+            f"no {', '.join(missing)} here: tests/lab/packages-slurm.txt"
+            if missing
+            else "needs root"
+        )
     build_toolchain(ROOT, "mpi")
     (ROOT / "build" / "mpi" / "built").touch()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a terminated test run takes its Slurm down too
+    # a terminated test run takes its Slurm down too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
     if topology:
         (folder / "topology.conf").write_text(topology)
     try:
         patience = {"LAB_LOSSES": "yes"} if losses else {}
-        subprocess.run([HERE / "slurm.sh", "up", folder], env=os.environ | patience, check=True, timeout=60)
+        subprocess.run(
+            [HERE / "slurm.sh", "up", folder], env=os.environ | patience, check=True, timeout=60
+        )
         variables = {
             "PATH": f"{folder / 'bin'}:{ROOT / '.venv' / 'bin'}:{path}",
             "SLURM_CONF": f"{folder / 'slurm.conf'}",
         }
         # Nodes on one machine share no memory; and UCX's addresses can be too long for PMI-2.
-        inside = (HERE / "network.sh", "run", os.environ["LAB_NETWORK"]) if "LAB_NETWORK" in os.environ else ()
-        yield Slurm(folder, os.environ | variables | {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi"}, inside)
+        inside = (
+            (HERE / "network.sh", "run", os.environ["LAB_NETWORK"])
+            if "LAB_NETWORK" in os.environ
+            else ()
+        )
+        yield Slurm(
+            folder,
+            os.environ | variables | {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi"},
+            inside,
+        )
     finally:
         subprocess.run([HERE / "slurm.sh", "down", folder], check=True, timeout=60)
 
@@ -133,13 +162,17 @@ def slurm(request):
 
 @dataclass(frozen=True)
 class Project:
-    """A folder for campaigns with the profiles of a clone: `snakemake --profile slurm` works in it."""
+    """A folder for campaigns with the profiles of a clone: `snakemake --profile slurm` works in
+    it."""
 
     folder: Path
     slurm: Slurm
 
     def write(self, experiment: str, platform: str = PLATFORM) -> None:
-        for kind, name, text in (("platforms", "lab", platform), ("experiments", "mine", experiment)):
+        for kind, name, text in (
+            ("platforms", "lab", platform),
+            ("experiments", "mine", experiment),
+        ):
             path = self.folder / "params" / kind / f"{name}.yaml"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -162,19 +195,28 @@ class Project:
         """Return the samples of each case that has samples, in any pass."""
         named = ((path.name.partition(".")[0], path) for path in self.raw(batch).rglob("*.csv"))
         files = {case: path for case, path in named if case in batch.ids}
-        return {case: [row["seconds"] for row in csv.DictReader(path.open())] for case, path in files.items()}
+        return {
+            case: [row["seconds"] for row in csv.DictReader(path.open())]
+            for case, path in files.items()
+        }
 
     def unmeasured(self, batch: Batch) -> dict[str, str]:
         """Return the status of each case that was given up."""
         files = self.raw(batch).glob("*.unmeasured.json")
-        return {marker["id"]: marker["status"] for marker in (json.loads(path.read_text()) for path in files)}
+        return {
+            marker["id"]: marker["status"]
+            for marker in (json.loads(path.read_text()) for path in files)
+        }
 
     def ranks(self) -> list[int]:
         """Return the process ids of native programs that run in this project's folder."""
         numbers = []
         for path in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                if self.folder in (path / "cwd").readlink().parents and (path / "exe").readlink().parent.name == "mpi":
+                if (
+                    self.folder in (path / "cwd").readlink().parents
+                    and (path / "exe").readlink().parent.name == "mpi"
+                ):
                     numbers.append(int(path.name))
         return sorted(numbers)
 
@@ -182,14 +224,20 @@ class Project:
         return json.loads((self.raw(batch) / "state.json").read_text())
 
     def submit(self, batch: Batch, *options: str) -> str:
-        """Submit the job of a batch with sbatch and return its id. The environment is that of a Snakemake job."""
-        forget = "for v in $(env | grep -o '^SLURM_[A-Z_]*'); do [ $v = SLURM_JOB_ID ] || unset $v; done"
+        """Submit the job of a batch with sbatch and return its id. The environment is that of a
+        Snakemake job."""
+        forget = (
+            "for v in $(env | grep -o '^SLURM_[A-Z_]*'); do [ $v = SLURM_JOB_ID ] || unset $v; done"
+        )
         command = (
-            f"commodel measure --in results/mine/plan.json --batch {batch.name} --out results/mine/raw/{batch.name}"
+            f"commodel measure --in results/mine/plan.json --batch {batch.name} --out "
+            f"results/mine/raw/{batch.name}"
         )
         size = [f"--nodes={batch.nodes}", f"--ntasks={batch.ranks}", "--exclusive", "--no-requeue"]
         log = ["--output", self.folder / "%j.log", "--chdir", self.folder]
-        return self.slurm("sbatch", "--parsable", *size, *log, *options, "--wrap", f"{forget}; exec {command}")
+        return self.slurm(
+            "sbatch", "--parsable", *size, *log, *options, "--wrap", f"{forget}; exec {command}"
+        )
 
     def log(self, job: str) -> str:
         return (self.folder / f"{job}.log").read_text()

@@ -1,4 +1,5 @@
-"""A real Apptainer with the image of container.def: the image's content, both container models, and faulty images."""
+"""A real Apptainer with the image of container.def: the image's content, both container models, and
+faulty images."""
 
 import hashlib
 import json
@@ -47,7 +48,11 @@ class Project:
         self.folder, self.environment = folder, os.environ | environment
 
     def write(self, boxed: str) -> None:
-        texts = {"platforms/native": LOCAL, "platforms/boxed": boxed, "experiments/mine": EXPERIMENT}
+        texts = {
+            "platforms/native": LOCAL,
+            "platforms/boxed": boxed,
+            "experiments/mine": EXPERIMENT,
+        }
         for name, text in texts.items():
             path = self.folder / "params" / f"{name}.yaml"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +60,12 @@ class Project:
 
     def run(self, *command: object, code: int = 0) -> str:
         run = subprocess.run(
-            list(map(str, command)), cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=600
+            list(map(str, command)),
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
         )
         assert run.returncode == code, run.stdout + run.stderr
         return run.stdout + run.stderr
@@ -64,7 +74,10 @@ class Project:
         return self.run(sys.executable, "-m", "commodel", *arguments, code=code)
 
     def raw_json(self, name: str) -> list[dict]:
-        return [json.loads(path.read_text()) for path in self.folder.glob(f"results/mine/raw/{name}.json")]
+        return [
+            json.loads(path.read_text())
+            for path in self.folder.glob(f"results/mine/raw/{name}.json")
+        ]
 
 
 @pytest.fixture
@@ -78,20 +91,29 @@ def test_the_image_tests_itself(project, image):
 
 
 def test_the_image_runs_commodel_and_has_version_and_commit_labels(project, image):
-    assert project.run("apptainer", "--silent", "run", image, "--version") == f"commodel, version {__version__}\n"
+    assert (
+        project.run("apptainer", "--silent", "run", image, "--version")
+        == f"commodel, version {__version__}\n"
+    )
     description = json.loads(project.run("apptainer", "inspect", "--json", "--labels", image))
     labels = description["data"]["attributes"]["labels"]
-    commit = project.run("git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude", "*")
+    commit = project.run(
+        "git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude", "*"
+    )
     assert labels["org.opencontainers.image.version"] == __version__
     assert labels["org.opencontainers.image.revision"] == commit.strip()
     assert labels["commodel.native"] == compute_native_digest()
 
 
 def test_the_image_contains_only_tracked_and_generated_files(project, image):
-    listed = project.run("apptainer", "--silent", "exec", image, "find", "/opt/commodel", "-maxdepth", "1")
+    listed = project.run(
+        "apptainer", "--silent", "exec", image, "find", "/opt/commodel", "-maxdepth", "1"
+    )
     tracked = project.run("git", "-C", ROOT, "ls-files").splitlines()
     own = {".venv", "build", "COMMIT"}
-    assert {Path(line).name for line in listed.splitlines()[1:]} == {path.split("/")[0] for path in tracked} | own
+    assert {Path(line).name for line in listed.splitlines()[1:]} == {
+        path.split("/")[0] for path in tracked
+    } | own
 
 
 def test_native_and_container_beside_each_other(project, image):
@@ -102,7 +124,10 @@ def test_native_and_container_beside_each_other(project, image):
     assert (project.folder / "reports/mine/mine.xlsx").exists()
     digest = "sha256:" + hashlib.sha256(image.read_bytes()).hexdigest()
     for provenance in project.raw_json("boxed-*/provenance"):
-        assert (provenance["container"]["digest"], provenance["container"]["model"]) == (digest, "hybrid")
+        assert (provenance["container"]["digest"], provenance["container"]["model"]) == (
+            digest,
+            "hybrid",
+        )
         assert provenance["container"]["commit"].startswith(provenance["commit"])
     metas = [meta for meta in project.raw_json("boxed-*/*") if "compiler" in meta]
     assert metas
@@ -110,7 +135,8 @@ def test_native_and_container_beside_each_other(project, image):
 
 
 def test_processes_keep_their_cores_in_the_image(project, image):
-    """Each process computes with one thread on each of its cores. More threads than cores are refused in one line."""
+    """Each process computes with one thread on each of its cores. More threads than cores are
+    refused in one line."""
     project.write(make_platform_file(image))
     for name, kept in {"one": [2], "two": [1, 1], "more": [1, 4096]}.items():
         rows = "".join(f"{rank},0,{cores},cpu\n" for rank, cores in enumerate(kept))
@@ -118,7 +144,10 @@ def test_processes_keep_their_cores_in_the_image(project, image):
     for name in ("two", "more"):
         (project.folder / f"params/experiments/{name}.yaml").write_text(KEPT.format(name))
     project.commodel("run", "two", "-q")
-    (meta,) = (json.loads(path.read_text()) for path in project.folder.glob("results/two/raw/*/summa-*.json"))
+    (meta,) = (
+        json.loads(path.read_text())
+        for path in project.folder.glob("results/two/raw/*/summa-*.json")
+    )
     assert len(set(meta["cores"])) == 2
     requested = ("--layout", "processes:one.csv", "--sizes", "4096:4096", "--seconds", 0.1)
     assert "node/2" in project.commodel(
@@ -151,15 +180,22 @@ def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
             OPEN_MPI,
             "image open-mpi.sif has Open MPI .* is of MPICH: every rank would run as rank 0",
         ),
-        ("other", OTHER_SOURCES, r"image other.sif was built from other C sources .* build it again: make container"),
+        (
+            "other",
+            OTHER_SOURCES,
+            r"image other.sif was built from other C sources .* build it again: make container",
+        ),
     ],
 )
-def test_a_faulty_image_is_explained_in_one_line(name, definition, complaint, project, faulty_image):
+def test_a_faulty_image_is_explained_in_one_line(
+    name, definition, complaint, project, faulty_image
+):
     project.write(make_platform_file(faulty_image(name, definition)))
     project.commodel("plan", "mine", "--only", "boxed", "--write")
     batch = next(path.stem for path in project.folder.glob("results/mine/batches/boxed-*.txt"))
     printed = project.commodel(
-        *("measure", "-q", "--in", "results/mine/plan.json", "--batch", batch, "--out", "raw"), code=2
+        *("measure", "-q", "--in", "results/mine/plan.json", "--batch", batch, "--out", "raw"),
+        code=2,
     )
     assert len(printed.splitlines()) == 1
     assert re.search(f"boxed.yaml:5: container: {complaint}", printed), printed

@@ -1,4 +1,5 @@
-"""Campaigns on a real Slurm inside the image of container.def, compared with the same campaigns without it."""
+"""Campaigns on a real Slurm inside the image of container.def, compared with the same campaigns
+without it."""
 
 import json
 from dataclasses import replace
@@ -19,9 +20,12 @@ BOTH = CAMPAIGN + MATRIX.replace("- axes:", "- platform: boxed\n    axes:", 1)
 
 @pytest.fixture
 def project(slurm, apptainer, tmp_path, monkeypatch):
-    monkeypatch.setenv("COMMODEL_TRUSTED", apptainer["COMMODEL_TRUSTED"])  # plans are made in this process
+    # plans are made in this process
+    monkeypatch.setenv("COMMODEL_TRUSTED", apptainer["COMMODEL_TRUSTED"])
     path = f"{apptainer['PATH'].split(':')[0]}:{slurm.environment['PATH']}"
-    return make_project(replace(slurm, environment=slurm.environment | apptainer | {"PATH": path}), tmp_path)
+    return make_project(
+        replace(slurm, environment=slurm.environment | apptainer | {"PATH": path}), tmp_path
+    )
 
 
 def boxed(project, text: str) -> None:
@@ -42,10 +46,14 @@ def test_a_campaign_in_the_image_beside_the_native_one(project, image):
         provenance = json.loads((project.raw(batch) / "provenance.json").read_text())
         assert bool(provenance["container"]) == (batch.platform == "boxed")
         assert provenance["slurm_job"]
-        hosts = [json.loads(path.read_text())["hosts"] for path in project.raw(batch).glob("player-*.json")]
+        hosts = [
+            json.loads(path.read_text())["hosts"]
+            for path in project.raw(batch).glob("player-*.json")
+        ]
         widths = {len(set(seats)) for seats in hosts} or {batch.nodes}
         assert max(widths) == batch.nodes
-        assert widths <= ({batch.nodes} if batch.points else {1, 2, batch.nodes})  # some probes are of two ranks
+        # some probes are of two ranks
+        assert widths <= ({batch.nodes} if batch.points else {1, 2, batch.nodes})
     assert {batch.nodes for batch in project.plan.batches if batch.platform == "boxed"} >= {1, 2, 4}
 
 

@@ -1,4 +1,5 @@
-"""Hosts reached by an agent on a real network: placement, command lines, both MPIs, and network properties."""
+"""Hosts reached by an agent on a real network: placement, command lines, both MPIs, and network
+properties."""
 
 import csv
 import json
@@ -61,16 +62,19 @@ def summary(lab, experiment, kind):
 
 
 def seconds(rows, words, what="median"):
-    """Return the time of the single row whose name and settings have these words. The fastest sample (`min`) shows the
-    network's limit, even on a busy machine."""
+    """Return the time of the single row whose name and settings have these words. The fastest
+    sample (`min`) shows the network's limit, even on a busy machine."""
     (row,) = (row for row in rows if set(words.split()) <= {row["name"], *row["settings"].split()})
     return float(row[what])
 
 
 def test_command_lines_tell_no_environment(lab):
-    """Open MPI passes its own settings on command lines; other environment variables must not be visible there."""
+    """Open MPI passes its own settings on command lines; other environment variables must not be
+    visible there."""
     lab.write("experiments", "quiet", ONE_A_HOST)
-    process = lab.head(sys.executable, "-m", "commodel", "run", "quiet", "-q", ACCOUNT_TOKEN="sesame-open")
+    process = lab.head(
+        sys.executable, "-m", "commodel", "run", "quiet", "-q", ACCOUNT_TOKEN="sesame-open"
+    )
     seen = set()
     while process.poll() is None:
         seen |= set(lab.processes().values())
@@ -85,7 +89,9 @@ def test_command_lines_tell_no_environment(lab):
 def test_an_agent_that_reaches_another_host_is_found_out(lab):
     """The agent connects to h5 instead of h1; no sample is taken."""
     wrong_host = lab.folder / "astray"
-    wrong_host.write_text(f'#!/bin/sh\n[ "$1" != h1 ] || {{ shift; set -- h5 "$@"; }}\nexec {lab.agent} "$@"\n')
+    wrong_host.write_text(
+        f'#!/bin/sh\n[ "$1" != h1 ] || {{ shift; set -- h5 "$@"; }}\nexec {lab.agent} "$@"\n'
+    )
     wrong_host.chmod(0o755)
     lab.write("experiments", "astray", ONE_A_HOST)
     said = lab.commodel("run", "astray", "-q", code=1, COMMODEL_AGENT=str(wrong_host))
@@ -101,7 +107,8 @@ def test_an_agent_that_is_not_there_is_named(lab):
 
 
 def test_one_sender_gets_the_link_rate_and_seven_senders_share_the_link(lab):
-    """If the switch drops packets of a plain gather, a gather with the fitted window is not slower (2 % tolerance)."""
+    """If the switch drops packets of a plain gather, a gather with the fitted window is not slower
+    (2 % tolerance)."""
     lab.write("experiments", "transfers", TRANSFERS)
     lab.commodel("run", "transfers", "-q")
     half = seconds(summary(lab, "transfers", "probe"), "pingpong bytes=262144", "min") / 2
@@ -109,8 +116,12 @@ def test_one_sender_gets_the_link_rate_and_seven_senders_share_the_link(lab):
     print(f"ping-pong of 256 KiB: {rate / 1e6:.1f} Mbit/s")
     assert 85e6 < rate < 97e6  # of 100, headers take 4, and what hosts do between packets up to 10
     points = summary(lab, "transfers", "point")
-    single, seven = (seconds(points, f"gather ranks={ranks} bytes=262144", "min") for ranks in (2, 8))
-    print(f"one sender {single * 1e3:.2f} ms, seven {seven * 1e3:.2f} ms: {seven / single:.2f} times as long")
+    single, seven = (
+        seconds(points, f"gather ranks={ranks} bytes=262144", "min") for ranks in (2, 8)
+    )
+    print(
+        f"one sender {single * 1e3:.2f} ms, seven {seven * 1e3:.2f} ms: {seven / single:.2f} times as long"
+    )
     assert seven > 6.9 * single
 
     fitted = lab.project / "results/transfers/fitted/netns-8/cluster.yaml"
@@ -121,7 +132,9 @@ def test_one_sender_gets_the_link_rate_and_seven_senders_share_the_link(lab):
     lab.commodel("run", "windowed", "-q")
     after = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)
     points = summary(lab, "windowed", "point")
-    plain, windowed = (seconds(points, f"alternative={choice}") for choice in ("linear", window["algorithm"]))
+    plain, windowed = (
+        seconds(points, f"alternative={choice}") for choice in ("linear", window["algorithm"])
+    )
     print(
         f"plain {plain * 1e3:.1f} ms, {window['algorithm']} {windowed * 1e3:.1f} ms; "
         f"{after[0] - before[0]} packets dropped, {after[1] - before[1]} timeouts"
@@ -150,18 +163,26 @@ def test_the_buffer_of_a_port_is_found_by_times_of_arrival(tmp_path, queue):
     with network(tmp_path, queue) as lab:
         lab.write("experiments", "flood", FLOOD)
         lab.commodel("run", "flood", "-q")
-        buffer = read_parameters(lab.project / "results/flood/fitted/netns-8/cluster.yaml").values["B_L"]
-    print(f"{queue / FRAME:.2f} frames: found {buffer.value:.2f} [{buffer.low:.2f}, {buffer.high:.2f}]")
+        buffer = read_parameters(lab.project / "results/flood/fitted/netns-8/cluster.yaml").values[
+            "B_L"
+        ]
+    print(
+        f"{queue / FRAME:.2f} frames: found {buffer.value:.2f} [{buffer.low:.2f}, {buffer.high:.2f}]"
+    )
     assert buffer.low <= queue / FRAME <= buffer.high
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_every_rank_runs_where_the_plan_says(lab, mpi):
-    """Layouts are block, cyclic and random, with two ranks a host. The programs are compiled again for each MPI."""
+    """Layouts are block, cyclic and random, with two ranks a host. The programs are compiled again
+    for each MPI."""
     lab.write("platforms", f"two-{mpi}", TWO_CORES.format(mpi=mpi))
     lab.write("experiments", f"places-{mpi}", PLACES.format(platform=f"two-{mpi}"))
     # Ranks of MPICH do not give way to each other while they wait.
-    mpich = {"LAB_PRIORITY": "", "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin:/usr/sbin:/sbin"}
+    mpich = {
+        "LAB_PRIORITY": "",
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin:/usr/sbin:/sbin",
+    }
     lab.commodel("run", f"places-{mpi}", "-q", **({} if mpi == "openmpi" else mpich))
     results = lab.project / "results" / f"places-{mpi}"
     plan = json.loads((results / "plan.json").read_text())
@@ -188,7 +209,9 @@ def test_a_lab_network_leaves_no_processes_files_or_interfaces_behind(tmp_path):
         return sorted(path.name for path in Path("/sys/class/net").iterdir())
 
     def script(*arguments):
-        return subprocess.run([HERE / "network.sh", *arguments], capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [HERE / "network.sh", *arguments], capture_output=True, text=True, check=False
+        )
 
     def command_line(pid):
         path = Path(f"/proc/{pid}/cmdline")
@@ -223,9 +246,20 @@ parameters:
 
 
 def test_open_mpi_rules_speed_up_bcast_and_are_dropped_if_tuned_is_disabled(lab):
-    """Its default broadcast of 96 KiB cuts nothing into segments; without `tuned` rules change nothing."""
+    """Its default broadcast of 96 KiB cuts nothing into segments; without `tuned` rules change
+    nothing."""
     (lab.project / "rates.yaml").write_text(RATES)
-    requested = ("tune", "--platform", "netns-8", "--params", "rates.yaml", "--operation", "bcast", "--ranks", 8)
+    requested = (
+        "tune",
+        "--platform",
+        "netns-8",
+        "--params",
+        "rates.yaml",
+        "--operation",
+        "bcast",
+        "--ranks",
+        8,
+    )
     requested += ("--bytes", "64KiB", "--sync", "barrier", "--minutes", 0.5, "--pairs", 4, "-q")
     said = lab.commodel(*requested)
     assert "Rules for" not in said

@@ -1,5 +1,5 @@
-"""Slurm's controller is killed or stopped for some time, or Slurm holds a job: runs wait, lose no samples, and can be
-stopped."""
+"""Slurm's controller is killed or stopped for some time, or Slurm holds a job: runs wait, lose no
+samples, and can be stopped."""
 
 import os
 import re
@@ -17,7 +17,8 @@ AWAYS = pytest.mark.parametrize("away", [signal.SIGKILL, signal.SIGSTOP], ids=["
 
 @pytest.fixture
 def batch(project):
-    """Return a batch of sixteen points over two nodes in two passes; the second pass starts in or after the outage."""
+    """Return a batch of sixteen points over two nodes in two passes; the second pass starts in or
+    after the outage."""
     project.write(SLOW.replace("RANKS", "2").replace("passes: 1", "passes: 2"))
     return project.plan.batches[-1]
 
@@ -37,14 +38,25 @@ def test_a_run_survives_an_outage(project, batch, away):
         assert process.poll() is None
     said, _ = process.communicate(timeout=300)
     assert process.returncode == 0, said
-    assert len(re.findall(r"^commodel: Slurm's controller (?:does not answer|answers again)", said, re.MULTILINE)) == 2
+    assert (
+        len(
+            re.findall(
+                r"^commodel: Slurm's controller (?:does not answer|answers again)",
+                said,
+                re.MULTILINE,
+            )
+        )
+        == 2
+    )
     assert set(project.measured(batch)) == set(batch.ids)
     assert [attempt["outcome"] for attempt in project.state(batch)["attempts"]] == ["done"]
     assert "reports/mine/mine.xlsx" in said
 
 
 @pytest.mark.parametrize(
-    ("number", "away"), [(signal.SIGTERM, signal.SIGKILL), (signal.SIGINT, signal.SIGSTOP)], ids=["SIGTERM", "Ctrl-C"]
+    ("number", "away"),
+    [(signal.SIGTERM, signal.SIGKILL), (signal.SIGINT, signal.SIGSTOP)],
+    ids=["SIGTERM", "Ctrl-C"],
 )
 def test_a_run_can_be_stopped_in_an_outage(project, batch, number, away):
     process = project.start(*RUN.split())
@@ -54,7 +66,9 @@ def test_a_run_can_be_stopped_in_an_outage(project, batch, number, away):
         said, _ = process.communicate(timeout=300)
         assert process.returncode == 128 + number, said
         left = re.search(
-            r"jobs may still be in Slurm's queue .*; once it answers: (scancel --name \S+)$", said, re.MULTILINE
+            r"jobs may still be in Slurm's queue .*; once it answers: (scancel --name \S+)$",
+            said,
+            re.MULTILINE,
         )
         assert left, said
         until(lambda: not project.ranks(), 60)  # Slurm's help is not needed for that

@@ -1,4 +1,5 @@
-"""One slow cable among eight real hosts is detected, and named in the report and by `commodel show network`."""
+"""One slow cable among eight real hosts is detected, and named in the report and by `commodel show
+network`."""
 
 import json
 import re
@@ -25,7 +26,10 @@ SLOWED = "h5"
 
 
 def set_rate(lab, host, rate):
-    lab.on(host, f"{shutil.which('tc')} qdisc replace dev eth0 root tbf rate {rate} burst 1600 limit 1514000")
+    lab.on(
+        host,
+        f"{shutil.which('tc')} qdisc replace dev eth0 root tbf rate {rate} burst 1600 limit 1514000",
+    )
 
 
 def test_a_slow_cable_is_named(lab):

@@ -1,7 +1,8 @@
-"""Whole campaigns on a real Slurm of four nodes: the profile, the jobs, and the placement of every rank.
+"""Whole campaigns on a real Slurm of four nodes: the profile, the jobs, and the placement of every
+rank.
 
-Kernels whose processes use different numbers of cores under srun: each is bound to its cores, whatever binding
-Slurm would choose, and the product verifies."""
+Kernels whose processes use different numbers of cores under srun: each is bound to its cores,
+whatever binding Slurm would choose, and the product verifies."""
 
 import csv
 import json
@@ -15,7 +16,8 @@ from commodel.platforms.slurm import find_node_levels
 pytestmark = pytest.mark.lab
 
 MEASURE = (
-    "measure: {sync: barrier, precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.2, passes: 1, warmup: 1}"
+    "measure: {sync: barrier, precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.2, "
+    "passes: 1, warmup: 1}"
 )
 CAMPAIGN = f"""
 platform: lab
@@ -65,10 +67,14 @@ def test_a_campaign_from_the_plan_to_the_workbook(project):
         provenance = json.loads((project.raw(batch) / "provenance.json").read_text())
         jobs[provenance["slurm_job"]] = batch
         program = "nodepairs" if is_survey(batch) else "player"
-        hosts = {tuple(json.loads(path.read_text())["hosts"]) for path in project.raw(batch).glob(f"{program}-*.json")}
+        hosts = {
+            tuple(json.loads(path.read_text())["hosts"])
+            for path in project.raw(batch).glob(f"{program}-*.json")
+        }
         widths = {len(set(seats)) for seats in hosts}
         assert max(widths) == batch.nodes
-        assert widths <= ({batch.nodes} if batch.points else {1, 2, batch.nodes})  # some probes are of two ranks
+        # some probes are of two ranks
+        assert widths <= ({batch.nodes} if batch.points else {1, 2, batch.nodes})
         assert provenance["nodes"] == ["n0", "n1", "n2", "n3"][: batch.nodes]
     assert len(jobs) == len(project.plan.batches) == 5  # one job an allocation
     assert is_survey(project.plan.batches[0])
@@ -85,7 +91,9 @@ def test_nodes_by_type_and_ranks_in_any_order(project):
     project.write(TYPED, TYPES)
     code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
     assert code == 0, said
-    names, features = (project.slurm("sinfo", "-h", "-N", "-o", "%N %f").split()[at::2] for at in (0, 1))
+    names, features = (
+        project.slurm("sinfo", "-h", "-N", "-o", "%N %f").split()[at::2] for at in (0, 1)
+    )
     kind = dict(zip(names, features, strict=True))
     pairs = {}
     for batch in project.plan.batches:
@@ -93,10 +101,16 @@ def test_nodes_by_type_and_ranks_in_any_order(project):
             if case.pair and "same" not in case.pair and len(case.where) == 2:
                 on = f"-on{'+'.join(map(str, case.where))}.json"
                 for path in project.raw(batch).glob(f"*{on}"):
-                    pairs[case.pair] = {kind[host] for host in json.loads(path.read_text())["hosts"]}
-    mixed = {"thin", "fat"}  # probe `mixture` goes in both directions; thin.thin is on the first nodes
+                    pairs[case.pair] = {
+                        kind[host] for host in json.loads(path.read_text())["hosts"]
+                    }
+    # probe `mixture` goes in both directions; thin.thin is on the first nodes
+    mixed = {"thin", "fat"}
     assert pairs == {"fat.fat": {"fat"}, "thin.fat": mixed, "fat.thin": mixed}
-    seats = [json.loads(path.read_text())["hosts"] for path in (project.folder / "results").rglob("player-4r-*.json")]
+    seats = [
+        json.loads(path.read_text())["hosts"]
+        for path in (project.folder / "results").rglob("player-4r-*.json")
+    ]
     assert ["n2", "n3", "n0", "n1"] in seats  # the thin ones come first in this platform
 
 
@@ -130,7 +144,9 @@ def test_processes_under_srun_keep_the_cores_of_their_layout(binding, project):
     assert code == 0, said
     results = project.folder / "results" / "mine"
     for program in ("summa", "wave2d"):
-        (meta,) = (json.loads(path.read_text()) for path in results.glob(f"raw/*/{program}-3r-*.json"))
+        (meta,) = (
+            json.loads(path.read_text()) for path in results.glob(f"raw/*/{program}-3r-*.json")
+        )
         first, second, third = meta["cores"]
         assert (first, {second, third}) == ("0-1", {"0", "1"})
         assert meta["hosts"][0] != meta["hosts"][1] == meta["hosts"][2]

@@ -1,5 +1,5 @@
-"""The commands of README and docs that need a Slurm, literally, with the experiment and the platform `cluster` of the
-project; only the number of samples is smaller."""
+"""The commands of README and docs that need a Slurm, literally, with the experiment and the
+platform `cluster` of the project; only the number of samples is smaller."""
 
 import shutil
 
@@ -20,7 +20,8 @@ COMMANDS = {
 
 
 def test_commands_that_want_a_slurm_work(project):
-    """The first command measures; the others only make the report again. Two models suffice, with fewer probes."""
+    """The first command measures; the others only make the report again. Two models suffice, with
+    fewer probes."""
     shutil.copytree(ROOT / "params", project.folder / "params")
     path = project.folder / "params/experiments/cluster.yaml"
     experiment = yaml.safe_load(reduce_experiment(path.read_text(encoding="utf-8")))
@@ -28,7 +29,9 @@ def test_commands_that_want_a_slurm_work(project):
     path.write_text(yaml.safe_dump(experiment), encoding="utf-8")
     assert len(COMMANDS) >= 2
     for command in COMMANDS.values():
-        assert command.words[2:4] == ["cluster", "--profile"] or "experiment=cluster" in command.words, command.text
+        assert (
+            command.words[2:4] == ["cluster", "--profile"] or "experiment=cluster" in command.words
+        ), command.text
         code, said = project.run(*command.words)
         assert code == 0, f"{command.place}: {said}"
         assert (project.folder / "reports/cluster/cluster.xlsx").exists()

@@ -38,7 +38,8 @@ def batch(project):
 
 @pytest.fixture(scope="module", autouse=True)
 def limited(tmp_path_factory):
-    """Submit a job of one minute whose ranks hang; it reaches its time limit while the other tests run."""
+    """Submit a job of one minute whose ranks hang; it reaches its time limit while the other tests
+    run."""
     with running_slurm() as slurm:
         project = make_project(slurm, tmp_path_factory.mktemp("limited"))
         project.write(SLOW.replace("RANKS", "2").replace("timeout: 3 s", "timeout: 10min"))
@@ -51,7 +52,8 @@ def limited(tmp_path_factory):
 
 
 def check_interrupted_batch(project, batch, strike) -> None:
-    """Interrupt a running batch by `strike(job)`; check that the next attempt measures exactly the missing cases."""
+    """Interrupt a running batch by `strike(job)`; check that the next attempt measures exactly the
+    missing cases."""
     job = project.submit(batch)
     before = until(lambda: len(cases := project.measured(batch)) > 3 and cases)
     strike(job)
@@ -66,7 +68,9 @@ def check_interrupted_batch(project, batch, strike) -> None:
 
 
 def test_killed_driver(project, batch):
-    check_interrupted_batch(project, batch, lambda job: kill(project.slurm.processes("commodel measure", batch.name)))
+    check_interrupted_batch(
+        project, batch, lambda job: kill(project.slurm.processes("commodel measure", batch.name))
+    )
 
 
 def test_cancelled_job(project, batch):
@@ -75,16 +79,20 @@ def test_cancelled_job(project, batch):
 
 @pytest.mark.own_slurm(losses=True)
 def test_lost_step(project, batch):
-    """The slurmstepd of the ranks' step is killed on each node. The step cannot end, but its ranks and the job end, and
-    the next job completes the batch."""
-    check_interrupted_batch(project, batch, lambda job: kill(project.slurm.processes(f"slurmstepd: [{job}.0]")))
+    """The slurmstepd of the ranks' step is killed on each node. The step cannot end, but its ranks
+    and the job end, and the next job completes the batch."""
+    check_interrupted_batch(
+        project, batch, lambda job: kill(project.slurm.processes(f"slurmstepd: [{job}.0]"))
+    )
     until(lambda: not project.ranks())
 
 
 @pytest.mark.own_slurm(losses=True)
 def test_dead_node(project, batch):
     """The job fails with its node; the next job completes the batch on other nodes."""
-    check_interrupted_batch(project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0]))
+    check_interrupted_batch(
+        project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0])
+    )
 
 
 def test_a_batch_that_did_not_finish(project, batch):
@@ -97,10 +105,16 @@ def test_a_batch_that_did_not_finish(project, batch):
     project.slurm.ended(job)
     paths = ["--in", "results/mine/plan.json", "--out", "results/mine/observations.csv"]
     code, said = project.run("commodel", "collect", "--unfinished", *paths)
-    rows = {row["id"]: row for row in csv.DictReader((project.folder / "results/mine/unmeasured.csv").open())}
+    rows = {
+        row["id"]: row
+        for row in csv.DictReader((project.folder / "results/mine/unmeasured.csv").open())
+    }
     assert {"unfinished"} == {row["status"] for row in rows.values()}, (code, said)
     assert set(rows) >= set(batch.ids) - set(project.measured(batch))
-    assert any("1 attempt, the last one: error: stopped from outside" in row["reason"] for row in rows.values())
+    assert any(
+        "1 attempt, the last one: error: stopped from outside" in row["reason"]
+        for row in rows.values()
+    )
 
 
 def test_killed_and_hung_ranks(project, batch):
@@ -132,7 +146,8 @@ def test_interrupt(project, batch, command):
     after = project.measured(batch)
     assert {case: after[case] for case in before} == before
     assert len(after) < len(batch.ids)
-    until(lambda: project.state(batch)["attempts"][-1]["outcome"], 60)  # written after the ranks are gone
+    # written after the ranks are gone
+    until(lambda: project.state(batch)["attempts"][-1]["outcome"], 60)
     assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
 
 
@@ -168,11 +183,14 @@ def test_time_limit(limited):
 
 @pytest.mark.own_slurm(losses=True)
 def test_node_taken_away(project, batch):
-    """Slurm requeues the job when a node goes down; the job completes on other nodes, none of them drained."""
+    """Slurm requeues the job when a node goes down; the job completes on other nodes, none of them
+    drained."""
     drained, *_ = project.slurm("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()
     project.slurm("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test")
     done = f"results/mine/raw/{batch.name}/done"
-    process = project.start("snakemake", "--profile", "slurm", "--config", "experiment=mine", "--", done)
+    process = project.start(
+        "snakemake", "--profile", "slurm", "--config", "experiment=mine", "--", done
+    )
     until(lambda: len(project.measured(batch)) > 3)
     before, job = project.measured(batch), project.state(batch)["attempts"][-1]["job"]
     used = project.slurm.nodes_of(job)

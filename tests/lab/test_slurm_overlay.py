@@ -1,8 +1,9 @@
 """Overlay networks on a real Slurm, measured and in both modes of start.
 
-srun starts one step for each process or one step for all, each process on its planned node, or back-ends of one
-step attach by the connection file. The lab's node names do not resolve, so processes listen on their machine's
-address. The front-end reports killed processes, and no process or step that depends on them is left."""
+srun starts one step for each process or one step for all, each process on its planned node, or
+back-ends of one step attach by the connection file. The lab's node names do not resolve, so
+processes listen on their machine's address. The front-end reports killed processes, and no process
+or step that depends on them is left."""
 
 import json
 import shutil
@@ -64,8 +65,8 @@ CONTINUING, STOPPING = range(2)  # streams of every tree
 
 @dataclass
 class Tree:
-    """A running tree in one allocation. Losses are detected by closed connections, since the time limit for silence is
-    1000 s."""
+    """A running tree in one allocation. Losses are detected by closed connections, since the time
+    limit for silence is 1000 s."""
 
     slurm: Slurm
     job: str
@@ -74,10 +75,14 @@ class Tree:
     others: subprocess.Popen | None  # what starts the back-ends, in mode 2
 
     def tasks(self, name: str, node: str) -> list[int]:
-        return [process for process in self.slurm.processes(node=node) if command_name(process) == name]
+        return [
+            process for process in self.slurm.processes(node=node) if command_name(process) == name
+        ]
 
     def steps(self) -> list[str]:
-        listed = self.slurm("squeue", "--noheader", "--steps", f"--jobs={self.job}", "--format=%i").split()
+        listed = self.slurm(
+            "squeue", "--noheader", "--steps", f"--jobs={self.job}", "--format=%i"
+        ).split()
         return [step for step in listed if not step.endswith((".batch", ".extern"))]
 
     def left(self) -> list[object]:
@@ -95,24 +100,49 @@ class Tree:
 
 @pytest.fixture
 def start(slurm, overlay_programs, tmp_path) -> Iterator:
-    """Return start(mode), which starts a tree by srun or with back-ends started by one of STARTERS."""
-    job = slurm("sbatch", "--parsable", "--nodes=4", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 1000")
+    """Return start(mode), which starts a tree by srun or with back-ends started by one of
+    STARTERS."""
+    job = slurm(
+        "sbatch",
+        "--parsable",
+        "--nodes=4",
+        "--exclusive",
+        "--output=/dev/null",
+        "--wrap",
+        "exec sleep 1000",
+    )
     until(lambda: slurm.state(job) == "RUNNING")
-    file, topology, drive = tmp_path / "connection", tmp_path / "topology", overlay_programs / "drive"
+    file, topology, drive = (
+        tmp_path / "connection",
+        tmp_path / "topology",
+        overlay_programs / "drive",
+    )
     topology.write_text(TREE)
     started = []
 
     def begin(starter: str) -> Tree:
         one_step = starter == ONE_STEP
-        if starter and not one_step and not shutil.which(STARTERS[starter][0], path=slurm.environment["PATH"]):
+        if (
+            starter
+            and not one_step
+            and not shutil.which(STARTERS[starter][0], path=slurm.environment["PATH"])
+        ):
             pytest.skip(f"no {STARTERS[starter][0]} here")
-        environment = slurm.environment | {"SLURM_JOB_ID": job, "SLURM_OVERLAP": "1", "DRIVE_SILENCE": "1000"}
+        environment = slurm.environment | {
+            "SLURM_JOB_ID": job,
+            "SLURM_OVERLAP": "1",
+            "DRIVE_SILENCE": "1000",
+        }
         environment["DRIVE_LAUNCH"] = f"{' '.join(STEP)} -N1 -n1 -w {{host}}"
         front_end = environment | ({"DRIVE_FILE": str(file)} if starter else {})
         if one_step:
-            launch = f"env -u SLURM_JOB_NODELIST {' '.join(STEP)} -n{{tasks}} -m arbitrary -w {{hosts}}"
+            launch = (
+                f"env -u SLURM_JOB_NODELIST {' '.join(STEP)} -n{{tasks}} -m arbitrary -w {{hosts}}"
+            )
             front_end |= {"DRIVE_STEP": "1", "DRIVE_LAUNCH": launch}
-        tool = Tool([*STEP, "-N1", "-n1", "-w", "n0", drive, topology], tmp_path / "errors", front_end)
+        tool = Tool(
+            [*STEP, "-N1", "-n1", "-w", "n0", drive, topology], tmp_path / "errors", front_end
+        )
         others = None
         if starter and not one_step:
             back_end = [*STARTERS[starter], drive, "back-end"]
@@ -128,7 +158,11 @@ def start(slurm, overlay_programs, tmp_path) -> Iterator:
             assert waits["code"] == "waiting", (waits, tool.read_stderr())
         started.append(Tree(slurm, job, tool, file, others))
         comes_up = tool.answer()
-        assert comes_up.get("backends") == 4, (comes_up, tool.read_stderr(), slurm("sinfo", "--long", "--Node"))
+        assert comes_up.get("backends") == 4, (
+            comes_up,
+            tool.read_stderr(),
+            slurm("sinfo", "--long", "--Node"),
+        )
         assert len(started[0].steps()) == (2 if one_step else 4 if starter else 7)
         tool.execute_ok("open concat 0 0 0")
         tool.execute_ok("open sum 0 0 1")
@@ -139,14 +173,21 @@ def start(slurm, overlay_programs, tmp_path) -> Iterator:
         kill([tree.tool.process.pid, *([tree.others.pid] if tree.others else [])])
 
 
-MODES = pytest.mark.parametrize("starter", ["", "srun", ONE_STEP], ids=["mode 1", "mode 2", ONE_STEP])
+MODES = pytest.mark.parametrize(
+    "starter", ["", "srun", ONE_STEP], ids=["mode 1", "mode 2", ONE_STEP]
+)
 
 
 @pytest.mark.parametrize("starter", ["", *STARTERS, ONE_STEP])
 def test_a_tree_comes_up_works_and_ends(start, starter):
     tree = start(starter)
     tree.tool.execute_ok(f"ask {CONTINUING} 7 1 1 %s")
-    assert [text[:2] for text in tree.tool.execute_ok(f"recv {CONTINUING} 60")["values"][0]] == ["b0", "b1", "b2", "b3"]
+    assert [text[:2] for text in tree.tool.execute_ok(f"recv {CONTINUING} 60")["values"][0]] == [
+        "b0",
+        "b1",
+        "b2",
+        "b3",
+    ]
     assert len({*tree.back_ends().values()}) == 4
     assert tree.tool.end() == 0
     assert not tree.others or tree.others.wait(60) == 0

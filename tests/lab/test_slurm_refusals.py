@@ -1,4 +1,5 @@
-"""Settings that Slurm refuses for every job: the run ends at the first refusal, before a second job is submitted."""
+"""Settings that Slurm refuses for every job: the run ends at the first refusal, before a second job
+is submitted."""
 
 import shutil
 
@@ -38,7 +39,9 @@ def test_a_partition_that_does_not_exist_ends_the_run_at_the_first_job(project):
     code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
     assert code == 1, said
     refusal, ending = (line for line in said.splitlines() if line.startswith("commodel: "))
-    assert refusal.startswith("commodel: sbatch refuses the job: invalid partition specified: nosuch; ")
+    assert refusal.startswith(
+        "commodel: sbatch refuses the job: invalid partition specified: nosuch; "
+    )
     assert "; no further job is submitted; " in refusal
     assert ending == "commodel: the run failed; its output is in results/mine/run.log"
     assert not (project.folder / "results/mine/unsurveyed.log").exists()
@@ -46,7 +49,8 @@ def test_a_partition_that_does_not_exist_ends_the_run_at_the_first_job(project):
 
 
 @pytest.mark.parametrize(
-    "command", ["commodel run mine --profile slurm", "snakemake --profile slurm --config experiment=mine"]
+    "command",
+    ["commodel run mine --profile slurm", "snakemake --profile slurm --config experiment=mine"],
 )
 def test_an_mpi_plug_in_that_slurm_lacks_is_refused_before_jobs_are_submitted(project, command):
     project.write(EXPERIMENT, PLATFORM.replace("pmi2", "nosuch"))

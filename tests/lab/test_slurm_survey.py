@@ -1,4 +1,5 @@
-"""A survey of the network under Slurm: later jobs run on its hosts, in its order; missing hosts are reported."""
+"""A survey of the network under Slurm: later jobs run on its hosts, in its order; missing hosts are
+reported."""
 
 import json
 import re
@@ -26,7 +27,8 @@ matrix:
     zips: {{placement: {{ranks_per_node: [1]}}}}
 """
 INTERLEAVED_TOPOLOGY = (
-    "SwitchName=s0 Nodes=n[0,2] LinkSpeed=100\nSwitchName=s1 Nodes=n[1,3]\nSwitchName=top Switches=s[0-1]\n"
+    "SwitchName=s0 Nodes=n[0,2] LinkSpeed=100\nSwitchName=s1 Nodes=n[1,3]\nSwitchName=top "
+    "Switches=s[0-1]\n"
 )
 SLOW_CABLE = """
 ip link add br1 type bridge
@@ -59,14 +61,18 @@ def nodes_of(project, batch):
 
 def move_results(project):
     """Rename the results folder. The network file stays."""
-    (project.folder / "results").rename(project.folder / f"results-{len(list(project.folder.glob('results*')))}")
+    (project.folder / "results").rename(
+        project.folder / f"results-{len(list(project.folder.glob('results*')))}"
+    )
 
 
 def test_jobs_run_on_surveyed_hosts_in_order_and_wait_until_available(tmp_path):
     """The jobs use the order of hosts in the network file, which differs from Slurm's."""
     with running_slurm(INTERLEAVED_TOPOLOGY) as slurm:
         srun = str(slurm.folder / "bin" / "srun")
-        assert find_node_levels(srun, ("n0", "n1", "n2", "n3")).group_lists == {"leaf": [0, 1, 0, 1]}
+        assert find_node_levels(srun, ("n0", "n1", "n2", "n3")).group_lists == {
+            "leaf": [0, 1, 0, 1]
+        }
         assert find_node_levels(srun, ("n3", "n1", "n0")).group_lists == {"leaf": [0, 0, 1]}
         project = make_project(slurm, tmp_path)
         project.write(EXPERIMENT)
@@ -74,19 +80,29 @@ def test_jobs_run_on_surveyed_hosts_in_order_and_wait_until_available(tmp_path):
         path, network = network_of(project)
         print(path.read_text())
         assert (network["hosts"], network["pairs"]) == (HOSTS, 6)
-        assert [nodes_of(project, batch) for batch in project.plan.batches] == [HOSTS, HOSTS, HOSTS[:2], HOSTS]
+        assert [nodes_of(project, batch) for batch in project.plan.batches] == [
+            HOSTS,
+            HOSTS,
+            HOSTS[:2],
+            HOSTS,
+        ]
         for batch in project.plan.batches:  # the switches of a job's nodes, as Slurm reports them
             about = json.loads((project.raw(batch) / "provenance.json").read_text())
             assert about["levels"] == {"leaf": [0, 1, 0, 1][: batch.nodes]}
             assert set(about["processors"]) <= {"cache", "socket"}
         _, output = project.run("commodel", "show", "network", "mine")
         print(output)
-        assert re.search(r"Slurm's topology (agrees with|differs from) the measured times", output), output
-        agrees = network["levels"] == {"leaf": [0, 1, 0, 1]}  # all nodes are one machine: measured levels are random
+        assert re.search(
+            r"Slurm's topology (agrees with|differs from) the measured times", output
+        ), output
+        # all nodes are one machine: measured levels are random
+        agrees = network["levels"] == {"leaf": [0, 1, 0, 1]}
         assert agrees == ("topology agrees" in output)
 
         move_results(project)
-        path.write_text(path.read_text().replace("n0", "n9").replace("n3", "n0").replace("n9", "n3"))
+        path.write_text(
+            path.read_text().replace("n0", "n9").replace("n3", "n0").replace("n9", "n3")
+        )
         path.write_text(path.read_text().replace("experiment: mine", "experiment: first"))
         probes, two, four = project.plan.batches
         slurm("scontrol", "update", "nodename=n3", "state=drain", "reason=test")
@@ -96,20 +112,26 @@ def test_jobs_run_on_surveyed_hosts_in_order_and_wait_until_available(tmp_path):
         slurm("scontrol", "update", "nodename=n3", "state=resume")
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
-        assert re.search(rf"waits for n3,.*UnavailableNodes:n3.*delete networks/{path.name}, or", output), output
+        assert re.search(
+            rf"waits for n3,.*UnavailableNodes:n3.*delete networks/{path.name}, or", output
+        ), output
         assert [nodes_of(project, batch) for batch in (probes, two, four)] == [
             ["n3", "n1", "n2", "n0"],
             ["n3", "n1"],
             ["n3", "n1", "n2", "n0"],
         ]
-        hosts_of_player = [json.loads(file.read_text())["hosts"] for file in project.raw(two).glob("player-2r-*.json")]
+        hosts_of_player = [
+            json.loads(file.read_text())["hosts"]
+            for file in project.raw(two).glob("player-2r-*.json")
+        ]
         assert hosts_of_player == [["n3", "n1"]]
 
         move_results(project)
         job = project.submit(project.plan.batches[1], "--nodelist=n0,n1")
         assert slurm.ended(job) == "FAILED"
-        assert f"networks/{path.name}: the job runs on n1,n0, wanted n3,n1, whose network was surveyed" in project.log(
-            job
+        assert (
+            f"networks/{path.name}: the job runs on n1,n0, wanted n3,n1, whose network was surveyed"
+            in project.log(job)
         )
         run(project, "--no-survey")
         assert nodes_of(project, two) == ["n0", "n2"]  # on one switch, which Slurm prefers
@@ -117,14 +139,22 @@ def test_jobs_run_on_surveyed_hosts_in_order_and_wait_until_available(tmp_path):
 
 @pytest.fixture
 def two_switches(tmp_path, monkeypatch):
-    """n0 and n1 are hosts on one switch, n2 and n3 on another, with a slow cable between the switches."""
+    """n0 and n1 are hosts on one switch, n2 and n3 on another, with a slow cable between the
+    switches."""
     if missing := [name for name in ("ip", "tc", "nsenter", "unshare") if not shutil.which(name)]:
         pytest.skip(f"no {', '.join(missing)} here")
     hosts, script = tmp_path / "hosts", HERE / "network.sh"
     monkeypatch.setenv("LAB_HOSTS", " ".join(HOSTS))
     subprocess.run([script, "up", hosts], check=True, timeout=60)
     try:
-        switch = ["nsenter", "--target", (hosts / "switch.pid").read_text().strip(), "--net", "sh", "-ec"]
+        switch = [
+            "nsenter",
+            "--target",
+            (hosts / "switch.pid").read_text().strip(),
+            "--net",
+            "sh",
+            "-ec",
+        ]
         subprocess.run([*switch, SLOW_CABLE], check=True, timeout=60)
         monkeypatch.setenv("LAB_NETWORK", str(hosts))
         with running_slurm(
@@ -158,7 +188,8 @@ def five_nodes(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.own_slurm(losses=True)
 def test_on_other_hosts_the_survey_and_all_later_jobs_are_repeated(five_nodes, project):
-    """A host fails during the survey. Later another one fails, and the user deletes the network file."""
+    """A host fails during the survey. Later another one fails, and the user deletes the network
+    file."""
     project.write(EXPERIMENT)
     survey = project.plan.batches[0]
     assert project.slurm.ended(project.submit(survey, "--nodelist=n0,n1,n2,n3")) == "COMPLETED"
@@ -172,8 +203,15 @@ def test_on_other_hosts_the_survey_and_all_later_jobs_are_repeated(five_nodes, p
     path.unlink()
     run(project)
     assert network_of(project)[1]["hosts"] == HOSTS
-    assert [nodes_of(project, batch) for batch in project.plan.batches] == [HOSTS, HOSTS, HOSTS[:2], HOSTS]
-    assert all(list(project.raw(batch).glob("*.csv.other-nodes-1")) for batch in project.plan.batches[1:])
+    assert [nodes_of(project, batch) for batch in project.plan.batches] == [
+        HOSTS,
+        HOSTS,
+        HOSTS[:2],
+        HOSTS,
+    ]
+    assert all(
+        list(project.raw(batch).glob("*.csv.other-nodes-1")) for batch in project.plan.batches[1:]
+    )
 
 
 @pytest.mark.slow
@@ -182,7 +220,12 @@ def test_after_a_failed_survey_the_levels_of_platform_files_are_used(project):
     project.write(EXPERIMENT)
     process, cancelled = project.start("commodel", "run", "mine", "--profile", "slurm"), set()
     while len(cancelled) < 2:
-        job = until(lambda: next((job for job in project.slurm.jobs("running") if job not in cancelled), ""), 60)
+        job = until(
+            lambda: next(
+                (job for job in project.slurm.jobs("running") if job not in cancelled), ""
+            ),
+            60,
+        )
         project.slurm("scancel", job)
         cancelled.add(job)
     output, _ = process.communicate(timeout=300)

@@ -1,5 +1,5 @@
-"""The snakedeploy commands of config/README.md, literally. A server on this machine takes the place of the host in the
-address. Uncommitted changes are not deployed."""
+"""The snakedeploy commands of config/README.md, literally. A server on this machine takes the place
+of the host in the address. Uncommitted changes are not deployed."""
 
 import os
 import shlex
@@ -27,7 +27,9 @@ def snakedeploy():
     separate = ROOT / "build" / "lab-snakedeploy"
     if not (separate / "bin" / "snakedeploy").exists():
         subprocess.run([sys.executable, "-m", "venv", separate], check=True)
-        subprocess.run([separate / "bin" / "pip", "install", "--quiet", PINNED], check=True, timeout=600)
+        subprocess.run(
+            [separate / "bin" / "pip", "install", "--quiet", PINNED], check=True, timeout=600
+        )
     return separate / "bin"
 
 
@@ -38,7 +40,8 @@ class Silent(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def served(tmp_path):
-    """Yield git settings that redirect the address of OWNER/commodel to a local clone of this repository."""
+    """Yield git settings that redirect the address of OWNER/commodel to a local clone of this
+    repository."""
     if not (ROOT / ".git").exists():
         pytest.skip("no clone")
     bare = tmp_path / "served/OWNER/commodel"
@@ -65,7 +68,9 @@ def test_deploying_from_an_address(snakedeploy, served, simgrid_programs, tmp_pa
 
     def run(*words: str) -> str:
         environment = os.environ | served | cache
-        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 

@@ -1,4 +1,5 @@
-"""Rules for Open MPI over eight hosts: the rules that `commodel tune` finds, and their gain over the library default.
+"""Rules for Open MPI over eight hosts: the rules that `commodel tune` finds, and their gain over
+the library default.
 
 python -m tests.lab.tune FOLDER [OPTIONS of commodel tune]    an empty folder; its project/ keeps results"""
 
@@ -20,7 +21,18 @@ matrix:
 """
 # Else drivers of other networks are tried on every start, for seconds, and one may be taken.
 TCP = {"OMPI_MCA_pml": "ob1"}
-OPTIONS = ("--ranks", "8", "--bytes", "64:64KiB:*4", "--sync", "barrier", "--minutes", "2", "--pairs", "3")
+OPTIONS = (
+    "--ranks",
+    "8",
+    "--bytes",
+    "64:64KiB:*4",
+    "--sync",
+    "barrier",
+    "--minutes",
+    "2",
+    "--pairs",
+    "3",
+)
 
 
 def main(folder: Path, options: tuple[str, ...]) -> None:
@@ -28,8 +40,21 @@ def main(folder: Path, options: tuple[str, ...]) -> None:
         lab.write("experiments", "prices", MATRIX_PREDICTIONS)
         begun = time.monotonic()
         lab.commodel("run", "prices", "-q", **TCP)
-        print(f"the probes took {time.monotonic() - begun:.0f} s with all that belongs to a campaign", flush=True)
-        process = lab.head(sys.executable, "-m", "commodel", "tune", "--platform", "netns-8", *OPTIONS, *options, **TCP)
+        print(
+            f"the probes took {time.monotonic() - begun:.0f} s with all that belongs to a campaign",
+            flush=True,
+        )
+        process = lab.head(
+            sys.executable,
+            "-m",
+            "commodel",
+            "tune",
+            "--platform",
+            "netns-8",
+            *OPTIONS,
+            *options,
+            **TCP,
+        )
         for line in process.stdout:
             print(line, end="", flush=True)
         if process.wait():

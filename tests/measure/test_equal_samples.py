@@ -20,14 +20,20 @@ TRACE = """<trace id="load" periodicity="0.05">
 </trace><trace_connect trace="load" element="l" kind="BANDWIDTH"/>"""
 
 
-@pytest.mark.parametrize(("trace", "count"), [("", ENOUGH_EQUAL_SAMPLES), (TRACE, MEASURE.min_samples)])
-def test_equal_samples_of_a_network_without_noise_are_enough(trace, count, simgrid_programs, tmp_path):
+@pytest.mark.parametrize(
+    ("trace", "count"), [("", ENOUGH_EQUAL_SAMPLES), (TRACE, MEASURE.min_samples)]
+)
+def test_equal_samples_of_a_network_without_noise_are_enough(
+    trace, count, simgrid_programs, tmp_path
+):
     (tmp_path / "net.xml").write_text(f"{HEAD}{NETWORK}{trace}</platform>")
     platform = tmp_path / "net.yaml"
     platform.write_text("launcher: simgrid\nnodes: 2\ncores: 1\nsimgrid: {file: net.xml}\n")
     points = [point("bcast", "binomial", ranks=2, bytes=size) for size in (8, 1 << 16)]
     settings = replace(MEASURE, passes=1)
-    measured = measure_now("equal", points, str(platform), settings, SafePath(tmp_path / "raw"), lambda _: None)
+    measured = measure_now(
+        "equal", points, str(platform), settings, SafePath(tmp_path / "raw"), lambda _: None
+    )
     for samples in measured:
         seconds = [sample["seconds"] for sample in samples]
         assert len(seconds) >= count

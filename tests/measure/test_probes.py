@@ -1,4 +1,5 @@
-"""All probes on platforms of several shapes: their cases fit the platform, and their columns are distinct."""
+"""All probes on platforms of several shapes: their cases fit the platform, and their columns are
+distinct."""
 
 import json
 import subprocess
@@ -39,7 +40,10 @@ def test_the_cases_of_every_probe_fit_on_the_platform(name, site):
     for case in cases:
         assert set(case.settings) == set(entry.columns)
         assert 2 <= case.ranks <= site.ranks
-        nodes = [case.where[node] if case.where else node for node in place_ranks(case.layout, case.ranks)]
+        nodes = [
+            case.where[node] if case.where else node
+            for node in place_ranks(case.layout, case.ranks)
+        ]
         assert max(nodes) < count_case_nodes(case) <= site.nodes
         assert max(nodes.count(node) for node in nodes) <= site.cores
         members = site.members()
@@ -57,14 +61,18 @@ def test_every_probe_is_started_on_the_nodes_named_by_the_cases(name, tmp_path):
 
 
 def test_no_column_of_a_probe_means_something_else_in_the_table(name):
-    assert not set(find_probe(name).columns) & (NOT_SETTINGS | {"ranks", "layout", "pair", "alternative"})
+    assert not set(find_probe(name).columns) & (
+        NOT_SETTINGS | {"ranks", "layout", "pair", "alternative"}
+    )
 
 
 def test_the_program_reads_these_columns(name, mpi_programs):
     if find_probe(name).program_name == PLAYER:
         pytest.skip("the player reads schedules")
     command = [mpi_programs / find_probe(name).program_name, "--describe"]
-    description = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    description = json.loads(
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    )
     assert [column["name"] for column in description["columns"]] == list(find_probe(name).columns)
 
 

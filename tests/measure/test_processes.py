@@ -1,7 +1,8 @@
 """Failures of launchers: the message shown is the informative line of the launcher's output.
-`launcher_messages/*.txt` are outputs of failed starts by mpiexec of MPICH 4.0.2 and 5.0.2 and of Open MPI 4.1.4 and
-5.0.11, and by srun of Slurm 22.05. A line with the cause and a line with the expected message precede each output.
-Started processes end with the launcher, with its supervisor and with their parent.
+`launcher_messages/*.txt` are outputs of failed starts by mpiexec of MPICH 4.0.2 and 5.0.2 and of
+Open MPI 4.1.4 and 5.0.11, and by srun of Slurm 22.05. A line with the cause and a line with the
+expected message precede each output. Started processes end with the launcher, with its supervisor
+and with their parent.
 """
 
 import re
@@ -82,7 +83,9 @@ def test_settings_become_environment_variables_unless_set_by_the_user(tmp_path, 
 
 def test_a_watch_that_states_why_ends_the_whole_group(tmp_path):
     looks = iter(["", "", "enough"])
-    code, why = run_launcher(["sh", "-c", "sleep 60 & echo $! > child; wait"], tmp_path / "log", lambda: next(looks))
+    code, why = run_launcher(
+        ["sh", "-c", "sleep 60 & echo $! > child; wait"], tmp_path / "log", lambda: next(looks)
+    )
     assert (code, why) == (-signal.SIGTERM, "enough")
     assert not still_there([int((tmp_path / "child").read_text())])
 
@@ -91,7 +94,9 @@ def test_nothing_outlives_a_killed_parent(tmp_path):
     for number in (signal.SIGTERM, signal.SIGKILL):
         (tmp_path / "pid").unlink(missing_ok=True)
         with subprocess.Popen([sys.executable, "-c", START, str(tmp_path)]) as parent:
-            child = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+            child = int(
+                until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+            )
             assert alive(child)
             parent.send_signal(number)
             parent.wait()

@@ -1,4 +1,5 @@
-"""Batches on Slurm and the hosts of a survey: other hosts are refused, and samples of other hosts are not mixed in."""
+"""Batches on Slurm and the hosts of a survey: other hosts are refused, and samples of other hosts
+are not mixed in."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,7 +17,9 @@ from commodel.results.raw_samples import list_finished
 
 HOSTS = ("n0", "n1", "n2", "n3")
 PLATFORM = PlannedPlatform(launcher="slurm", simulated=False, digest="1", hosts=HOSTS)
-PLAN = Plan("e", "", "", 1, (), {}, Measure("barrier", 0.1, 2, 2, 1, 1, 0, 1), {"p": PLATFORM}, (), "")
+PLAN = Plan(
+    "e", "", "", 1, (), {}, Measure("barrier", 0.1, 2, 2, 1, 1, 0, 1), {"p": PLATFORM}, (), ""
+)
 SURVEY = Batch("p-survey-1", "p", 4)
 
 
@@ -26,7 +29,9 @@ def allocate(monkeypatch):
 
     def names(batch, *given):
         monkeypatch.setitem(LAUNCHERS, "slurm", replace(LAUNCHERS["slurm"], names=lambda *_: given))
-        return subject._name_nodes(PLAN, batch, SimpleNamespace(launcher="slurm", digest="1"), "srun")
+        return subject._name_nodes(
+            PLAN, batch, SimpleNamespace(launcher="slurm", digest="1"), "srun"
+        )
 
     return names
 
@@ -59,7 +64,9 @@ def test_hosts_other_than_the_surveyed_ones_are_refused_with_remedies(allocate, 
 def test_an_attempt_on_other_nodes_begins_again(tmp_path, recorded, used, left):
     """Samples of other nodes are renamed in the folder."""
     folder = SafePath.at(tmp_path)
-    context = SimpleNamespace(folder=folder, names=HOSTS, passes=1, pass_folders=[folder / ".pass-1"])
+    context = SimpleNamespace(
+        folder=folder, names=HOSTS, passes=1, pass_folders=[folder / ".pass-1"]
+    )
     context.pass_folders[0].mkdir()
     earlier = OwnAttempt(folder, None, "")
     earlier.record_nodes(used)

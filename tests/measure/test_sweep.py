@@ -25,14 +25,23 @@ from tests.waiting import until
     ("last_line", "external"),
     [
         ("player.c:80: MPI_Waitall failed", False),
-        ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-21T12:00:00 ***", False),  # a rank died
-        ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO TIME LIMIT ***", True),
-        ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO PREEMPTION ***", True),
+        # a rank died
+        ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-21T12:00:00 ***", False),
+        (
+            "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO TIME LIMIT ***",
+            True,
+        ),
+        (
+            "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-21T12:00:00 DUE TO PREEMPTION ***",
+            True,
+        ),
         ("srun: error: Node failure on n1", True),
         ("error: no-such-file: cannot open", True),
     ],
 )
-def test_failures_of_nodes_or_allocations_are_not_attributed_to_the_case(tmp_path, last_line, external):
+def test_failures_of_nodes_or_allocations_are_not_attributed_to_the_case(
+    tmp_path, last_line, external
+):
     (tmp_path / "log").write_text(f"case 1/2 a median 1 us\n{last_line}\n")
     assert _is_external_failure(tmp_path / "log", 1, "b") == external
     assert _is_external_failure(tmp_path / "log", 1, "")
@@ -62,8 +71,8 @@ def context(tmp_path):
 
 @pytest.fixture
 def sweep_cases(context, monkeypatch):
-    """sweep_cases(cases, number, dies): measure the cases in a pass. At each start the program fails in the case
-    `dies(remaining)`, after it measured the cases before. Return the starts."""
+    """sweep_cases(cases, number, dies): measure the cases in a pass. At each start the program
+    fails in the case `dies(remaining)`, after it measured the cases before. Return the starts."""
 
     def run(cases, number, dies):
         left = []
@@ -78,10 +87,15 @@ def sweep_cases(context, monkeypatch):
             return 1, ""
 
         monkeypatch.setattr(subject, "run_launcher", start)
-        monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: left.append(start) or ())
+        monkeypatch.setattr(
+            subject, "prepare_start", lambda context, start, number: left.append(start) or ()
+        )
         every = Start("player", 2, "block:2", (), tuple({"id": case} for case in cases))
         this = SweepState(
-            context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), LIMIT, math.inf
+            context,
+            SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple),
+            LIMIT,
+            math.inf,
         )
         assert measure_start(this, every, number)
         return left
@@ -90,8 +104,11 @@ def sweep_cases(context, monkeypatch):
 
 
 @pytest.mark.parametrize(("number", "given_up"), [(0, set("abcde")), (1, set("abc"))])
-def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(context, sweep_cases, number, given_up):
-    """Every case makes the program fail. The untried cases d and e have samples of pass 1 and are not given up."""
+def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(
+    context, sweep_cases, number, given_up
+):
+    """Every case makes the program fail. The untried cases d and e have samples of pass 1 and are
+    not given up."""
     for case in "de" if number else "":
         (context.pass_folder(0) / f"{case}.csv").touch()
     left = sweep_cases("abcde", number, lambda left: left[0])
@@ -107,7 +124,8 @@ def test_failures_alternating_with_successful_cases_do_not_stop_the_sweep(contex
 
 
 def test_a_case_that_timed_out_is_marked_even_if_completed_during_termination(context, monkeypatch):
-    """Open MPI resumes a stopped rank to end it. The rank may still finish the case and begin the next one."""
+    """Open MPI resumes a stopped rank to end it. The rank may still finish the case and begin the
+    next one."""
     folder, starts = context.pass_folder(0), []
 
     def start(argv, log, watch, settings):
@@ -129,7 +147,12 @@ def test_a_case_that_timed_out_is_marked_even_if_completed_during_termination(co
     monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
     assert measure_start(
-        SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), LIMIT, math.inf),
+        SweepState(
+            context,
+            SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple),
+            LIMIT,
+            math.inf,
+        ),
         every,
         0,
     )
@@ -150,7 +173,12 @@ def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(co
     monkeypatch.setattr(subject, "run_launcher", start)
     monkeypatch.setattr(subject, "prepare_start", lambda context, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
-    this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), LIMIT, math.inf)
+    this = SweepState(
+        context,
+        SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple),
+        LIMIT,
+        math.inf,
+    )
     assert measure_start(this, every, 0) is False
     assert len(starts) == 1
     assert not list_finished(context.folder)[1]
@@ -176,7 +204,12 @@ def test_a_start_that_slurm_refuses_is_repeated_for_a_while(context, monkeypatch
     monkeypatch.setattr(subject, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(subject, "MAX_REFUSAL_SECONDS", patience)
     every = Start("player", 2, "block:2", (), ({"id": "a"},))
-    this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), LIMIT, math.inf)
+    this = SweepState(
+        context,
+        SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple),
+        LIMIT,
+        math.inf,
+    )
     if patience:
         assert measure_start(this, every, 0)
         assert len(starts) == 7
@@ -189,8 +222,11 @@ def test_a_start_that_slurm_refuses_is_repeated_for_a_while(context, monkeypatch
     ("before", "limit"),
     [((), 600.0), ((1.0,), 60.0), ((5.0, 1.0), 100.0), ((1.0, 5.0), 100.0), ((40.0,), 600.0)],
 )
-def test_a_simulated_case_is_given_up_after_twenty_times_the_slowest_one_before(context, monkeypatch, before, limit):
-    """It has at least a minute, and at most the ten minutes of a case before which none was measured."""
+def test_a_simulated_case_is_given_up_after_twenty_times_the_slowest_one_before(
+    context, monkeypatch, before, limit
+):
+    """It has at least a minute, and at most the ten minutes of a case before which none was
+    measured."""
     now, folder = [0.0], context.pass_folder(0)
     monkeypatch.setattr(subject, "time", SimpleNamespace(monotonic=lambda: now[0]))
     case_limit = CaseLimit(600.0, 60.0)
@@ -204,4 +240,6 @@ def test_a_simulated_case_is_given_up_after_twenty_times_the_slowest_one_before(
     assert watch() == STOPPED_BY_TIMEOUT
     assert case_limit.text.startswith(f"{limit:.3g} s")
     if before:
-        assert case_limit.text.endswith(f"; no case of this batch before it took more than {max(before):.2g} s")
+        assert case_limit.text.endswith(
+            f"; no case of this batch before it took more than {max(before):.2g} s"
+        )

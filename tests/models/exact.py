@@ -1,4 +1,5 @@
-"""Parameter sets and values without uncertainty, and parameter sets with values scaled by factors."""
+"""Parameter sets and values without uncertainty, and parameter sets with values scaled by
+factors."""
 
 from collections.abc import Mapping
 
@@ -15,16 +16,26 @@ def estimates(values: Mapping[str, float]) -> dict[str, Estimate]:
     return {name: Estimate(value, "s", value, value) for name, value in values.items()}
 
 
-def make_exact_values(values: Mapping[str, float], function_forms: Mapping[str, str] | None = None) -> Values:
+def make_exact_values(
+    values: Mapping[str, float], function_forms: Mapping[str, str] | None = None
+) -> Values:
     """Return values of one draw. `function_forms` has the form of each function, such as linear."""
-    return Values({name: np.array([[float(value)]]) for name, value in values.items()}, function_forms or {})
+    return Values(
+        {name: np.array([[float(value)]]) for name, value in values.items()}, function_forms or {}
+    )
 
 
-def cost(name: str, pattern: Schedule, function_forms: Mapping[str, str] | None = None, **values: float) -> float:
+def cost(
+    name: str, pattern: Schedule, function_forms: Mapping[str, str] | None = None, **values: float
+) -> float:
     """Return the predicted time of a pattern by a model with these values."""
     entry = find_family(name)
     return float(
-        pattern.cost(entry.predict(pattern, complete_values(entry, make_exact_values(values, function_forms))))[0]
+        pattern.cost(
+            entry.predict(
+                pattern, complete_values(entry, make_exact_values(values, function_forms))
+            )
+        )[0]
     )
 
 

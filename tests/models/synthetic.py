@@ -21,8 +21,8 @@ Times = Mapping[str, Callable[[dict], float]]  # what a case of each probe takes
 
 @dataclass(frozen=True)
 class Truth:
-    """A synthetic machine that follows a model exactly. `covered` has the true values that intervals of a fit must
-    cover."""
+    """A synthetic machine that follows a model exactly. `covered` has the true values that
+    intervals of a fit must cover."""
 
     times: Times
     covered: Mapping[str, float]
@@ -67,17 +67,26 @@ def loggp_times(L, o_s, o_r, g, G, gamma=0.0) -> Times:
 
 
 def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Observed:
-    """Return synthetic samples of every case of a model's probes. `noise` is the standard deviation relative to the
-    time."""
+    """Return synthetic samples of every case of a model's probes. `noise` is the standard deviation
+    relative to the time."""
     rng = np.random.default_rng(seed)
     probes = {}
     for entry in find_family(name).probes:
         cases = []
         for case in find_probe(entry).cases("synthetic", truth.site, list(truth.sizes)):
-            settings = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
+            settings = {
+                **case.settings,
+                "ranks": case.ranks,
+                "layout": case.layout,
+                "pair": case.pair,
+            }
             settings["where"] = "+".join(map(str, case.where))
             seconds = truth.times[entry](settings) * (1 + noise * rng.standard_normal(samples))
-            counts = np.full(samples, float(truth.counts[entry](settings))) if entry in truth.counts else None
+            counts = (
+                np.full(samples, float(truth.counts[entry](settings)))
+                if entry in truth.counts
+                else None
+            )
             cases.append(CaseSamples(settings, seconds, np.ones(samples, dtype=int), counts))
         if cases:
             probes[entry] = cases
@@ -85,8 +94,8 @@ def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Obser
 
 
 def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bool) -> np.ndarray:
-    """Return predicted times of a schedule, (draws,) or (sizes, draws): for the estimate, or for all
-    bootstrap draws."""
+    """Return predicted times of a schedule, (draws,) or (sizes, draws): for the estimate, or for
+    all bootstrap draws."""
     assert parameters.model == entry.name
     model = Model.of_set(parameters, None if drawn else 0)
     cost = np.broadcast_to(model.cost(schedule), (*schedule.bytes.shape[:-2], model.rows))
@@ -100,4 +109,6 @@ def fitted_set(name, **how) -> ParameterSet:
 
 def fit_machine(name: str, machine: Truth, **how) -> ParameterSet:
     """Return the parameter set of a model from samples of a machine."""
-    return make_parameter_set(find_family(name), find_family(name).fit(observed(machine, name, **how)))
+    return make_parameter_set(
+        find_family(name), find_family(name).fit(observed(machine, name, **how))
+    )

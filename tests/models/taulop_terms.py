@@ -14,8 +14,8 @@ def parameters(settings=None, **values) -> ParameterSet:
 
 
 def table(o_0, o_1, memory, network, latency=0.0) -> dict[str, float]:
-    """Return τ–Lop values whose transfer times are latency + size · number of concurrent transfers (1 or 8) · time per
-    byte."""
+    """Return τ–Lop values whose transfer times are latency + size · number of concurrent transfers
+    (1 or 8) · time per byte."""
     numbers = {"o_0.0": o_0, "o_1.0": o_1}
     for level in (1, 8):
         numbers |= {f"L_0.{size}x{level}": latency + memory * size * level for size in (0, 1000)}
@@ -25,5 +25,8 @@ def table(o_0, o_1, memory, network, latency=0.0) -> dict[str, float]:
 
 def transmission(values: Values, channel: int, size: int, count: int) -> float:
     """Return the time of n concurrent transmissions, n‖T^c(m), by equations 1 and 3."""
-    o, L = (values.at(f"o_{channel}", np.array([size])), values.at(f"L_{channel}", np.array([size]), count))
+    o, L = (
+        values.at(f"o_{channel}", np.array([size])),
+        values.at(f"L_{channel}", np.array([size]), count),
+    )
     return float((o + (2 - channel) * L)[0, 0])

@@ -1,5 +1,5 @@
-"""Buffer overflow at a receiver: the fluid model compared with a packet-by-packet simulation and with equation 4 of the
-cluster model's paper; the window of a gather, equations 3 to 7."""
+"""Buffer overflow at a receiver: the fluid model compared with a packet-by-packet simulation and
+with equation 4 of the cluster model's paper; the window of a gather, equations 3 to 7."""
 
 import heapq
 from dataclasses import replace
@@ -30,7 +30,10 @@ from commodel.platforms.tools import ROOT
 
 
 def overflow_of_one_row(dst, departure, busy, packets, service, buffer):
-    columns = (np.broadcast_to(np.asarray(column, dtype=float), (1, len(dst))) for column in (departure, busy, packets))
+    columns = (
+        np.broadcast_to(np.asarray(column, dtype=float), (1, len(dst)))
+        for column in (departure, busy, packets)
+    )
     return find_overflow(np.array(dst), *columns, np.array([[service]]), np.array([[buffer]]))
 
 
@@ -56,7 +59,9 @@ def simulate_packets(dst, departure, busy, packets, service, buffer) -> np.ndarr
 
 
 messages = st.lists(
-    st.tuples(st.integers(0, 2), st.floats(0, 3000), st.floats(50, 2000), st.integers(20, 400)), min_size=1, max_size=9
+    st.tuples(st.integers(0, 2), st.floats(0, 3000), st.floats(50, 2000), st.integers(20, 400)),
+    min_size=1,
+    max_size=9,
 )
 
 
@@ -70,13 +75,17 @@ def test_losses_agree_with_a_packet_by_packet_simulation(rows, buffer, service_r
     lost = overflow_of_one_row(dst, departure, busy, packets, service, buffer).lost[0]
     for to in set(dst):
         sent_there = np.array(dst) == to
-        assert lost[sent_there].sum() == pytest.approx(wanted[sent_there].sum(), abs=4.0 + 3 * len(dst))
+        assert lost[sent_there].sum() == pytest.approx(
+            wanted[sent_there].sum(), abs=4.0 + 3 * len(dst)
+        )
     assert lost.sum() <= sum(packets)
 
 
 @given(messages, st.integers(1, 300), st.floats(0.5, 6))
 def test_messages_that_are_not_checked_lose_nothing(rows, buffer, service):
-    dst, departure, busy, packets = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    dst, departure, busy, packets = (
+        np.array(column, dtype=float) for column in zip(*rows, strict=True)
+    )
     lost = overflow_of_one_row(dst.astype(int), departure, busy, packets, service, buffer).lost[0]
     candidates = find_overflow_candidates(
         dst.astype(int), busy[None], packets[None], np.array([[service]]), np.array([[buffer]])
@@ -106,7 +115,8 @@ def test_one_sender_at_a_time_overflows_nothing(departures):
 def test_a_pause_empties_the_buffer():
     """Two bursts that each fit into the buffer lose nothing if the buffer empties between them."""
     concurrent, sequential = (
-        overflow_of_one_row([0, 0, 0, 0], [0, 0, t, t], 100.0, 100, 1.0, 120) for t in (100.0, 1000.0)
+        overflow_of_one_row([0, 0, 0, 0], [0, 0, t, t], 100.0, 100, 1.0, 120)
+        for t in (100.0, 1000.0)
     )
     assert concurrent.lost.sum() > 50
     assert sequential.lost.sum() == 0
@@ -135,14 +145,19 @@ def test_rows_and_receivers_are_independent():
                 service[row, 0],
                 buffer[row, 0],
             )
-            np.testing.assert_allclose(together.lost[row, sent_there], separate.lost[0], rtol=1e-9, atol=1e-6)
-            np.testing.assert_array_equal(together.retransmitted[row, sent_there], separate.retransmitted[0])
+            np.testing.assert_allclose(
+                together.lost[row, sent_there], separate.lost[0], rtol=1e-9, atol=1e-6
+            )
+            np.testing.assert_array_equal(
+                together.retransmitted[row, sent_there], separate.retransmitted[0]
+            )
             worst.append(separate.delivered[0])
         assert together.delivered[row] == pytest.approx(min(worst))
 
 
 def reference_departures(schedule: Schedule, send, wire, receive, gap_out) -> np.ndarray:
-    """Return when each message of a schedule departs, message by message. Receivers process arrivals in order."""
+    """Return when each message of a schedule departs, message by message. Receivers process
+    arrivals in order."""
     done, out_free = np.zeros(schedule.ranks), np.zeros(schedule.ranks)
     departure = np.zeros(len(schedule.src))
     for step in np.unique(schedule.step):
@@ -175,14 +190,18 @@ def test_departures_agree_with_the_reference(seed):
     predictions = Costs(send=send, wire=wire, receive=receive, gap_out=gap)
     some = np.flatnonzero(rng.random(rows) < 0.7)
     departures = find_departures(schedule, predictions, np.zeros(0), some)
-    np.testing.assert_allclose(departures, reference_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12)
+    np.testing.assert_allclose(
+        departures, reference_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12
+    )
 
 
 def test_a_token_starts_the_next_sender():
     schedule = gather_windowed(4, 1500, 1)
     predictions = Costs(send=10.0, wire=5.0, receive=1.0, gap_out=10.0)
     blocks = np.flatnonzero(schedule.bytes > 0)
-    np.testing.assert_allclose(find_departures(schedule, predictions, np.zeros(0), blocks), [0, 26, 52])
+    np.testing.assert_allclose(
+        find_departures(schedule, predictions, np.zeros(0), blocks), [0, 26, 52]
+    )
     assert finish_times(schedule, predictions, np.zeros(0))[0] == pytest.approx(68)
 
 
@@ -198,13 +217,20 @@ def test_bounds_of_the_gather():
     assert find_most_senders(15, 4000, 1.0, 1.0, 1935) == 1  # 4000 / 2065
     assert find_most_senders(15, 2000, 1.0, 1.0, 1935) == 15  # 2000 / 65 = 30, but there are 15
     assert choose_window(15, 100, 1.0, 1.0, 1935)[0] == 15  # the buffer holds all 1500 packets
-    assert choose_window(15, 700, 3.0, 1.0, 7000)[0] == 9  # admissible: 3 to 9; the last round has 6 senders, enough
+    # admissible: 3 to 9; the last round has 6 senders, enough
+    assert choose_window(15, 700, 3.0, 1.0, 7000)[0] == 9
     assert (
         choose_window(15, 700, 3.0, 1.0, 6000)[0] == 6
     )  # admissible: 3 to 7; with 7, the last round would have 1 sender, too few
 
 
-@given(st.integers(1, 40), st.integers(1, 300), st.floats(0.5, 5), st.floats(0.5, 5), st.integers(1, 5000))
+@given(
+    st.integers(1, 40),
+    st.integers(1, 300),
+    st.floats(0.5, 5),
+    st.floats(0.5, 5),
+    st.integers(1, 5000),
+)
 def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, g_s, g_r, buffer):
     w, rule = choose_window(senders, packets, g_s, g_r, buffer)
     assert 1 <= w <= senders
@@ -222,8 +248,8 @@ def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, 
 
 
 def test_equation_3():
-    """15 senders send one packet every 122.4 µs each, the receiver removes one every 123.2 µs: after 16.9 ms the buffer
-    has 1935 packets."""
+    """15 senders send one packet every 122.4 µs each, the receiver removes one every 123.2 µs:
+    after 16.9 ms the buffer has 1935 packets."""
     g_s, g_r = G_S, G_R
     after = time_to_fill(15, g_s, g_r, 1935)
     assert after == pytest.approx(16.91e-3, rel=1e-3)
@@ -234,8 +260,14 @@ def test_equation_3():
 def test_which_rule_of_equation_7_gave_the_window():
     assert choose_window(15, 100, 1.0, 1.0, 1935)[1] == "the buffer holds all packets (algorithm 1)"
     assert choose_window(15, 700, 3.0, 1.0, 7000) == (9, "equation 7")
-    assert choose_window(15, 700, 1.0, 1.0, 1935) == (1, "equation 7, divides the senders (as printed: none)")
-    assert choose_window(15, 700, 2.0, 1.0, 6400) == (5, "equation 7, divides the senders (as printed: 4)")
+    assert choose_window(15, 700, 1.0, 1.0, 1935) == (
+        1,
+        "equation 7, divides the senders (as printed: none)",
+    )
+    assert choose_window(15, 700, 2.0, 1.0, 6400) == (
+        5,
+        "equation 7, divides the senders (as printed: 4)",
+    )
     assert choose_window(7, 700, 5.5, 1.0, 10)[1].startswith("equation 7 has no solution")
 
 
@@ -243,8 +275,11 @@ def test_bounds_have_the_time_until_the_buffer_is_full_and_the_delivered_share()
     large, small = gather_bounds(PUBLISHED, 16, 1 << 20), gather_bounds(PUBLISHED, 16, 1 << 14)
     assert large["through"] == pytest.approx(0.2505, abs=1e-4)
     assert large["full_after"] == pytest.approx(16.91e-3, rel=1e-3)
-    assert (small["through"], small["full_after"]) == (1, None)  # all packets are sent before the buffer is full
-    without_buffer = replace(PUBLISHED, values={name: v for name, v in PUBLISHED.values.items() if name != "B_L"})
+    # all packets are sent before the buffer is full
+    assert (small["through"], small["full_after"]) == (1, None)
+    without_buffer = replace(
+        PUBLISHED, values={name: v for name, v in PUBLISHED.values.items() if name != "B_L"}
+    )
     assert (
         gather_bounds(without_buffer, 16, 1 << 20)["window"],
         gather_bounds(without_buffer, 16, 1 << 20)["through"],

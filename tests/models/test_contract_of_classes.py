@@ -1,5 +1,5 @@
-"""The contract of models with values by distance class, on machines of several levels, and of several levels and node
-types."""
+"""The contract of models with values by distance class, on machines of several levels, and of
+several levels and node types."""
 
 from functools import cache
 
@@ -62,13 +62,18 @@ def seconds(entry, case, name):
 
 
 def placed(entry, site):
-    """Yield the settings of each probe case as in tables, the nodes of its ranks, and their distance class."""
+    """Yield the settings of each probe case as in tables, the nodes of its ranks, and their
+    distance class."""
     for case in find_probe(entry).cases("synthetic", site, SIZES):
         about = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
         about["where"] = "+".join(map(str, case.where))
         nodes = list_nodes(case.layout, case.ranks, about["where"])
         same = about["pair"].endswith(".same")
-        yield about, nodes, "node" if same else LEVELS.names[int(LEVELS.distance(nodes[0], nodes).max())]
+        yield (
+            about,
+            nodes,
+            "node" if same else LEVELS.names[int(LEVELS.distance(nodes[0], nodes).max())],
+        )
 
 
 @cache
@@ -120,23 +125,29 @@ def test_the_prediction_of_a_ping_pong_equals_the_time_of_the_distance_class(nam
 @pytest.mark.parametrize("name", BY_CLASS)
 def test_a_class_that_was_not_probed_is_not_ok(name):
     for nodes, apart in zip(FAR[1:], ("group", "beyond"), strict=True):
-        assert validity_label(predictions(name, nodes, 1, without=apart)).startswith("not probed: ranks in different")
+        assert validity_label(predictions(name, nodes, 1, without=apart)).startswith(
+            "not probed: ranks in different"
+        )
         assert validity_label(predictions(name, FAR[0], 1, without=apart)) == "valid"
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
 def test_levels_do_not_change_the_values_fitted_from_the_first_nodes(name):
     with_levels, plain = parameters(name), evidence(name)
-    placed = {"ring", "triplet", "pairprtt"}  # whose cases say where they are, also on the first nodes
+    # whose cases say where they are, also on the first nodes
+    placed = {"ring", "triplet", "pairprtt"}
     kept = {
         entry: [
             case
             for case in cases
-            if not (where := case.settings["where"]) or (entry in placed and "0" in where.split("+"))
+            if not (where := case.settings["where"])
+            or (entry in placed and "0" in where.split("+"))
         ]
         for entry, cases in plain.probes.items()
     }
-    without_levels = make_parameter_set(find_family(name), find_family(name).fit(Observed(kept, plain.seed)))
+    without_levels = make_parameter_set(
+        find_family(name), find_family(name).fit(Observed(kept, plain.seed))
+    )
     assert without_levels.values.items() <= with_levels.values.items()
 
 
@@ -159,7 +170,9 @@ def test_a_parameter_set_with_classes_predicts_the_same_after_writing_and_readin
     write_parameters(tmp_path / "set.yaml", parameters(name))
     written = read_set(tmp_path / "set.yaml")
     entry = point("allreduce", "ring", ranks=20, bytes=5000)
-    once, again = (predict(parameter_set, [entry])[0] for parameter_set in (parameters(name), written))
+    once, again = (
+        predict(parameter_set, [entry])[0] for parameter_set in (parameters(name), written)
+    )
     assert again.seconds == pytest.approx(once.seconds, rel=1e-12)
     assert again.validity_text == once.validity_text
 
@@ -169,7 +182,11 @@ def test_a_parameter_set_with_classes_predicts_the_same_after_writing_and_readin
     [
         ("loggp", {"classes": ["nowhere"]}, "wanted a list of node, leaf, group, beyond"),
         ("loggp", {"classes": 3}, "wanted a list of distance classes"),
-        ("loggp", {"types": 3}, "setting types: found '3', wanted the number of nodes of each type"),
+        (
+            "loggp",
+            {"types": 3},
+            "setting types: found '3', wanted the number of nodes of each type",
+        ),
         (
             "loggp",
             {"types": {"fat": "many"}},
@@ -188,7 +205,9 @@ def test_classes_that_cannot_be_are_refused_in_one_line(name, wrong, what):
 def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
     known = {**evidence("loggp").probes, **evidence(name).probes}
     own = fit_set(find_family(name), Observed(known, levels=LEVELS.group_lists))
-    near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1024)])[0] for ranks in (4, 24))
+    near, far = (
+        predict(own, [point("reduce", "linear", ranks=ranks, bytes=1024)])[0] for ranks in (4, 24)
+    )
     times = [machine(apart).cost(make_round_trip(1024))[0] for apart in ("leaf", "beyond")]
     assert far.high / far.seconds >= times[1] / times[0]
     assert far.validity_text.startswith("placement not modelled")

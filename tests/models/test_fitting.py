@@ -1,5 +1,5 @@
-"""Parts of fits: regressions, half round trips, and undetermined values. Fits do not depend on processor features, the
-order of rows, or the last bit of a time."""
+"""Parts of fits: regressions, half round trips, and undetermined values. Fits do not depend on
+processor features, the order of rows, or the last bit of a time."""
 
 import json
 import os
@@ -45,7 +45,8 @@ def levelled(draws):
 
 
 def pooled(y, weights):
-    """Return the isotonic regression by an obvious loop: two decreasing neighbours are merged until none is left."""
+    """Return the isotonic regression by an obvious loop: two decreasing neighbours are merged until
+    none is left."""
     blocks = []
     for value, weight in zip(y, weights, strict=True):
         blocks.append((value, weight, 1))
@@ -56,21 +57,28 @@ def pooled(y, weights):
 
 
 def test_a_sample_left_out_is_guessed_from_the_others():
-    """The means of the other samples are 11/3, 10/3, 3 and 2. Relative to the measured values, the errors are 8/3, 2/3,
-    0 and −2/3."""
+    """The means of the other samples are 11/3, 10/3, 3 and 2. Relative to the measured values, the
+    errors are 8/3, 2/3, 0 and −2/3."""
     y = np.array([1.0, 2.0, 3.0, 6.0])
-    evidence = make_curve("mean", y, y, np.full(4, 3.0), "a", refit=lambda keep: np.full(4, y[keep].mean()))
+    evidence = make_curve(
+        "mean", y, y, np.full(4, 3.0), "a", refit=lambda keep: np.full(4, y[keep].mean())
+    )
     assert evidence.left_out == pytest.approx(2**0.5)
 
 
-@given(st.lists(st.tuples(st.floats(0, 10), st.floats(0.01, 1)), min_size=1, max_size=8), st.integers(0, 99))
+@given(
+    st.lists(st.tuples(st.floats(0, 10), st.floats(0.01, 1)), min_size=1, max_size=8),
+    st.integers(0, 99),
+)
 def test_samples_are_levelled_as_their_noise_says(samples, seed):
     centre, spread = np.array(samples).T
     noise = np.random.default_rng(seed).standard_normal((50, len(centre)))
     draws = centre + spread * np.concatenate([np.zeros((1, len(centre))), noise])
     levels = levelled(draws)
     for row in (0, 7):
-        np.testing.assert_allclose(levels[row], pooled(draws[row], 1 / draws[1:].var(axis=0)), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            levels[row], pooled(draws[row], 1 / draws[1:].var(axis=0)), rtol=1e-9, atol=1e-12
+        )
 
 
 def test_levelled_leaves_rising_samples_unchanged():
@@ -86,8 +94,9 @@ def test_a_spoilt_sample_does_not_pull_down_the_sure_ones():
 
 
 def test_only_the_misfit_that_noise_does_not_explain_is_put_on_the_draws():
-    """Ten residuals of 1, noise of 0.5, and two coefficients: noise explains 10·0.5²·8/10 = 2 of the sum of squares 10.
-    The draws are widened by the other share, 0.8, with 8 degrees of freedom."""
+    """Ten residuals of 1, noise of 0.5, and two coefficients: noise explains 10·0.5²·8/10 = 2 of
+    the sum of squares 10. The draws are widened by the other share, 0.8, with 8 degrees of
+    freedom."""
     noise = np.random.default_rng(1).standard_normal((4000, 10))
     y = np.vstack([np.zeros(10), 0.5 * noise])
     widened = add_misfit_draws(y, np.ones(10), np.ones(10), 2)
@@ -99,7 +108,9 @@ def test_only_the_misfit_that_noise_does_not_explain_is_put_on_the_draws():
 def test_a_misfit_isby_chance_up_to_the_quantile_of_chi_squared(free):
     quantile = chdtri(free, CHANCE_PROBABILITY) / free
     ratios = [*np.geomspace(0.1, 10, 101), quantile * (1 - 1e-9), quantile * (1 + 1e-9)]
-    assert [is_by_chance(ratio * 3.0, 3.0, free) for ratio in ratios] == [ratio < quantile for ratio in ratios]
+    assert [is_by_chance(ratio * 3.0, 3.0, free) for ratio in ratios] == [
+        ratio < quantile for ratio in ratios
+    ]
     assert not is_by_chance(1.0, 0.0, free)
     assert not is_by_chance(1e300, 1e-300, free)
     assert is_by_chance(1e-300, 1.0, free)
@@ -107,8 +118,8 @@ def test_a_misfit_isby_chance_up_to_the_quantile_of_chi_squared(free):
 
 @pytest.mark.parametrize("noise", [0.0])
 def test_many_pieces_of_a_line_are_found(noise):
-    """As in SimGrid's factors by size, a time has five pieces. Each piece begins at its true edge or at the
-    next size."""
+    """As in SimGrid's factors by size, a time has five pieces. Each piece begins at its true edge
+    or at the next size."""
     places = np.geomspace(1, 1 << 20, 60).round()
     edges = [0, 300, 5_000, 40_000, 300_000, np.inf]
     rng, time = np.random.default_rng(1), np.zeros(len(places))
@@ -121,7 +132,8 @@ def test_many_pieces_of_a_line_are_found(noise):
 
 
 SIZES = np.array([0.0, 16, 256, 1024, 4096, 16384, 65536, 1 << 18, 1 << 20, 1 << 22])
-CACHES = 1e-6 + SIZES * 5e-11 * (1 + np.sin(np.arange(len(SIZES))) / 2)  # a byte costs something else at every size
+# a byte costs something else at every size
+CACHES = 1e-6 + SIZES * 5e-11 * (1 + np.sin(np.arange(len(SIZES))) / 2)
 
 
 def exact(times):
@@ -134,7 +146,13 @@ def test_lines_are_pieces_where_the_protocol_changes():
     values, forms = trip.name_values("node", np.full(3, 4e-7))
     assert forms == {"L.node": "piecewise", "G.node": "piecewise"}
     fitted = {name: draws[0] for name, draws in values.items()}
-    wanted = {"L.node.a": 6e-7, "L.node.a1": 4.6e-6, "L.node.x1": 4096, "G.node.a": 2e-10, "G.node.a1": 1e-10}
+    wanted = {
+        "L.node.a": 6e-7,
+        "L.node.a1": 4.6e-6,
+        "L.node.x1": 4096,
+        "G.node.a": 2e-10,
+        "G.node.a1": 1e-10,
+    }
     assert fitted == pytest.approx(wanted | {"G.node.x1": 4096})
     assert trip.terms == 5
 
@@ -143,7 +161,8 @@ def test_samples_where_no_line_holds():
     trip = HalfTrip.of(SIZES, exact(CACHES))
     assert trip.forms == {"L": "constant", "G": "table"}
     np.testing.assert_allclose(trip.at(SIZES[4:])[0], CACHES[4:], rtol=1e-12)
-    np.testing.assert_allclose(trip.at(SIZES[:4])[0], CACHES[:4], rtol=0.03)  # where bytes do not count yet
+    # where bytes do not count yet
+    np.testing.assert_allclose(trip.at(SIZES[:4])[0], CACHES[:4], rtol=0.03)
 
 
 def test_half_trips_keep_measured_times_that_fall_at_a_protocol_change():
@@ -156,7 +175,8 @@ def test_half_trips_keep_measured_times_that_fall_at_a_protocol_change():
 def test_a_prediction_for_two_ranks_is_the_measured_time_and_grows_in_proportion():
     named, forms = HalfTrip.of(SIZES, exact(CACHES)).name_values("node", np.full(3, 4e-7))
     values = {name: draws[:1, None] for name, draws in named.items()} | {
-        name: np.array([[number]]) for name, number in (("o_s", 1e-7), ("o_r", 3e-7), ("gamma.64", 0.0))
+        name: np.array([[number]])
+        for name, number in (("o_s", 1e-7), ("o_r", 3e-7), ("gamma.64", 0.0))
     }
     model = Model.of(find_family("shares"), Values(values, forms | {"gamma": "table"}))
 
@@ -174,7 +194,10 @@ def test_noise_alone_makes_no_samples(noise):
         scatter = np.exp(noise * np.random.default_rng(seed).normal(size=(100, len(SIZES))))
         samples = (1e-6 + SIZES * 1e-10) * scatter
         draws = np.random.default_rng(seed + 1000).choice(samples, (200, 15)).mean(axis=1)
-        kept += HalfTrip.of(SIZES, np.concatenate([samples[:15].mean(axis=0)[None], draws])).forms["G"] != "table"
+        kept += (
+            HalfTrip.of(SIZES, np.concatenate([samples[:15].mean(axis=0)[None], draws])).forms["G"]
+            != "table"
+        )
     assert kept >= 38
 
 
@@ -189,7 +212,9 @@ def test_no_latency_is_stated_not_to_be_known(name):
     parameters = fit_machine(name, replace(machine, times=times))
     latencies = [value for key, value in parameters.values.items() if key.partition(".")[0] == "L"]
     assert latencies
-    assert all(value.value == 0 and not value.known and "overheads" in value.note for value in latencies)
+    assert all(
+        value.value == 0 and not value.known and "overheads" in value.note for value in latencies
+    )
 
 
 @pytest.mark.parametrize("name", ["loggp", "loggops", "loggph"])
@@ -208,7 +233,8 @@ SAME = 1e-6
 
 
 def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
-    """Return value, interval and bootstrap draws of each parameter. A value without draws is repeated."""
+    """Return value, interval and bootstrap draws of each parameter. A value without draws is
+    repeated."""
     alike = {key: DEFAULT_DRAWS * (estimate.value,) for key, estimate in fitted.values.items()}
     return {
         key: (estimate.value, estimate.low, estimate.high, *fitted.draws.get(key, alike[key]))
@@ -217,9 +243,12 @@ def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
 
 
 def from_trees(chosen=TREES, seconds=None) -> dict[str, tuple[float, ...]]:
-    """Return LogGP fitted to broadcasts over trees, which determine little but L + o_s + o_r and G."""
+    """Return LogGP fitted to broadcasts over trees, which determine little but L + o_s + o_r and
+    G."""
     seconds = measured(HIDDEN, TREES) if seconds is None else seconds
-    return numbers(make_parameter_set(find_family("loggp"), fit_points(find_family("loggp"), chosen, seconds)))
+    return numbers(
+        make_parameter_set(find_family("loggp"), fit_points(find_family("loggp"), chosen, seconds))
+    )
 
 
 def from_probes(name, evidence=None) -> dict[str, tuple[float, ...]]:
@@ -238,14 +267,23 @@ def assert_same(computed, wanted):
 
 
 def test_fits_without_vector_instructions_give_the_same_parameter_sets():
-    """OpenBLAS and numpy choose their code by the processor's features; environment variables switch these off."""
+    """OpenBLAS and numpy choose their code by the processor's features; environment variables
+    switch these off."""
     features = np._core._multiarray_umath.__cpu_features__
     dispatched = np._core._multiarray_umath.__cpu_dispatch__
     without = " ".join(name for name in dispatched if features.get(name))
     code = "import json; from tests.models.test_fitting import fits; print(json.dumps(fits()))"
-    plain = {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1", "NPY_DISABLE_CPU_FEATURES": without}
+    plain = {
+        "OPENBLAS_CORETYPE": "Prescott",
+        "OPENBLAS_NUM_THREADS": "1",
+        "NPY_DISABLE_CPU_FEATURES": without,
+    }
     without_vectors = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | plain, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=os.environ | plain,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     without_vectors, with_vectors = json.loads(without_vectors.stdout), fits()
     assert without_vectors.keys() == with_vectors.keys()
@@ -267,13 +305,17 @@ def test_the_last_bit_of_a_sample_changes_no_set(name):
         evidence = observed(truth(name), name, noise=noise, samples=10)
         probes = {
             probe: [
-                replace(case, seconds=case.seconds * (1 + rng.choice([-1, 0, 1], 10) * np.finfo(float).eps))
+                replace(
+                    case,
+                    seconds=case.seconds * (1 + rng.choice([-1, 0, 1], 10) * np.finfo(float).eps),
+                )
                 for case in cases
             ]
             for probe, cases in evidence.probes.items()
         }
         shaken = make_parameter_set(
-            find_family(name), find_family(name).fit(replace(evidence, probes=probes, _resampled={}))
+            find_family(name),
+            find_family(name).fit(replace(evidence, probes=probes, _resampled={})),
         )
         whole = make_parameter_set(find_family(name), find_family(name).fit(evidence))
         assert shaken.forms == whole.forms
@@ -281,12 +323,21 @@ def test_the_last_bit_of_a_sample_changes_no_set(name):
             again = shaken.values[key]
             assert again.known == estimate.known, key
             ends = (again.value, again.low, again.high)
-            np.testing.assert_allclose(ends, (estimate.value, estimate.low, estimate.high), rtol=SAME, err_msg=key)
+            np.testing.assert_allclose(
+                ends, (estimate.value, estimate.low, estimate.high), rtol=SAME, err_msg=key
+            )
 
 
 def test_portable_functions_equal_numpy_functions_up_to_rounding():
     rng = np.random.default_rng(1)
-    x = np.concatenate([rng.uniform(-690, 690, 1000), rng.uniform(-1, 1, 1000), 10.0 ** rng.uniform(-12, 0, 1000), [0]])
+    x = np.concatenate(
+        [
+            rng.uniform(-690, 690, 1000),
+            rng.uniform(-1, 1, 1000),
+            10.0 ** rng.uniform(-12, 0, 1000),
+            [0],
+        ]
+    )
     np.testing.assert_allclose(numerics.exp(x), np.exp(x), rtol=1e-15)
     np.testing.assert_allclose(numerics.expm1(x), np.expm1(x), rtol=2e-15)
     y = np.concatenate([np.exp(x), 1 + rng.normal(0, 1e-6, 1000), 2.0 ** np.arange(-1020, 1020, 7)])
@@ -299,8 +350,26 @@ def test_portable_functions_equal_numpy_functions_up_to_rounding():
 
 
 # SimGrid's factors of latency and of bandwidth, from these sizes on.
-LATENCY_FACTORS = {0: 2.01, 257: 1.95, 1426: 1.61, 3484: 1.88, 5776: 2.19, 9376: 2.59, 15424: 3.49, 65536: 11.6}
-SPEED_FACTORS = {0: 0.81, 257: 0.34, 1426: 0.61, 3484: 0.77, 5776: 1.09, 9376: 0.59, 15424: 0.70, 65472: 0.94}
+LATENCY_FACTORS = {
+    0: 2.01,
+    257: 1.95,
+    1426: 1.61,
+    3484: 1.88,
+    5776: 2.19,
+    9376: 2.59,
+    15424: 3.49,
+    65536: 11.6,
+}
+SPEED_FACTORS = {
+    0: 0.81,
+    257: 0.34,
+    1426: 0.61,
+    3484: 0.77,
+    5776: 1.09,
+    9376: 0.59,
+    15424: 0.70,
+    65472: 0.94,
+}
 
 
 def at_size(factors, sizes):
@@ -311,15 +380,20 @@ def at_size(factors, sizes):
 @pytest.mark.parametrize("latency", [2e-6, 8e-5])
 def test_a_network_of_many_protocols_is_fitted_also_where_times_drop(latency, speed):
     sizes = np.array(sorted({0, 1, 4, 16, 64, *list_dense_sizes(1 << 20)}), dtype=float)
-    times = latency * at_size(LATENCY_FACTORS, sizes) + sizes / (speed * at_size(SPEED_FACTORS, sizes))
+    times = latency * at_size(LATENCY_FACTORS, sizes) + sizes / (
+        speed * at_size(SPEED_FACTORS, sizes)
+    )
     trip = HalfTrip.of(sizes, exact(times))
     assert trip.at(sizes)[0] == pytest.approx(times, rel=0.08)
     long = sizes >= 1 << 17
-    assert trip.split_time(sizes)[1][0, long] == pytest.approx((sizes / speed / 0.94)[long], rel=0.02)
+    assert trip.split_time(sizes)[1][0, long] == pytest.approx(
+        (sizes / speed / 0.94)[long], rel=0.02
+    )
 
 
 def test_a_protocol_change_in_a_piece_of_few_sizes_does_not_distort_the_byte_time():
-    """On a slow network the bytes take almost all of the time. 12 KiB and 16 KiB have other protocols."""
+    """On a slow network the bytes take almost all of the time. 12 KiB and 16 KiB have other
+    protocols."""
     sizes = np.array(sorted({0, 1, 4, 16, 64, *list_dense_sizes(1 << 20)}), dtype=float)
     byte_times = sizes / (125e6 * at_size(SPEED_FACTORS, sizes))
     trip = HalfTrip.of(sizes, exact(2e-6 * at_size(LATENCY_FACTORS, sizes) + byte_times))
@@ -343,4 +417,6 @@ def test_overheads_of_a_type_with_one_node_come_from_pairs_within_it():
 
     trips = {Pair.parse("fat.thin"): make_trips(1e-6), Pair.parse("thin.same"): make_trips(5e-6)}
     overheads = choose_overheads(trips)
-    assert [ends[0][0] for ends in (overheads["fat"], overheads["thin"])] == pytest.approx([1e-6, 5e-6])
+    assert [ends[0][0] for ends in (overheads["fat"], overheads["thin"])] == pytest.approx(
+        [1e-6, 5e-6]
+    )

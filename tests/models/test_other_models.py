@@ -1,5 +1,5 @@
-"""Hockney on a network of several levels, mlognP on platforms with free copies, and the performance model
-normal form."""
+"""Hockney on a network of several levels, mlognP on platforms with free copies, and the performance
+model normal form."""
 
 from dataclasses import replace
 
@@ -22,7 +22,11 @@ LEVELS = Hierarchy.written({"leaf": 4}, 24)
 NEAR, FAR, PER_BYTE = 5e-6, 20e-6, 1e-9
 FLAT = make_given_set("hockney", [f"alpha={NEAR}s", f"beta={PER_BYTE}s"])
 FAR_OFF = {"alpha.beyond.a": replace(FLAT.values["alpha.a"], value=FAR, low=FAR, high=FAR)}
-SETTINGS = {"levels": LEVELS.group_lists, "probed_classes": ["leaf", "beyond"], "classes": ["beyond"]}
+SETTINGS = {
+    "levels": LEVELS.group_lists,
+    "probed_classes": ["leaf", "beyond"],
+    "classes": ["beyond"],
+}
 BY_CLASS = replace(FLAT, values={**FLAT.values, **FAR_OFF}, settings=SETTINGS)
 
 
@@ -39,8 +43,8 @@ def test_messages_of_a_port_add_up_with_the_values_of_each_distance_class(ranks)
 
 
 def chain(parts):
-    """Return the time of a chain of segments of 20,000 bytes over five ranks, the last one distant: with and without
-    ports that are busy during the latency."""
+    """Return the time of a chain of segments of 20,000 bytes over five ranks, the last one distant:
+    with and without ports that are busy during the latency."""
     hops, last = [NEAR + 20e-6] * 3, FAR + 20e-6
     return sum(hops) + last + (parts - 1) * last, sum(hops) + last + (parts - 1) * 20e-6
 
@@ -61,7 +65,9 @@ def test_messages_that_wait_for_each_other_are_not_flagged():
 
 def test_sizes_of_a_stack_are_flagged_each_by_itself():
     points = [point("bcast", "linear", ranks=3, bytes=size) for size in (8, 10_000_000)]
-    assert [predictions.validity_text.partition(":")[0] for predictions in predict(BY_CLASS, points)] == [
+    assert [
+        predictions.validity_text.partition(":")[0] for predictions in predict(BY_CLASS, points)
+    ] == [
         "overlap not modelled",
         "valid",
     ]
@@ -87,7 +93,9 @@ def test_within_one_node_half_a_round_trip_is_two_copies():
     parameters = fitted(replace(MACHINE, site=Site(1, 4)))
     assert parameters.values["o_net.a"].value == 0
     assert not parameters.values["o_net.b"].known
-    (prediction,) = predict(parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
+    (prediction,) = predict(
+        parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")]
+    )
     half = MACHINE.times["pingpong"]({"bytes": 4096}) / 2
     assert prediction.seconds == pytest.approx(half)
     assert prediction.validity_text == "valid"
@@ -97,11 +105,17 @@ def test_where_copies_take_no_time_the_network_holds_everything():
     """The time of messages within a node is unknown, so their prediction is refused."""
     parameters = fitted(replace(MACHINE, times=MACHINE.times | {"memcopy": lambda case: 0.0}))
     half = MACHINE.times["pingpong"]({"bytes": 4096}) / 2
-    points = [point("bcast", "binomial", ranks=4, bytes=4096, layout=layout) for layout in ("block:1", "block:2")]
+    points = [
+        point("bcast", "binomial", ranks=4, bytes=4096, layout=layout)
+        for layout in ("block:1", "block:2")
+    ]
     apart, together = predict(parameters, points, strict=False)
     assert apart.seconds == pytest.approx(2 * half)
     assert apart.validity_text == "valid"
-    assert together.validity_text == "no prediction: the time of messages within a node is unknown (o_mem)"
+    assert (
+        together.validity_text
+        == "no prediction: the time of messages within a node is unknown (o_mem)"
+    )
     assert "copies take no time on this platform" in parameters.missing["o_mem"]
 
 
@@ -111,7 +125,9 @@ def test_where_copies_take_no_time_messages_within_a_node_do():
     parameters = fitted(machine)
     for name, value in MACHINE.covered.items():
         assert parameters.values[name].value == pytest.approx(value, rel=1e-6), name
-    (prediction,) = predict(parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
+    (prediction,) = predict(
+        parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")]
+    )
     assert prediction.seconds == pytest.approx(2 * (0.3e-6 + 4096 * 1e-9))
 
 
@@ -119,14 +135,17 @@ PMNF = find_family("pmnf")
 
 
 def grid(time, noise=0.0, seed=1):
-    """Return broadcasts over all pairs of ranks and sizes, and their times by `time` with lognormal noise."""
+    """Return broadcasts over all pairs of ranks and sizes, and their times by `time` with lognormal
+    noise."""
     chosen = [
         point("bcast", "binomial", ranks=ranks, bytes=size)
         for ranks in (2, 4, 8, 16, 32, 64)
         for size in (1, 64, 4096, 65536)
     ]
     seconds = np.array([time(entry.ranks, entry.bytes) for entry in chosen])
-    return chosen, seconds * np.exp(noise * np.random.default_rng(seed).standard_normal(len(chosen)))
+    return chosen, seconds * np.exp(
+        noise * np.random.default_rng(seed).standard_normal(len(chosen))
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,11 +176,16 @@ def test_no_coefficient_is_below_0_even_where_times_fall():
 def test_only_ranks_and_the_largest_message_are_seen():
     parameters = fitted_set("pmnf")
     binomial, ring = (
-        build_schedule(point(*name, ranks=8, bytes=4096)) for name in (("bcast", "binomial"), ("gather", "linear"))
+        build_schedule(point(*name, ranks=8, bytes=4096))
+        for name in (("bcast", "binomial"), ("gather", "linear"))
     )
-    assert costs(PMNF, binomial, parameters, drawn=False) == costs(PMNF, ring, parameters, drawn=False)
+    assert costs(PMNF, binomial, parameters, drawn=False) == costs(
+        PMNF, ring, parameters, drawn=False
+    )
     uneven = Schedule.of(8, [0, 1], [0, 1], [1, 2], [4096, 1])
-    assert costs(PMNF, uneven, parameters, drawn=False) == costs(PMNF, ring, parameters, drawn=False)
+    assert costs(PMNF, uneven, parameters, drawn=False) == costs(
+        PMNF, ring, parameters, drawn=False
+    )
 
 
 def test_terms_that_the_probes_do_not_distinguish_are_noted():
@@ -173,7 +197,9 @@ def test_terms_that_the_probes_do_not_distinguish_are_noted():
 
 def test_exponents_are_the_same_in_all_draws():
     parameters = fitted_set("pmnf", noise=0.05)
-    assert not parameters.draws.keys() & {f"{letter}{number}" for letter in "ijk" for number in (1, 2)}
+    assert not parameters.draws.keys() & {
+        f"{letter}{number}" for letter in "ijk" for number in (1, 2)
+    }
 
 
 def test_two_observations_are_too_few():

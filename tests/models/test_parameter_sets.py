@@ -8,7 +8,13 @@ import pytest
 from commodel.errors import UserError
 from commodel.models.families import find_family, find_unit, list_family_names
 from commodel.models.keys import Pair, describe_piece, make_key, make_sample_key, parse_key
-from commodel.models.parameter_sets import describe_changes, make_given_set, read_published, read_set, replace_by_hand
+from commodel.models.parameter_sets import (
+    describe_changes,
+    make_given_set,
+    read_published,
+    read_set,
+    replace_by_hand,
+)
 from commodel.parameters import Estimate
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import fitted_set
@@ -16,7 +22,10 @@ from tests.patterns.catalogue import point
 from tests.refusals import catch_error_message
 
 SOME = 12  # values of a family; some have hundreds of samples
-PATTERNS = [point("bcast", "binomial", ranks=7, bytes=1000), point("gather", "linear", ranks=7, bytes=1000)]
+PATTERNS = [
+    point("bcast", "binomial", ranks=7, bytes=1000),
+    point("gather", "linear", ranks=7, bytes=1000),
+]
 PATTERNS += [point("reduce", topology="kary:2^2", bytes=1000)]
 
 
@@ -87,16 +96,23 @@ def test_a_family_s_value_changes_no_other_family():
 
 def test_a_value_given_without_a_family_applies_to_all_parameter_sets():
     same = replace(LOGGP, platform="other")
-    assert [entry.values["L"].value for entry in replace_by_hand([LOGGP, same], ["L=2us"])] == [2e-6, 2e-6]
+    assert [entry.values["L"].value for entry in replace_by_hand([LOGGP, same], ["L=2us"])] == [
+        2e-6,
+        2e-6,
+    ]
 
 
 def test_values_by_types_of_nodes_are_named_by_these():
     """A value L for all pairs of types would be ignored, so it is refused."""
-    pairs = {f"L.{pair}": Estimate(value, "s", value, value) for pair, value in (("fat.fat", 1e-6), ("fat.thin", 2e-6))}
+    pairs = {
+        f"L.{pair}": Estimate(value, "s", value, value)
+        for pair, value in (("fat.fat", 1e-6), ("fat.thin", 2e-6))
+    }
     values = {name: value for name, value in LOGGP.values.items() if name != "L"} | pairs
     typed = replace(LOGGP, model="hloggp", values=values)
     with pytest.raises(
-        UserError, match=r"the set of hloggp has no value 'L'; wanted one of: L\.fat\.fat, L\.fat\.thin"
+        UserError,
+        match=r"the set of hloggp has no value 'L'; wanted one of: L\.fat\.fat, L\.fat\.thin",
     ):
         replace_by_hand([typed], ["L=1us"])
 
@@ -119,7 +135,10 @@ def test_a_value_given_by_hand_replaces_a_missing_parameter():
         (["L=1us", "L=2us"], "found L twice"),
         (["l=1us"], "--set l: model loggp has no parameter or setting 'l'; did you mean 'L'?"),
         (["x=1us"], "--set x: model loggp has no parameter or setting 'x'; wanted one of"),
-        (["loggps:L=1us"], "--set loggps:L=1us: found no set of model 'loggps'; did you mean 'loggp'?"),
+        (
+            ["loggps:L=1us"],
+            "--set loggps:L=1us: found no set of model 'loggps'; did you mean 'loggp'?",
+        ),
         (["loggp:=1us"], "has no parameter or setting ''"),
         (["hockney:L=1us"], "--set L: model hockney has no parameter or setting 'L'"),
         (
@@ -177,7 +196,10 @@ def test_parse_key_reads_the_keys_of_make_key_and_make_sample_key():
     assert parse_key(make_key("o", "a")) == ("o", "o", "a")
     assert parse_key(make_key("o_0", "fat", "a")) == ("o_0", "o_0.fat", "a")
     assert parse_key(make_sample_key("g", 64)).sample == (64, None)
-    assert parse_key(make_sample_key(make_key("L_1", Pair("fat", "thin")), 64.0, 3)).sample == (64, 3)
+    assert parse_key(make_sample_key(make_key("L_1", Pair("fat", "thin")), 64.0, 3)).sample == (
+        64,
+        3,
+    )
     assert parse_key("o.fat.thin.64x3") == ("o", "o.fat.thin", "64x3")
     assert not any(parse_key(name).sample for name in ("L", "o.a", "o.x1", "C.fat"))
 
@@ -191,7 +213,9 @@ def test_a_pair_knows_the_types_of_both_nodes():
 
 
 def test_the_description_of_a_piece_names_the_size_from_which_the_piece_applies():
-    meanings = {name: describe_piece(parse_key(f"alpha.{name}"), "latency") for name in ("a", "a1", "x1")}
+    meanings = {
+        name: describe_piece(parse_key(f"alpha.{name}"), "latency") for name in ("a", "a1", "x1")
+    }
     assert meanings == {
         "a": "latency",
         "a1": "latency; above alpha.x1",

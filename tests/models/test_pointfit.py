@@ -1,4 +1,5 @@
-"""Fits to collectives without probes: true values are recovered, values that the data do not determine are marked."""
+"""Fits to collectives without probes: true values are recovered, values that the data do not
+determine are marked."""
 
 from dataclasses import replace
 
@@ -69,7 +70,8 @@ def test_bursts_determine_the_gap_of_loggp_but_not_smaller_overheads(from_bursts
 
 
 def test_trees_do_not_determine_the_gap_of_loggp():
-    """In a tree a rank sends its next message after the time of a whole message, which is longer than the gap."""
+    """In a tree a rank sends its next message after the time of a whole message, which is longer
+    than the gap."""
     truth = make_truth("loggp", L="10us", o_s="1.5us", o_r="2us", g="0.5us", G="8ns")
     chosen = points([("bcast", "binomial")])
     values = fitted("loggp", truth, chosen).values
@@ -81,7 +83,9 @@ def test_trees_do_not_determine_the_gap_of_loggp():
         assert values[name].high > 13e-6, name
     assert not values["g"].known
     # Among equally good values, the choice does not depend on the seed.
-    with_other_seed = fit_points(find_family("loggp"), chosen, measured(truth, chosen), seed=2).values
+    with_other_seed = fit_points(
+        find_family("loggp"), chosen, measured(truth, chosen), seed=2
+    ).values
     for name, estimate in values.items():
         assert with_other_seed[name][0] == pytest.approx(estimate.value, rel=0.01), name
 
@@ -100,15 +104,18 @@ def test_the_faster_fit_of_large_tables_gives_the_same_values(from_bursts, monke
         assert estimate.value == pytest.approx(of_small_table[key].value, rel=0.02), key
         assert estimate.low <= LOGGP.values[key].value <= estimate.high, key
         assert estimate.known == of_small_table[key].known, key
-    assert parameters.residuals.error == pytest.approx(from_bursts.residuals.error, abs=0.02)  # at workloads left out
+    # at workloads left out
+    assert parameters.residuals.error == pytest.approx(from_bursts.residuals.error, abs=0.02)
     np.testing.assert_allclose(parameters.residuals.log, from_bursts.residuals.log, atol=0.02)
-    for prediction in predict(replace(parameters, residuals=None), points(BURSTS, sizes=(4096,), counts=(12,))):
+    for prediction in predict(
+        replace(parameters, residuals=None), points(BURSTS, sizes=(4096,), counts=(12,))
+    ):
         assert prediction.high < 1.1 * prediction.low
 
 
 def test_a_large_table_is_fitted_to_a_sample_of_its_points(monkeypatch):
-    """The sample does not depend on the order of the table. The values are those of the machine, and remarks about the
-    fit name the number of points."""
+    """The sample does not depend on the order of the table. The values are those of the machine,
+    and remarks about the fit name the number of points."""
     chosen = points(BURSTS, sizes=(8, 64, 1024, 16384, 131072), counts=(4, 6, 12))
     times = measured(LOGGP, chosen)
     monkeypatch.setattr(table_fits, "WHOLE_POINTS", len(chosen))
@@ -143,7 +150,8 @@ def test_values_that_change_with_the_protocol_are_recovered():
     edges = {"alpha.x1": 8192, "beta.x1": 8192}
     truth = make_given_set(
         "hockney",
-        [f"{key}={value}s" for key, value in values.items()] + [f"{key}={value}" for key, value in edges.items()],
+        [f"{key}={value}s" for key, value in values.items()]
+        + [f"{key}={value}" for key, value in edges.items()],
     )
     sizes = (8, 64, 1024, 4096, 8192, 16384, 65536, 262144, 1 << 20)
     chosen = points([("bcast", "binomial"), ("bcast", "linear")], sizes=sizes, counts=(4, 8))
@@ -162,18 +170,25 @@ def test_outliers_do_not_change_values_and_are_listed():
     """One in ten times is multiplied by 7 or by 0.2."""
     truth = make_truth("hockney", alpha="12us", beta="3ns", gamma="1ns")
     chosen = points(BURSTS)
-    times, outliers_at = measured(truth, chosen), np.random.default_rng(1).choice(len(chosen), len(chosen) // 10, False)
+    times, outliers_at = (
+        measured(truth, chosen),
+        np.random.default_rng(1).choice(len(chosen), len(chosen) // 10, False),
+    )
     times[outliers_at] *= np.resize([7, 0.2], len(outliers_at))
     parameters = fit_measured(chosen, times, "hockney", "t.csv")
     for key, value in truth.values.items():
         assert parameters.values[key].low <= value.value <= parameters.values[key].high
-        assert parameters.values[key].value == pytest.approx(value.value, rel=0.05 if key == "gamma" else 0.02), key
+        assert parameters.values[key].value == pytest.approx(
+            value.value, rel=0.05 if key == "gamma" else 0.02
+        ), key
     places = {point: [f"t.csv:{number}"] for number, point in enumerate(chosen)}
     outliers = describe_fit(parameters, Measured(chosen, list(times), 0, places=places), "t.csv")
     assert sorted(int(line.split(":")[1]) for line in outliers) == sorted(outliers_at)
 
 
-@pytest.mark.parametrize(("repeats", "min_covered"), [(15, 12), pytest.param(60, 52, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("repeats", "min_covered"), [(15, 12), pytest.param(60, 52, marks=pytest.mark.slow)]
+)
 def test_parameter_intervals_cover_the_true_values_at_about_the_nominal_rate(repeats, min_covered):
     truth = make_truth("hockney", alpha="12us", beta="3ns")
     chosen = points([("bcast", "binomial"), ("gather", "linear")])
@@ -187,7 +202,10 @@ def test_parameter_intervals_cover_the_true_values_at_about_the_nominal_rate(rep
 
 def test_values_of_which_only_the_sum_is_determined_are_marked():
     truth = make_truth("tan", L="98us", **{"o.a": "49us", "o.b": "1us"})
-    chosen = [point("reduce", topology=spec) for spec in ("flat:8", "flat:32", "kary:2^4", "chain:9", "kary:3^3")]
+    chosen = [
+        point("reduce", topology=spec)
+        for spec in ("flat:8", "flat:32", "kary:2^4", "chain:9", "kary:3^3")
+    ]
     parameters = fitted("tan", truth, chosen)
     assert parameters.forms == {"o": "linear"}
     assert not parameters.values["o.a"].known

@@ -1,4 +1,5 @@
-"""Repeated rounds, predicted by symmetry and fast-forward, compared with the replay of all messages."""
+"""Repeated rounds, predicted by symmetry and fast-forward, compared with the replay of all
+messages."""
 
 import re
 
@@ -51,10 +52,13 @@ def places(draw, ranks):
 
 @st.composite
 def machines(draw, name):
-    """Draw a model with three draws of random values far from any fit. Some values are 0, but no rates."""
+    """Draw a model with three draws of random values far from any fit. Some values are 0, but no
+    rates."""
     values = Values.of(fitted_set(name, noise=0.05), 2)
     rng = np.random.default_rng(draw(st.integers(0, 1 << 20)))
-    spared = {parameter.name for parameter in find_family(name).parameters if parameter.unit == "B/s"}
+    spared = {
+        parameter.name for parameter in find_family(name).parameters if parameter.unit == "B/s"
+    }
     factors = {
         key: np.exp(rng.uniform(-3, 3, (3, 1)))
         * (rng.random() > 0.15 or key in spared or (not key.islower() and name == "loggops"))
@@ -62,7 +66,14 @@ def machines(draw, name):
     }
     if name == "cluster" and draw(st.booleans()):
         factors.pop("B_L", None)
-    kept = ("packet", "S", "capacity", "B_L", "timeout", *(f"{letter}{number}" for letter in "ijk" for number in "123"))
+    kept = (
+        "packet",
+        "S",
+        "capacity",
+        "B_L",
+        "timeout",
+        *(f"{letter}{number}" for letter in "ijk" for number in "123"),
+    )
     numbers = {
         key: column * (1 if key in kept or ".x" in key else factors.get(key, 1))
         for key, column in values.numbers.items()
@@ -85,7 +96,8 @@ def test_predictions_of_a_compact_schedule_equal_predictions_of_the_expanded_one
     try:
         plain = model.entry.predict(pattern.whole, model.values)
     except UserError as error:  # it knows no values for ranks that share a node
-        without_pair = re.escape(error.message.split(" for ")[0])  # of several missing values either is named
+        # of several missing values either is named
+        without_pair = re.escape(error.message.split(" for ")[0])
         with pytest.raises(UserError, match=without_pair):
             model.entry.predict(pattern, model.values)
         return
@@ -96,7 +108,8 @@ def test_predictions_of_a_compact_schedule_equal_predictions_of_the_expanded_one
 
 
 def test_rounds_with_equal_arrivals_but_other_departures_are_predicted_exactly():
-    """In two rounds every node receives the same blocks, but different blocks share a port at departure."""
+    """In two rounds every node receives the same blocks, but different blocks share a port at
+    departure."""
     pattern = long("reduce-scatter", "pairwise", 7, 3, np.array([2, 1, 5, 5, 4, 6, 6]))
     model = Model.of_set(parameters({"shared": "port"}, **table(0.0, 0.0, 0.0, 1.0)))
     assert model.cost(pattern) == pytest.approx(model.cost(pattern.whole), rel=1e-12)
@@ -127,7 +140,10 @@ def test_the_symmetry_flags_of_rounds_hold_for_receivers_and_blocks(operation, c
                 to = rounds.receiver(number, rank)
                 assert sorted(to) == list(rank)
                 assert (to != rank).all()
-                assert (rounds.receiver(number, (rank + rounds.shift) % ranks) == (to + rounds.shift) % ranks).all()
+                assert (
+                    rounds.receiver(number, (rank + rounds.shift) % ranks)
+                    == (to + rounds.shift) % ranks
+                ).all()
                 if rounds.periodic:
                     assert (rounds.receiver(number + rounds.shift, rank) == to).all()
                 if rounds.relays_blocks:
@@ -138,14 +154,18 @@ def test_the_symmetry_flags_of_rounds_hold_for_receivers_and_blocks(operation, c
                     assert (rounds.receiver(number + 1, rank) == (to + 1) % ranks).all()
                 if rounds.bit_flip_symmetric:
                     bits = 1 << np.arange(ranks.bit_length() - 1)
-                    assert (rounds.receiver(number, rank ^ bits[:, None]) == to ^ bits[:, None]).all()
+                    assert (
+                        rounds.receiver(number, rank ^ bits[:, None]) == to ^ bits[:, None]
+                    ).all()
                 if not rounds.equal_sizes and not rounds.relays_blocks:  # each gets its own
                     assert (rounds.block(number, rank) == to).all()
 
 
 @pytest.mark.parametrize(("operation", "choice"), REPEATING)
 @pytest.mark.parametrize("waves", [2, 3])
-def test_predictions_of_repeated_waves_equal_predictions_of_the_expanded_schedule(operation, choice, waves):
+def test_predictions_of_repeated_waves_equal_predictions_of_the_expanded_schedule(
+    operation, choice, waves
+):
     pattern = long(operation, choice, 9, 1000, np.arange(9) // 2)
     model = Model.of_set(fitted_set("loggp"))
     several = repeat_waves(pattern, waves)
@@ -157,8 +177,8 @@ def test_predictions_of_repeated_waves_equal_predictions_of_the_expanded_schedul
 @given(st.integers(2, 40), st.data())
 @example(12, None)
 def test_symmetry_is_the_least_there_is(ranks, data):
-    """The period is compared with its definition: the smallest rotation of ranks that preserves common nodes, common
-    leaves and node types."""
+    """The period is compared with its definition: the smallest rotation of ranks that preserves
+    common nodes, common leaves and node types."""
     node = np.arange(ranks) // 2 if data is None else data.draw(places(ranks))
     node = np.unique(node, return_inverse=True)[1]
     leaf = node // (2 if data is None else data.draw(st.integers(1, 4)))
@@ -170,15 +190,17 @@ def test_symmetry_is_the_least_there_is(ranks, data):
         turned = np.roll(np.arange(ranks), -apart)
         return (same[np.ix_(turned, turned)] == same).all() and (types[turned] == types).all()
 
-    least = next(apart for apart in range(1, ranks + 1) if ranks % apart == 0 and looks_alike(apart))
+    least = next(
+        apart for apart in range(1, ranks + 1) if ranks % apart == 0 and looks_alike(apart)
+    )
     assert repeated_rounds.find_rotation_period(ranks, 1, [node, leaf], types) == least
     assert alike.shape == same.shape
 
 
 @given(st.integers(1, 6), st.data())
 def test_flip_period_is_the_smallest(bits, data):
-    """The period is compared with its definition: all flips of bits by multiples of the period preserve common nodes
-    and node types."""
+    """The period is compared with its definition: all flips of bits by multiples of the period
+    preserve common nodes and node types."""
     ranks = 1 << bits
     node = np.unique(data.draw(places(ranks)), return_inverse=True)[1]
     types = node % data.draw(st.integers(1, 2))
@@ -186,7 +208,9 @@ def test_flip_period_is_the_smallest(bits, data):
 
     def looks_alike(apart):
         flips = (rank ^ mask for mask in range(apart, ranks, apart))
-        return all((same[np.ix_(to, to)] == same).all() and (types[to] == types).all() for to in flips)
+        return all(
+            (same[np.ix_(to, to)] == same).all() and (types[to] == types).all() for to in flips
+        )
 
     least = next(1 << bit for bit in range(bits + 1) if looks_alike(1 << bit))
     assert repeated_rounds.find_flip_period([node], types) == least
@@ -196,23 +220,33 @@ LOG_ROUNDS = [("barrier", "dissemination"), ("allreduce", "recursive-doubling")]
 
 
 @pytest.mark.parametrize(("operation", "choice"), LOG_ROUNDS)
-@pytest.mark.parametrize("name", ["hockney", "logp", "loggp", "loggops", "plogp", "postal", "lop", "cluster"])
+@pytest.mark.parametrize(
+    "name", ["hockney", "logp", "loggp", "loggops", "plogp", "postal", "lop", "cluster"]
+)
 @pytest.mark.parametrize("layout", ["one", "block", "cyclic", "uneven"])
 def test_one_orbit_is_equal_to_the_last_digit(operation, choice, name, layout):
     for ranks in (4, 32, 64, 128):
         rank = np.arange(ranks)
-        nodes = {"one": rank, "block": rank // 4, "cyclic": rank % 4, "uneven": np.maximum(rank - 2, 0) // 3}
+        nodes = {
+            "one": rank,
+            "block": rank // 4,
+            "cyclic": rank % 4,
+            "uneven": np.maximum(rank - 2, 0) // 3,
+        }
         pattern = long(operation, choice, ranks, 1000, nodes[layout])
         assert isinstance(pattern, CompactSchedule)
         model = Model.of_set(fitted_set(name))
-        assert (model.entry.predict(pattern, model.values) == model.entry.predict(pattern.whole, model.values)).all()
+        assert (
+            model.entry.predict(pattern, model.values)
+            == model.entry.predict(pattern.whole, model.values)
+        ).all()
 
 
 @pytest.mark.parametrize(("operation", "choice"), LOG_ROUNDS)
 @pytest.mark.parametrize("per_node", [1, 64])
 def test_rounds_of_a_million_ranks_are_not_expanded(operation, choice, per_node):
-    """All ranks form one symmetry orbit if each rank has its own node, or if the ranks of a node are neighbours in a
-    hypercube."""
+    """All ranks form one symmetry orbit if each rank has its own node, or if the ranks of a node
+    are neighbours in a hypercube."""
     pattern = long(operation, choice, 1 << 20, 8, np.arange(1 << 20) // per_node)
     (placed,) = repeated_rounds.place_rounds(pattern).values()
     assert placed.period == (1 if per_node == 1 or choice == "recursive-doubling" else per_node)
@@ -222,10 +256,14 @@ def test_rounds_of_a_million_ranks_are_not_expanded(operation, choice, per_node)
 
 @given(st.integers(0, 1 << 20), st.integers(1, 9), st.integers(0, 3000))
 def test_fast_forward_of_repeated_rounds_equals_rounds_one_by_one(seed, ranks, times):
-    """The function is any (max, +) linear map of clocks; the expected result applies it once per round."""
+    """The function is any (max, +) linear map of clocks; the expected result applies it once per
+    round."""
     rng = np.random.default_rng(seed)
-    costs = np.where(rng.random((2, ranks, ranks)) < 0.6, rng.integers(0, 9, (2, ranks, ranks)), -np.inf)
-    costs[:, np.arange(ranks), np.arange(ranks)] = rng.integers(0, 9, (2, ranks))  # a clock never runs back
+    costs = np.where(
+        rng.random((2, ranks, ranks)) < 0.6, rng.integers(0, 9, (2, ranks, ranks)), -np.inf
+    )
+    # a clock never runs back
+    costs[:, np.arange(ranks), np.arange(ranks)] = rng.integers(0, 9, (2, ranks))
     start = rng.integers(0, 50, (2, ranks)).astype(float)
     calls = 0
 
@@ -263,15 +301,22 @@ def test_few_rounds_are_replayed():
 @pytest.mark.parametrize("at_once", [1, 100, 1 << 14])
 @pytest.mark.parametrize("key", [key for key in REPEATING if key not in LOG_ROUNDS])
 def test_rounds_without_symmetry_are_replayed_in_batches(monkeypatch, key, at_once):
-    """Nodes of 5 ranks, the last one of 2: no rank represents another. Blocks differ by a byte. Batches of any size are
-    equal to the expanded schedule, to the last digit, and each round is replayed once."""
+    """Nodes of 5 ranks, the last one of 2: no rank represents another. Blocks differ by a byte.
+    Batches of any size are equal to the expanded schedule, to the last digit, and each round is
+    replayed once."""
     ranks = 37
     monkeypatch.setattr(repeated_rounds, "MAX_BATCH_ENTRIES", at_once)
     pattern = long(*key, ranks, 64 * ranks + 5, np.arange(ranks) // 5)
     model = Model.of_set(fitted_set("loggp"))
-    assert (model.entry.predict(pattern, model.values) == model.entry.predict(pattern.whole, model.values)).all()
+    assert (
+        model.entry.predict(pattern, model.values)
+        == model.entry.predict(pattern.whole, model.values)
+    ).all()
     for rounds, placed in repeated_rounds.place_rounds(pattern).items():
         batches = []
-        placed.run(np.zeros((1, ranks)), lambda state, batch, batches=batches: batches.append(batch) or state + 1)
+        placed.run(
+            np.zeros((1, ranks)),
+            lambda state, batch, batches=batches: batches.append(batch) or state + 1,
+        )
         assert sum(len(batch.rounds) for batch in batches) == rounds.count
         assert len(batches) == -(-rounds.count // max(at_once // ranks, 1))

@@ -28,7 +28,9 @@ from tests.patterns.catalogue import catalogue
 def schedules(draw):
     ranks = draw(st.integers(2, 6))
     rank = st.integers(0, ranks - 1)
-    rows = draw(st.lists(st.tuples(st.integers(0, 4), rank, rank, st.integers(0, 100)), max_size=25))
+    rows = draw(
+        st.lists(st.tuples(st.integers(0, 4), rank, rank, st.integers(0, 100)), max_size=25)
+    )
     rows = [row for row in rows if row[1] != row[2]]
     work = draw(st.lists(st.tuples(st.integers(0, 4), rank, st.integers(0, 50)), max_size=5))
     columns = np.array(rows, dtype=int).reshape(-1, 4).T
@@ -41,7 +43,8 @@ ASKS_NOT = (np.nan, np.nan)
 
 
 def by_events(pattern, costs):
-    """Return the finish times by the event simulator, for schedules that post and wait in different steps."""
+    """Return the finish times by the event simulator, for schedules that post and wait in different
+    steps."""
     columns = (
         pattern.src,
         pattern.dst,
@@ -61,13 +64,20 @@ def both(pattern, send, receive, latency, gap, per_byte):
     costs = Costs(
         *(
             np.asarray(value, dtype=float)[None]
-            for value in (send + 0 * body, receive + 0 * body, latency + body, gap + body, gap + body)
+            for value in (
+                send + 0 * body,
+                receive + 0 * body,
+                latency + body,
+                gap + body,
+                gap + body,
+            )
         )
     )
     fast = finish_times(pattern, costs, pattern.work_seconds(2.0))[0]
     if pattern.nonblocking is not None:
         return fast, by_events(
-            pattern, lambda row: (send, latency + body[row], receive, *2 * [gap + body[row]], *ASKS_NOT)
+            pattern,
+            lambda row: (send, latency + body[row], receive, *2 * [gap + body[row]], *ASKS_NOT),
         )
     slow = slow_replay.finish_times(
         pattern,
@@ -117,7 +127,12 @@ def test_the_finish_time_of_a_rank_does_not_depend_on_unconnected_ranks(pattern,
     both = Schedule.of(
         pattern.ranks + other.ranks,
         *(
-            np.concatenate([getattr(pattern, name), getattr(other, name) + (name in ("src", "dst")) * pattern.ranks])
+            np.concatenate(
+                [
+                    getattr(pattern, name),
+                    getattr(other, name) + (name in ("src", "dst")) * pattern.ranks,
+                ]
+            )
             for name in ("step", "src", "dst", "bytes")
         ),
         work=pattern.work,
@@ -131,7 +146,8 @@ def test_the_finish_time_of_a_rank_does_not_depend_on_unconnected_ranks(pattern,
 
 
 def test_a_rank_finishes_after_the_slowest_of_the_sends():
-    """The first message occupies the port until 30; the send of the second takes 40, that of the third 0."""
+    """The first message occupies the port until 30; the send of the second takes 40, that of the
+    third 0."""
     pattern = Schedule.of(4, [0, 1, 1], 0, [1, 2, 3], 100)
     costs = Costs(np.array([[0.0, 40.0, 0.0]]), 0.0, 0.0, np.array([[30.0, 0.0, 0.0]]), 0.0)
     assert finish_times(pattern, costs, pattern.work_seconds(0.0))[0].tolist() == [70, 0, 70, 40]
@@ -171,7 +187,9 @@ def test_a_stack_of_draws_and_sizes_is_the_same_as_one_by_one():
 
     def predict(pattern):
         body = per_byte * pattern.bytes
-        return finish_times(pattern, Costs(1.0, 2.0, latency + body, body, body), pattern.work_seconds(0.5))
+        return finish_times(
+            pattern, Costs(1.0, 2.0, latency + body, body, body), pattern.work_seconds(0.5)
+        )
 
     for same in zip(*points, strict=True):
         patterns = [build_schedule(point) for point in same]
@@ -188,15 +206,23 @@ STEP, LAST, NEXT = 12e-6, 12e-6, 2e-6  # α + 1000·β; o + L + o; g
 
 
 def path(parameters, operation, topology):
-    """Return the seconds of each message on the critical path, the seconds of work, and the prediction."""
+    """Return the seconds of each message on the critical path, the seconds of work, and the
+    prediction."""
     pattern = build_schedule(
-        make_point(PlatformResources.unlimited(), {"operation": operation, "topology": topology, "bytes": 1000})
+        make_point(
+            PlatformResources.unlimited(),
+            {"operation": operation, "topology": topology, "bytes": 1000},
+        )
     )
     model = Model.of_set(parameters)
     seconds, work = attribute_to_messages(len(pattern.src), partial(model.cost, pattern))
     ends = zip(pattern.src.tolist(), pattern.dst.tolist(), strict=True)
     return (
-        {end: message_seconds for end, message_seconds in zip(ends, seconds, strict=True) if message_seconds},
+        {
+            end: message_seconds
+            for end, message_seconds in zip(ends, seconds, strict=True)
+            if message_seconds
+        },
         work,
         float(model.cost(pattern)[0]),
     )
@@ -212,12 +238,15 @@ def path(parameters, operation, topology):
     ],
 )
 def test_the_critical_path_of_a_broadcast_contains_earlier_messages_of_a_port(topology, edges):
-    """Under Hockney each earlier message of the port counts in full; under LogP it counts as one gap."""
+    """Under Hockney each earlier message of the port counts in full; under LogP it counts as one
+    gap."""
     seconds, work, prediction = path(HOCKNEY, "bcast", topology)
     assert seconds == pytest.approx(dict.fromkeys(edges, STEP), rel=1e-4)
     assert prediction == pytest.approx(STEP * len(edges))
     seconds, work, prediction = path(LOGP, "bcast", topology)
-    last = {max((end for end in edges if end[0] == src), key=lambda end: end[1]) for src, _ in edges}
+    last = {
+        max((end for end in edges if end[0] == src), key=lambda end: end[1]) for src, _ in edges
+    }
     assert seconds == pytest.approx({end: LAST if end in last else NEXT for end in edges}, rel=1e-4)
     assert work == 0
 
@@ -228,25 +257,42 @@ def test_contributions_of_messages_and_work_add_up_to_the_prediction(name):
     for operation in ("bcast", "reduce"):
         for topology in ("flat:4", "kary:2^3", "groups:4,3,2"):
             seconds, work, prediction = path(parameters, operation, topology)
-            assert sum(seconds.values()) + work == pytest.approx(prediction, rel=1e-4), (operation, topology)
+            assert sum(seconds.values()) + work == pytest.approx(prediction, rel=1e-4), (
+                operation,
+                topology,
+            )
             assert min(seconds.values()) > 0
 
 
 def test_the_drawing_and_the_table_state_the_same(tmp_path):
     write_parameters(tmp_path / "hockney.yaml", HOCKNEY)
-    requested = ("show", "topology", "binomial:3", "--params", tmp_path / "hockney.yaml", "--bytes", "1000")
+    requested = (
+        "show",
+        "topology",
+        "binomial:3",
+        "--params",
+        tmp_path / "hockney.yaml",
+        "--bytes",
+        "1000",
+    )
     printed = run(*requested).stdout
     drawn = run(*requested, "--format", "svg").stdout
     rows = [line.split()[:2] for line in printed.splitlines() if re.match(r" *\d", line)]
     assert rows == [["0", "1"], ["1", "3"], ["3", "7"]]
-    assert re.findall(r"<title>(\d+) to (\d+): 12 µs, 33 %</title>", drawn) == [tuple(row) for row in rows]
+    assert re.findall(r"<title>(\d+) to (\d+): 12 µs, 33 %</title>", drawn) == [
+        tuple(row) for row in rows
+    ]
     about = "bcast over binomial:3, 1000 B: 36 µs by hockney, which waits for 3 of 7 messages"
     assert about in printed
     assert about in drawn
     assert "wanted svg" in run(*requested, "--format", "csv", code=2).stderr
 
 
-MODULES = ("models.evaluation.replay", "models.evaluation.taulop_algebra", "models.fitting.functions_of_count")
+MODULES = (
+    "models.evaluation.replay",
+    "models.evaluation.taulop_algebra",
+    "models.fitting.functions_of_count",
+)
 MODULES += ("models.evaluation.time_order", "fits.table_fits", "fits.settings", "progress")
 
 

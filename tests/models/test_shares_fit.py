@@ -1,4 +1,5 @@
-"""Model shares: fits to probes of synthetic machines with known parameters; local work by its size."""
+"""Model shares: fits to probes of synthetic machines with known parameters; local work by its
+size."""
 
 from dataclasses import replace
 from functools import cache
@@ -33,7 +34,11 @@ def test_a_fit_finds_that_destinations_select_links(destination):
         if case["level"] != "leaf":
             return plain(case)
         same = 2 if destination and case["how"] == "stride" and case["step"] % 2 == 0 else 1
-        return one_way("beyond", case["bytes"], case["flows"] / case["step"] ** (case["how"] == "all") * same * 6e-10)
+        return one_way(
+            "beyond",
+            case["bytes"],
+            case["flows"] / case["step"] ** (case["how"] == "all") * same * 6e-10,
+        )
 
     machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
     fitted = shares.fit(observed(machine, "shares"))
@@ -41,7 +46,8 @@ def test_a_fit_finds_that_destinations_select_links(destination):
 
 
 def test_a_link_capacity_that_is_lower_for_short_messages_is_fitted_by_size():
-    """Messages below 2 KiB take three times as long per byte, as if each filled a packet of its own."""
+    """Messages below 2 KiB take three times as long per byte, as if each filled a packet of its
+    own."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -52,19 +58,24 @@ def test_a_link_capacity_that_is_lower_for_short_messages_is_fitted_by_size():
 
     machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
     fitted = shares.fit(observed(machine, "shares"))
-    capacities = {name: draws[0] for name, draws in fitted.values.items() if name.startswith("c_out.leaf")}
+    capacities = {
+        name: draws[0] for name, draws in fitted.values.items() if name.startswith("c_out.leaf")
+    }
     assert capacities["c_out.leaf.1920"] == pytest.approx(3 * C_OUT, rel=0.02)
     assert capacities["c_out.leaf.2048"] == pytest.approx(C_OUT, rel=0.02)
     assert len(capacities) < 6
 
 
 def test_a_fit_finds_the_largest_eager_message_and_messages_sent_one_at_a_time():
-    """Eager limits are powers of two, minus a header. Here messages above 16 KiB - 100 B use rendezvous."""
+    """Eager limits are powers of two, minus a header. Here messages above 16 KiB - 100 B use
+    rendezvous."""
     late = FIRST_RECEIVED_BYTES * G["leaf"]
 
     def capacity(case):
         waits = case["how"] == "eager" and case["bytes"] > 16284
-        return late + case["bytes"] * G["leaf"] if waits else truth("shares").times["capacity"](case)
+        return (
+            late + case["bytes"] * G["leaf"] if waits else truth("shares").times["capacity"](case)
+        )
 
     machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity})
     fitted = shares.fit(observed(machine, "shares"))
@@ -88,8 +99,8 @@ def test_a_fit_finds_that_messages_to_one_rank_share_the_link_of_the_receiver():
 
 @pytest.mark.parametrize("limit", [0, 1500, None])
 def test_a_fit_finds_the_largest_message_sent_before_the_receive_is_posted(limit):
-    """Messages of up to `limit` bytes are transferred when they are sent (None: all). In a ring of longer messages,
-    each round takes as long as the slowest link."""
+    """Messages of up to `limit` bytes are transferred when they are sent (None: all). In a ring of
+    longer messages, each round takes as long as the slowest link."""
 
     def capacity(case):
         waits = limit is not None and case["how"] == "start" and case["bytes"] > limit
@@ -104,15 +115,22 @@ def test_a_fit_finds_the_largest_message_sent_before_the_receive_is_posted(limit
     for size in (8, 1200):
         ring = build.build_schedule(point("allgather", "ring", ranks=24, bytes=size))
         rounds = predicted.cost(ring) / one_way("beyond", size)
-        assert rounds == pytest.approx(23, rel=0.15) if early is not None and size > early else rounds < 13
+        assert (
+            rounds == pytest.approx(23, rel=0.15)
+            if early is not None and size > early
+            else rounds < 13
+        )
 
 
 def test_a_fit_separates_growing_overheads_from_the_time_on_the_network():
-    """Eager messages, up to 1024 B, are copied at either end; no copy overlaps with the sender or the transfer."""
+    """Eager messages, up to 1024 B, are copied at either end; no copy overlaps with the sender or
+    the transfer."""
     plain, most = truth("shares").times, 1024
 
     def more(case):
-        return 2e-9 * case["bytes"] if case["bytes"] <= most and case.get("apart") != "node" else 0.0
+        return (
+            2e-9 * case["bytes"] if case["bytes"] <= most and case.get("apart") != "node" else 0.0
+        )
 
     def prtt(case):
         ends = 2 if case["late"] else 4 + (case["n"] - 1) * (case["delay"] > 0)
@@ -121,25 +139,41 @@ def test_a_fit_separates_growing_overheads_from_the_time_on_the_network():
     def capacity(case):
         if case["how"] != "start":
             return plain["capacity"](case)
-        return COMPUTE_SECONDS + O_R + (one_way("leaf", case["bytes"]) if case["bytes"] > most else more(case))
+        return (
+            COMPUTE_SECONDS
+            + O_R
+            + (one_way("leaf", case["bytes"]) if case["bytes"] > most else more(case))
+        )
 
-    times = {"prtt": prtt, "distance": lambda case: plain["distance"](case) + 4 * more(case), "capacity": capacity}
+    times = {
+        "prtt": prtt,
+        "distance": lambda case: plain["distance"](case) + 4 * more(case),
+        "capacity": capacity,
+    }
     fitted = shares.fit(observed(replace(truth("shares"), times=plain | times), "shares"))
-    values = Values({name: draws[:1, None] for name, draws in fitted.values.items()}, fitted.forms, fitted.settings)
+    values = Values(
+        {name: draws[:1, None] for name, draws in fitted.values.items()},
+        fitted.forms,
+        fitted.settings,
+    )
     for size in (700, 1024, 3000):
         copying, pattern = more({"bytes": size}), Schedule.of(24, 0, 0, 1, size)
         assert values.at("L.leaf", np.array(size))[0] == pytest.approx(L["leaf"], rel=0.1)
         assert values.at("G.leaf", np.array(size))[0] == pytest.approx(G["leaf"], rel=0.01)
-        assert shares.predict(pattern, values)[0, 1] == pytest.approx(one_way("leaf", size) + 2 * copying, rel=0.04)
-        assert size > most or shares.predict(pattern, values)[0, 0] == pytest.approx(O_S + copying, rel=0.02)
+        assert shares.predict(pattern, values)[0, 1] == pytest.approx(
+            one_way("leaf", size) + 2 * copying, rel=0.04
+        )
+        assert size > most or shares.predict(pattern, values)[0, 0] == pytest.approx(
+            O_S + copying, rel=0.02
+        )
         near = Schedule.of(2, 0, 0, 1, size).place(np.zeros(2, dtype=int))
         assert shares.predict(near, values)[0, 1] == pytest.approx(one_way("node", size), rel=0.02)
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_fit_finds_that_acknowledgements_share_the_link_of_opposite_messages(shared):
-    """One message meets `flows` opposite messages. If its acknowledgements share their link, it takes as long as they
-    do. Equal numbers of messages in both directions take 5 % longer."""
+    """One message meets `flows` opposite messages. If its acknowledgements share their link, it
+    takes as long as they do. Equal numbers of messages in both directions take 5 % longer."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -148,13 +182,19 @@ def test_a_fit_finds_that_acknowledgements_share_the_link_of_opposite_messages(s
         return plain(case) * (1.05 if case["ways"] == 2 else 1)
 
     fitted = shares.fit(
-        observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
+        observed(
+            replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares"
+        )
     )
     assert ("back" in fitted.values) == shared
     if shared:
         assert fitted.values["back"][0] == pytest.approx(0.05, rel=0.01)
     against = make_pattern({"how": "against", "procs": 4, "flows": 2, "bytes": 10**6})
-    values = Values({name: draws[:1, None] for name, draws in fitted.values.items()}, fitted.forms, fitted.settings)
+    values = Values(
+        {name: draws[:1, None] for name, draws in fitted.values.items()},
+        fitted.forms,
+        fitted.settings,
+    )
     lasts = one_way("leaf", 10**6, 2.05 * C_PORT if shared else 3 * C_LEAF)
     assert shares.predict(against, values)[0, 3] == pytest.approx(lasts, rel=0.02)
 
@@ -167,7 +207,9 @@ def test_a_fit_finds_half_duplex_ports():
         return plain(case) * (2 if case["ways"] == 2 and case["level"] == "node" else 1)
 
     fitted = shares.fit(
-        observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
+        observed(
+            replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares"
+        )
     )
     assert fitted.settings["half_duplex"] == ["node"]
 
@@ -219,9 +261,12 @@ def test_model_shares_predicts_local_work_by_size(size):
 
 def test_copies_into_new_buffers_are_fitted_but_not_predicted():
     fitted = parameters("shares")
-    assert fitted.values[f"anew.{64 * MIB}"].value == pytest.approx(copied({"bytes": 64 * MIB, "path": "anew"}))
+    assert fitted.values[f"anew.{64 * MIB}"].value == pytest.approx(
+        copied({"bytes": 64 * MIB, "path": "anew"})
+    )
     slower = {
-        key: np.array([[value.value * (9 if key.startswith("anew") else 1)]]) for key, value in fitted.values.items()
+        key: np.array([[value.value * (9 if key.startswith("anew") else 1)]])
+        for key, value in fitted.values.items()
     }
     pattern = Schedule.of(2, 0, [0], [1], [8], work=Work.copy([0], [1], [64 * MIB]))
     entry = find_family("shares")
@@ -233,8 +278,11 @@ def test_copies_into_new_buffers_are_fitted_but_not_predicted():
 
 
 def test_the_cluster_model_fits_copies_only_to_sizes_within_the_cache():
-    """The three copy paths of the model are probed at one size each; longer vectors are probed on one path only."""
-    few, many = (find_family("cluster").fit(evidence("cluster", longest)).values for longest in (0, 64 * MIB))
+    """The three copy paths of the model are probed at one size each; longer vectors are probed on
+    one path only."""
+    few, many = (
+        find_family("cluster").fit(evidence("cluster", longest)).values for longest in (0, 64 * MIB)
+    )
     assert many["M_ctc.b"][0] == few["M_ctc.b"][0]
 
 
@@ -257,14 +305,18 @@ def test_a_parameter_set_stores_the_longest_probed_vectors(tmp_path):
 )
 def test_vectors_longer_than_the_probed_ones_are_extrapolated(name, longest, validity):
     """Bruck's algorithm copies longer vectors at once than it sends in a message."""
-    (prediction,) = predict(parameters(name, longest), [point("alltoall", "bruck", ranks=8, bytes=8192)])
+    (prediction,) = predict(
+        parameters(name, longest), [point("alltoall", "bruck", ranks=8, bytes=8192)]
+    )
     assert prediction.validity_text == validity
 
 
 def test_intervals_of_extrapolated_vectors_widen_as_for_extrapolated_messages():
     fitted = replace(parameters("loggp", 0), left_out={"error": 0.2, "cases": 5}, draws={})
     (prediction,) = predict(fitted, [point("alltoall", "bruck", ranks=8, bytes=8192)])
-    assert np.log(prediction.high / prediction.seconds) == pytest.approx(1.96 * np.log(1.2) * np.sqrt(np.log2(96 / 64)))
+    assert np.log(prediction.high / prediction.seconds) == pytest.approx(
+        1.96 * np.log(1.2) * np.sqrt(np.log2(96 / 64))
+    )
 
 
 @pytest.mark.parametrize("hop", [0.0, 2e-6])
@@ -275,7 +327,14 @@ def test_a_fit_finds_the_latency_of_each_pair_if_nodes_form_no_groups(hop):
     cases = [
         samples.CaseSamples(
             {"one": one, "two": two, "nodes": nodes, "trips": 1, "bytes": bytes},
-            np.full(3, 2 * (one_way(levels.names[int(levels.distance(one, two))], bytes) + hop * (two - one - 1))),
+            np.full(
+                3,
+                2
+                * (
+                    one_way(levels.names[int(levels.distance(one, two))], bytes)
+                    + hop * (two - one - 1)
+                ),
+            ),
             np.ones(3, dtype=int),
             None,
         )
@@ -293,27 +352,36 @@ def test_a_fit_finds_the_latency_of_each_pair_if_nodes_form_no_groups(hop):
 
 @pytest.mark.parametrize("way", ["equal", "latency"])
 def test_a_fit_finds_whether_distant_messages_get_smaller_shares_of_a_port(way):
-    """The message to the distant node has the same weight as that to the near node, or a quarter of it. The near
-    message ends when the distant one has used its share."""
+    """The message to the distant node has the same weight as that to the near node, or a quarter of
+    it. The near message ends when the distant one has used its share."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
         share = {"equal": 1.0, "latency": L["leaf"] / L["beyond"]}[way]
-        return one_way("leaf", case["bytes"], (1 + share) * C_PORT) if case["how"] == "unequal" else plain(case)
+        return (
+            one_way("leaf", case["bytes"], (1 + share) * C_PORT)
+            if case["how"] == "unequal"
+            else plain(case)
+        )
 
     def distance(case):
         return 2 * (
-            O_S + L[case["apart"]] + case["bytes"] * (G["node"] if case["apart"] == "node" else G["leaf"]) + O_R
+            O_S
+            + L[case["apart"]]
+            + case["bytes"] * (G["node"] if case["apart"] == "node" else G["leaf"])
+            + O_R
         )
 
-    machine = replace(truth("shares"), times=truth("shares").times | {"capacity": capacity, "distance": distance})
+    machine = replace(
+        truth("shares"), times=truth("shares").times | {"capacity": capacity, "distance": distance}
+    )
     assert shares.fit(observed(machine, "shares")).settings.get("sharing", "equal") == way
 
 
 @pytest.mark.parametrize("entry", ["path", "latency"])
 def test_a_fit_finds_whether_messages_use_a_port_before_or_after_their_latency(entry):
-    """If messages use the port after their latency, the near message has the whole port until the distant message
-    arrives there."""
+    """If messages use the port after their latency, the near message has the whole port until the
+    distant message arrives there."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -334,7 +402,9 @@ def test_a_slower_link_is_not_mistaken_for_shares_by_latency():
         truth("shares"),
         times=truth("shares").times
         | {
-            "capacity": lambda case: one_way("leaf", case["bytes"], C_PORT) if case["how"] == "unequal" else plain(case)
+            "capacity": lambda case: (
+                one_way("leaf", case["bytes"], C_PORT) if case["how"] == "unequal" else plain(case)
+            )
         },
     )
     assert shares.fit(observed(fast, "shares")).settings.get("sharing", "equal") == "equal"
@@ -358,8 +428,8 @@ def test_the_capacity_of_a_port_is_fitted_to_messages_to_distant_nodes():
 
 @pytest.mark.parametrize("added", [0.0, 5e-4])
 def test_slow_ports_are_not_mistaken_for_slow_links_of_their_groups(added):
-    """Nodes 12 to 23 have slower ports. Only the link of the last leaf is slower than its ports. Messages above 256 B
-    may have an added latency."""
+    """Nodes 12 to 23 have slower ports. Only the link of the last leaf is slower than its ports.
+    Messages above 256 B may have an added latency."""
     port, slow_link, machine = np.repeat([1.0, 2.0], 12) * G["beyond"], G["beyond"], truth("shares")
 
     def added_latency(size):
@@ -367,19 +437,30 @@ def test_slow_ports_are_not_mistaken_for_slow_links_of_their_groups(added):
 
     def one_message(case):
         nodes = [int(node) for node in str(case["where"]).split("+")]
-        return one_way(case["apart"], case["bytes"], port[nodes].max()) + added_latency(case["bytes"])
+        return one_way(case["apart"], case["bytes"], port[nodes].max()) + added_latency(
+            case["bytes"]
+        )
 
     def capacity(case):
         if case["level"] != "leaf":
             return machine.times["capacity"](case)
-        nodes, pattern = np.array([int(node) for node in str(case["where"]).split("+")]), make_pattern(case)
+        nodes, pattern = (
+            np.array([int(node) for node in str(case["where"]).split("+")]),
+            make_pattern(case),
+        )
         src, dst = nodes[pattern.src], nodes[pattern.dst]
         busy = [link * np.bincount(ends, minlength=24) for link, ends in ((port, src), (port, dst))]
         last = [slow_link * np.count_nonzero(ends >= 20) for ends in (src, dst)]
-        return one_way("beyond", case["bytes"], max(np.max(busy), *last)) + added_latency(case["bytes"])
+        return one_way("beyond", case["bytes"], max(np.max(busy), *last)) + added_latency(
+            case["bytes"]
+        )
 
     seen = observed(
-        replace(machine, times=machine.times | {"capacity": capacity, "distance": lambda case: 2 * one_message(case)}),
+        replace(
+            machine,
+            times=machine.times
+            | {"capacity": capacity, "distance": lambda case: 2 * one_message(case)},
+        ),
         "shares",
     )
     cases = []
@@ -393,10 +474,13 @@ def test_slow_ports_are_not_mistaken_for_slow_links_of_their_groups(added):
     fitted = shares.fit(replace(seen, probes={**seen.probes, "nodepairs": cases}))
     ports = np.array(fitted.settings["link_factors"]["node"])
     assert ports[12:] / ports[:12] == pytest.approx(2.0, rel=0.05)
-    [capacity_seconds] = [draws[0] for name, draws in fitted.values.items() if name.startswith("c_out.leaf")]
+    [capacity_seconds] = [
+        draws[0] for name, draws in fitted.values.items() if name.startswith("c_out.leaf")
+    ]
     by_leaf = capacity_seconds * np.array(fitted.settings["link_factors"]["leaf"])
     assert by_leaf[5] == pytest.approx(slow_link, rel=0.05)
-    assert by_leaf[:5].max() < port.max() / 4 * 1.05  # four messages at a time do not slow each other down
+    # four messages at a time do not slow each other down
+    assert by_leaf[:5].max() < port.max() / 4 * 1.05
 
 
 def test_a_network_without_levels_but_with_a_protocol_change_is_fitted():
@@ -404,15 +488,23 @@ def test_a_network_without_levels_but_with_a_protocol_change_is_fitted():
     machine = truth("shares")
 
     def round_trip(case):
-        return 2 * one_way(case["apart"], case["bytes"]) * (1.5 if case["bytes"] % 3 == 0 and case["bytes"] else 1.0)
+        return (
+            2
+            * one_way(case["apart"], case["bytes"])
+            * (1.5 if case["bytes"] % 3 == 0 and case["bytes"] else 1.0)
+        )
 
     times = machine.times | {"distance": round_trip}
-    flat = replace(machine, times=times, site=replace(machine.site, levels=Hierarchy.written({}, 24)))
+    flat = replace(
+        machine, times=times, site=replace(machine.site, levels=Hierarchy.written({}, 24))
+    )
     fitted = shares.fit(observed(flat, "shares"))
     assert {"G.beyond.65536", "c_out.node.65536"} <= fitted.values.keys()
 
 
-def test_a_latency_that_hides_the_bytes_does_not_change_the_capacity_for_short_messages(monkeypatch):
+def test_a_latency_that_hides_the_bytes_does_not_change_the_capacity_for_short_messages(
+    monkeypatch,
+):
     """Two sites have a latency of 1 ms, plus a delay that changes with the size in steps."""
     monkeypatch.setitem(L, "beyond", 1e-3)
     machine = truth("shares")
@@ -422,12 +514,20 @@ def test_a_latency_that_hides_the_bytes_does_not_change_the_capacity_for_short_m
             is_far = case.get("level") == "leaf" or case.get("how") in ("far", "in")
             trips = 2 if case.get("apart") == "beyond" else is_far
             steps = np.array([1e-3, 9.5e-4, 6e-4, 9e-4, 1.2e-3, 1.5e-3, 2.5e-3])
-            return time(case) + trips * steps[np.searchsorted([256, 700, 1400, 3400, 5700, 9300], case["bytes"])]
+            return (
+                time(case)
+                + trips * steps[np.searchsorted([256, 700, 1400, 3400, 5700, 9300], case["bytes"])]
+            )
 
         return delayed
 
     delayed = {name: delay(machine.times[name]) for name in ("distance", "capacity")}
     fitted = shares.fit(observed(replace(machine, times=machine.times | delayed), "shares"))
-    capacities = {int(name.split(".")[2]): fitted.values[name][0] for name in fitted.values if "c_out.leaf" in name}
-    visible = [capacity for size, capacity in capacities.items() if size >= 256]  # of which near nodes show the bytes
+    capacities = {
+        int(name.split(".")[2]): fitted.values[name][0]
+        for name in fitted.values
+        if "c_out.leaf" in name
+    }
+    # of which near nodes show the bytes
+    visible = [capacity for size, capacity in capacities.items() if size >= 256]
     assert visible == pytest.approx([C_OUT] * len(visible), rel=0.05)

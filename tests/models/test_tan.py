@@ -22,23 +22,33 @@ from tests.models.synthetic import fit_machine, observed, truth
 from tests.patterns.catalogue import point
 
 
-@pytest.mark.parametrize("growth", [lambda n: 1e-5 * np.log(n), lambda n: 3e-5 * (1 - np.exp(-n / 10))])
+@pytest.mark.parametrize(
+    "growth", [lambda n: 1e-5 * np.log(n), lambda n: 3e-5 * (1 - np.exp(-n / 10))]
+)
 def test_no_fan_in_is_cheaper_than_a_smaller_one(growth):
     machine = truth("tan")
     times = {**machine.times, "fan": lambda case: 2e-5 + growth(case["n"])}
     times["wave"] = lambda case: 2 * times["fan"](case)
-    fitted = find_family("tan").fit(observed(replace(machine, times=times, site=Site(64, 1)), "tan", noise=0.01))
+    fitted = find_family("tan").fit(
+        observed(replace(machine, times=times, site=Site(64, 1)), "tan", noise=0.01)
+    )
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (1, 8, 63, 256, 4096)]
-    predictions = [prediction.seconds for prediction in predict(make_parameter_set(find_family("tan"), fitted), points)]
+    predictions = [
+        prediction.seconds
+        for prediction in predict(make_parameter_set(find_family("tan"), fitted), points)
+    ]
     assert predictions[0] > 0
     assert predictions == sorted(predictions)
 
 
 def test_a_phase_of_several_steps_sets_the_pace_of_a_stream():
-    """A binomial gather receives its messages in several steps, a reduction over the same tree in one. Both have the
-    same period."""
+    """A binomial gather receives its messages in several steps, a reduction over the same tree in
+    one. Both have the same period."""
     parameters = read_parameters(ROOT / "params/published/tan/cab-mrnet.yaml")
-    points = [point("gather", "binomial", ranks=64, bytes=1024), point("reduce", topology="binomial:6", bytes=1024)]
+    points = [
+        point("gather", "binomial", ranks=64, bytes=1024),
+        point("reduce", topology="binomial:6", bytes=1024),
+    ]
     gather, reduction = predict(parameters, points, pipelined=True)
     wanted = 9.8e-5 + 4.93e-5 + 7 * 7.83e-7 + 49 * 1.57e-7
     assert [gather.seconds, reduction.seconds] == pytest.approx([wanted, wanted])
@@ -49,7 +59,9 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
     parameters = fit_machine("tan", machine)
     known = int(parameters.settings["fan_in"])
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (known, known + 1)]
-    assert [prediction.validity_text.partition(":")[0] for prediction in predict(parameters, points)] == [
+    assert [
+        prediction.validity_text.partition(":")[0] for prediction in predict(parameters, points)
+    ] == [
         "valid",
         "extrapolated",
     ]
@@ -59,12 +71,18 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
 def test_the_validity_names_the_number_of_consecutive_messages_that_a_rank_sends(name):
     parameters = fit_machine(name, truth("tan"))
     trees = ("chain:3", "kary:2^3", "flat:8", "binomial:3")
-    points = [point(operation, topology=spec, bytes=1024) for operation in ("reduce", "bcast") for spec in trees]
+    points = [
+        point(operation, topology=spec, bytes=1024)
+        for operation in ("reduce", "bcast")
+        for spec in trees
+    ]
     points += [
         point("allreduce", "recursive-doubling", ranks=8, bytes=1024),
         point("scatter", "linear", ranks=5, bytes=1024),
     ]
-    reasons = [prediction.validity_text.partition(": ")[2] for prediction in predict(parameters, points)]
+    reasons = [
+        prediction.validity_text.partition(": ")[2] for prediction in predict(parameters, points)
+    ]
     assert [reason.removeprefix("a rank sends ").partition(" ")[0] for reason in reasons] == [
         *["", "", "", ""],  # up
         *["", "2", "8", "3"],  # down: a chain has one child a node
@@ -80,7 +98,9 @@ def errors(parameters, machine, leaves) -> np.ndarray:
     """Return μ of a fan-in from each number of leaves."""
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in leaves]
     predictions = np.array([prediction.seconds for prediction in predict(parameters, points)])
-    measured = np.array([machine.times["fan"]({"direction": "in", "n": n, "bytes": 1024}) for n in leaves])
+    measured = np.array(
+        [machine.times["fan"]({"direction": "in", "n": n, "bytes": 1024}) for n in leaves]
+    )
     return np.maximum(predictions / measured, measured / predictions)
 
 
@@ -99,7 +119,8 @@ LAYER, ONCE, CAB = 98e-6, 20e-6, (49.3e-6, 0.783e-6, 0.157e-6)
 
 
 def with_a_layer_below():
-    """Return a machine whose ping-pong measures only the lower network layer; o(x) is that of the paper's Table I."""
+    """Return a machine whose ping-pong measures only the lower network layer; o(x) is that of the
+    paper's Table I."""
 
     def o(x):
         return CAB[0] + CAB[1] * x + CAB[2] * x**2
@@ -127,8 +148,8 @@ def test_a_tree_over_a_separate_lower_layer_recovers_equation_1(noise, close):
 
 
 def test_the_papers_recipe_by_hand():
-    """The slope of the chain over its height gives 25 µs per level, its intercept half of C. The fan's overhead o(x)
-    with x = N follows from half of a round trip minus one level."""
+    """The slope of the chain over its height gives 25 µs per level, its intercept half of C. The
+    fan's overhead o(x) with x = N follows from half of a round trip minus one level."""
     parameters = set_of(with_a_layer_below())
     level = CAB[0] + 2 * CAB[1] + 4 * CAB[2]
     assert parameters.values["o_paper.a"].value == pytest.approx(level / 2)
@@ -137,14 +158,19 @@ def test_the_papers_recipe_by_hand():
     leaves = drawn["N-to-1, the paper's recipe"]
     x = leaves.x[3] + 1
     assert leaves.x_label == "N, leaves"
-    assert leaves.measured[3] == pytest.approx(ONCE + CAB[0] + CAB[1] * x + CAB[2] * x**2 - level / 2)
+    assert leaves.measured[3] == pytest.approx(
+        ONCE + CAB[0] + CAB[1] * x + CAB[2] * x**2 - level / 2
+    )
     assert drawn["chain"].x == tuple(range(1, 33))
 
 
 def test_a_recipe_that_a_set_lacks_is_refused():
     parameters = read_parameters(ROOT / "params/published/tan/cab-mrnet.yaml")
     with pytest.raises(UserError, match="recipe paper: no o_paper in this set"):
-        predict(replace(parameters, settings={"recipe": "paper"}), [point("reduce", topology="flat:4", bytes=1024)])
+        predict(
+            replace(parameters, settings={"recipe": "paper"}),
+            [point("reduce", topology="flat:4", bytes=1024)],
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""τ–Lop: fits of its values; broadcasts compared with a loop over table rows (`shared: node`); and equations 8 to 11,
-13 and 14 of the paper for any rectangles."""
+"""τ–Lop: fits of its values; broadcasts compared with a loop over table rows (`shared: node`); and
+equations 8 to 11, 13 and 14 of the paper for any rectangles."""
 
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -25,28 +25,40 @@ from tests.patterns.catalogue import point
 
 
 @pytest.mark.parametrize("shared", ["channel", "node", "port"])
-@pytest.mark.parametrize(("procs", "within"), [(2, False), (4, False), (8, False), (2, True), (4, True)])
+@pytest.mark.parametrize(
+    ("procs", "within"), [(2, False), (4, False), (8, False), (2, True), (4, True)]
+)
 def test_the_prediction_of_a_ring_equals_the_measured_time(procs, within, shared):
-    """The setting `shared` of the prediction does not change a ring, which is counted as measured."""
+    """The setting `shared` of the prediction does not change a ring, which is counted as
+    measured."""
     machine, ranks = truth("taulop"), np.arange(procs)
     fitted = fit_machine("taulop", machine)
     fitted = replace(fitted, settings={**fitted.settings, "shared": shared})
-    pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).place(0 * ranks if within else ranks % 2)
-    measured = machine.times["ring"]({"pair": "node.same" if within else "node.node", "procs": procs, "bytes": 4096})
-    assert costs(find_family("taulop"), pattern, fitted, drawn=False)[0] == pytest.approx(measured, rel=1e-6)
+    pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).place(
+        0 * ranks if within else ranks % 2
+    )
+    measured = machine.times["ring"](
+        {"pair": "node.same" if within else "node.node", "procs": procs, "bytes": 4096}
+    )
+    assert costs(find_family("taulop"), pattern, fitted, drawn=False)[0] == pytest.approx(
+        measured, rel=1e-6
+    )
 
 
 def test_processor_time_is_half_of_the_busy_time_of_both_ends_and_bounded():
-    """Processor time is fitted to short messages with a late receiver. It is at most half of the time of an empty
-    message."""
+    """Processor time is fitted to short messages with a late receiver. It is at most half of the
+    time of an empty message."""
     machine = truth("taulop")
     values = find_family("taulop").fit(observed(machine, "taulop", noise=0)).values
     assert (values["p_0"][0], values["p_1"][0]) == pytest.approx((2e-7, 6e-7), rel=1e-3)
     busier = {
-        name: lambda case: 20e-6 if case["late"] else machine.times["prtt"](case) for name in ("prtt", "pairprtt")
+        name: lambda case: 20e-6 if case["late"] else machine.times["prtt"](case)
+        for name in ("prtt", "pairprtt")
     }
     values = (
-        find_family("taulop").fit(observed(replace(machine, times=machine.times | busier), "taulop", noise=0)).values
+        find_family("taulop")
+        .fit(observed(replace(machine, times=machine.times | busier), "taulop", noise=0))
+        .values
     )
     assert (values["p_0"][0], values["p_1"][0]) == pytest.approx((0.5e-6, 2.5e-6), rel=1e-3)
 
@@ -56,8 +68,8 @@ SIZES = (1, 64, 256, 1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 5242
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_rendezvous_is_in_the_overhead_and_shares_nothing(noise):
-    """Above 8 KiB, rendezvous takes 12 µs. The overhead o_1(m) increases by 12 µs; L_1 does not change for any number
-    of concurrent transfers."""
+    """Above 8 KiB, rendezvous takes 12 µs. The overhead o_1(m) increases by 12 µs; L_1 does not
+    change for any number of concurrent transfers."""
     machine = truth("taulop")
 
     def asking(case):
@@ -85,15 +97,18 @@ def test_rendezvous_is_in_the_overhead_and_shares_nothing(noise):
 
 
 def test_rendezvous_takes_the_smallest_distance_of_the_lines():
-    """Above 8 KiB rendezvous takes 12 µs, and each byte takes 0.5 ns less: 12 µs − 0.5 ns/B · 8 KiB are left at 16 KiB,
-    the first size with rendezvous."""
+    """Above 8 KiB rendezvous takes 12 µs, and each byte takes 0.5 ns less: 12 µs − 0.5 ns/B · 8 KiB
+    are left at 16 KiB, the first size with rendezvous."""
     machine = truth("taulop")
 
     def more(case):
         asks = case["bytes"] > 8192 and not case["pair"].endswith(".same")
         return 12e-6 - 5e-10 * (case["bytes"] - 8192) if asks else 0.0
 
-    times = {name: lambda case: machine.times["prtt"](case) + 2 * more(case) for name in ("prtt", "pairprtt")}
+    times = {
+        name: lambda case: machine.times["prtt"](case) + 2 * more(case)
+        for name in ("prtt", "pairprtt")
+    }
     asks = replace(machine, times=machine.times | times, sizes=SIZES)
     values = find_family("taulop").fit(observed(asks, "taulop", noise=0)).values
     assert values["o_1.x1"][0] == 8192
@@ -109,10 +124,16 @@ def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_predicted():
 
     bent = replace(machine, times=machine.times | {"ring": ring})
     fitted = fit_machine("taulop", bent)
-    drawn = next(curve for curve in fitted.curves if curve.title.startswith("between") and "4 at once" in curve.title)
+    drawn = next(
+        curve
+        for curve in fitted.curves
+        if curve.title.startswith("between") and "4 at once" in curve.title
+    )
     place = drawn.x.index(1024)
     assert drawn.measured[place] == pytest.approx(slow)
-    assert drawn.fitted[place] == pytest.approx(fitted.values["o_1.a"].value + fitted.values["L_1.1024x4"].value)
+    assert drawn.fitted[place] == pytest.approx(
+        fitted.values["o_1.a"].value + fitted.values["L_1.1024x4"].value
+    )
     assert drawn.fitted[place] == drawn.fitted[place + 1] < slow
     assert fitted.values["L_1.1024x4"].note.startswith("samples fall with the size or concurrency")
     assert not fitted.values["L_1.1024x4"].known
@@ -120,8 +141,14 @@ def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_predicted():
 
 
 TABLE_SIZES = (1, 64, 1024, 65536)
-SHM = {size: (4e-7, *(level * (2e-7 + size * 1.5e-10) * 0.9 for level in range(1, 9))) for size in TABLE_SIZES}
-IB = {size: (1.8e-6, *((0.7 + 0.3 * level) * (9e-7 + size * 3.1e-10) for level in range(1, 9))) for size in TABLE_SIZES}
+SHM = {
+    size: (4e-7, *(level * (2e-7 + size * 1.5e-10) * 0.9 for level in range(1, 9)))
+    for size in TABLE_SIZES
+}
+IB = {
+    size: (1.8e-6, *((0.7 + 0.3 * level) * (9e-7 + size * 3.1e-10) for level in range(1, 9)))
+    for size in TABLE_SIZES
+}
 
 
 @pytest.fixture
@@ -133,8 +160,8 @@ def imported(tmp_path):
 
 
 def between(rows, size, level):
-    """Return overhead and transfer time, interpolated between two sizes, at a level; beyond the last level in
-    proportion."""
+    """Return overhead and transfer time, interpolated between two sizes, at a level; beyond the
+    last level in proportion."""
     low = max(known for known in TABLE_SIZES if known <= size)
     high = min((known for known in TABLE_SIZES if known > low), default=low)
     share = (size - low) / (high - low) if high > low else 0.0
@@ -145,7 +172,8 @@ def between(rows, size, level):
 
 
 def by_hand(messages, node, size):
-    """Return the predicted time. `messages` has the (source, target) pairs of each step in order."""
+    """Return the predicted time. `messages` has the (source, target) pairs of each step in
+    order."""
     total = 0.0
     for step in messages:
         turns = defaultdict(list)
@@ -175,10 +203,16 @@ def far_first(ranks):
 @pytest.mark.parametrize("algorithm", ["linear", "binomial"])
 def test_broadcast(imported, layout, algorithm):
     for ranks, size in product([8, 16, 32, 64], [1, 40, 1024, 30000, 65536]):
-        messages = far_first(ranks) if algorithm == "binomial" else [[(0, rank) for rank in range(1, ranks)]]
+        messages = (
+            far_first(ranks)
+            if algorithm == "binomial"
+            else [[(0, rank) for rank in range(1, ranks)]]
+        )
         pattern = build_schedule(point("bcast", algorithm, ranks=ranks, bytes=size, layout=layout))
         (seconds,) = costs(find_family("taulop"), pattern, imported, drawn=False)
-        assert seconds == pytest.approx(by_hand(messages, place_ranks(layout, ranks), size), rel=1e-12), (ranks, size)
+        assert seconds == pytest.approx(
+            by_hand(messages, place_ranks(layout, ranks), size), rel=1e-12
+        ), (ranks, size)
 
 
 FIGURE_8 = "params/partitions/taulop-summa.csv"
@@ -210,7 +244,8 @@ def longest(stage):
 
 
 def iteration(parts_of, node, k):
-    """Return the predicted time Θ(k): A1 within each sender and over stages, A2 and A3 in each stage."""
+    """Return the predicted time Θ(k): A1 within each sender and over stages, A2 and A3 in each
+    stage."""
     x, y, width, height = (column.tolist() for column in parts_of.table)
     ranks = range(len(x))
     stages = [defaultdict(list), defaultdict(list)]
@@ -242,19 +277,28 @@ def test_equation_11_of_figure_8():
         sum(cost({count: size}, 1) for count, size in ((3, 35), (2, 166), (1, 81)))
         + sum(cost({count: size}, 0) for count, size in ((2, 116), (1, 18)))
     )
-    (whole,) = predict(JOINED, [point(f"summa:partition={FIGURE_8}", "paper", ranks=6, bytes=1, layout="block:3")])
+    (whole,) = predict(
+        JOINED, [point(f"summa:partition={FIGURE_8}", "paper", ranks=6, bytes=1, layout="block:3")]
+    )
     assert whole.seconds == pytest.approx(sum(wanted), rel=1e-12)
 
 
-@given(st.sampled_from([(2, 2), (2, 3), (3, 2), (4, 2), (1, 5), (5, 1)]), st.integers(5, 11), st.integers(1, 4))
+@given(
+    st.sampled_from([(2, 2), (2, 3), (3, 2), (4, 2), (1, 5), (5, 1)]),
+    st.integers(5, 11),
+    st.integers(1, 4),
+)
 def test_equation_11_of_a_grid(grid, side, nodes):
     ranks = grid[0] * grid[1]
     per_node = -(-ranks // nodes)
     operation = f"summa:n={side}:grid={grid[0]}x{grid[1]}"
     wanted = sum(
-        iteration(make_even_grid(side, grid), [rank // per_node for rank in range(ranks)], k) for k in range(side)
+        iteration(make_even_grid(side, grid), [rank // per_node for rank in range(ranks)], k)
+        for k in range(side)
     )
-    (whole,) = predict(JOINED, [point(operation, "paper", ranks=ranks, bytes=1, layout=f"block:{per_node}")])
+    (whole,) = predict(
+        JOINED, [point(operation, "paper", ranks=ranks, bytes=1, layout=f"block:{per_node}")]
+    )
     assert whole.seconds == pytest.approx(wanted, rel=1e-12)
     assert sum(count for _, count in list_summands(operation, ranks)) == side
 
@@ -283,5 +327,9 @@ def test_equation_14_of_figure_9(node):
     for (src, dst), cells in neighbours(read_rectangles(FIGURE_9)).items():
         stage[NETWORK if node[src] != node[dst] else MEMORY].append(cells)
     wanted = cost(add_terms(stage[longest(stage)]), longest(stage))
-    pattern = build_schedule(point(f"wave2d:partition={FIGURE_9}", "paper", ranks=8, bytes=1)).place(node)
-    assert costs(find_family("taulop"), pattern, LETTER, drawn=False)[0] == pytest.approx(wanted, rel=1e-12)
+    pattern = build_schedule(
+        point(f"wave2d:partition={FIGURE_9}", "paper", ranks=8, bytes=1)
+    ).place(node)
+    assert costs(find_family("taulop"), pattern, LETTER, drawn=False)[0] == pytest.approx(
+        wanted, rel=1e-12
+    )

@@ -1,5 +1,5 @@
-"""Messages over TCP through one switch: losses and retransmissions, compared with closed forms and with a laboratory
-experiment."""
+"""Messages over TCP through one switch: losses and retransmissions, compared with closed forms and
+with a laboratory experiment."""
 
 from dataclasses import replace
 
@@ -42,8 +42,8 @@ def test_a_gather_without_losses_takes_the_receive_time_of_all_packets(senders, 
 
 
 def test_all_that_is_lost_is_sent_again():
-    """With any buffer of the port, all repetitions end and take at least as long as the receiver needs for
-    all packets."""
+    """With any buffer of the port, all repetitions end and take at least as long as the receiver
+    needs for all packets."""
     for buffer in (1, 3, 21, 86):
         outcome = repeats_of(100, buffer=buffer)
         assert outcome.drops.sum() > 0
@@ -69,7 +69,9 @@ def test_a_lost_packet_that_others_follow_is_sent_again_soon():
 
 
 def test_more_senders_and_smaller_buffers_lose_more():
-    by_senders = [repeats_of(60, senders=senders, buffer=21).drops.mean() for senders in (1, 2, 4, 7)]
+    by_senders = [
+        repeats_of(60, senders=senders, buffer=21).drops.mean() for senders in (1, 2, 4, 7)
+    ]
     by_buffer = [repeats_of(60, buffer=buffer).drops.mean() for buffer in (10, 40, 160)]
     assert by_senders[0] == 0
     assert by_senders == sorted(by_senders)
@@ -82,7 +84,8 @@ def test_the_same_seed_has_the_same_repeats():
     assert not np.array_equal(one, other)
 
 
-# Fitted in the lab of `make lab-paper` to eight hosts at 100 Mbit/s, whose switch holds 32 KiB for each.
+# Fitted in the lab of `make lab-paper` to eight hosts at 100 Mbit/s, whose switch holds 32 KiB for
+# each.
 FITTED = {
     "O_s.a": 7.2e-6, "O_s.b": 3.5e-9, "g_s.a": 6.8e-6, "g_s.b": 8.02e-8, "g_r.a": 5.1e-6, "g_r.b": 8.22e-8,
     "O_r.a": 0.0, "U_r": 1.4e-6, "L_0": 0.0, "L_p": 1.81e-5, "L_m": 1.35e-8, "B_L": 21.5, "timeout": 0.1976,
@@ -103,14 +106,21 @@ def fitted(**settings):
 
 
 def medians(parameters):
-    points = [point("gather", choice, ranks=ranks, bytes=size) for ranks, size, *_ in LAB for choice in CHOICES]
+    points = [
+        point("gather", choice, ranks=ranks, bytes=size)
+        for ranks, size, *_ in LAB
+        for choice in CHOICES
+    ]
     return np.array([row.seconds for row in predict(parameters, points)]).reshape(-1, len(CHOICES))
 
 
 def test_gathers_of_the_lab():
     """If each loss takes a timeout, the mean error exceeds a factor of 3."""
     measured = np.array([row[2:] for row in LAB]) * 1e-3
-    errors = {how: np.exp(np.abs(np.log(medians(fitted(recovery=how)) / measured))) for how in ("tcp", "timeout")}
+    errors = {
+        how: np.exp(np.abs(np.log(medians(fitted(recovery=how)) / measured)))
+        for how in ("tcp", "timeout")
+    }
     assert errors["tcp"].mean() < 1.15
     assert errors["tcp"].max() < 1.6
     assert errors["timeout"][:, 0].mean() > 3
@@ -136,7 +146,10 @@ def test_the_validity_states_the_range_and_how_often_there_is_a_timeout():
         "loses packets: 21 % delivered at the most loaded receiver; over TCP 95 % of the repeats take 39"
     )
     assert text.endswith("% of them with a timeout of 198 ms")
-    assert describe_limits(build_schedule(point("gather", "linear", ranks=4, bytes=1024)), values) == ""
+    assert (
+        describe_limits(build_schedule(point("gather", "linear", ranks=4, bytes=1024)), values)
+        == ""
+    )
 
 
 def test_another_recovery_is_refused():

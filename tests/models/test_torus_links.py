@@ -1,4 +1,5 @@
-"""Fits of torus links and message headers, to machines that are a torus or only have the latencies of one."""
+"""Fits of torus links and message headers, to machines that are a torus or only have the latencies
+of one."""
 
 from functools import cache
 from itertools import combinations
@@ -23,18 +24,26 @@ from tests.patterns.catalogue import point
 TORUS = Torus((4, 4))
 O_S, O_R, G = 1e-6, 1.5e-6, 1e-9
 HEADER = 40.0  # bytes
-HOP, LONG_HOP, LONG = 1e-6, 4e-6, 8192  # seconds of a hop, and for messages of more bytes, which use another protocol
+# seconds of a hop, and for messages of more bytes, which use another protocol
+HOP, LONG_HOP, LONG = 1e-6, 4e-6, 8192
 
 
 def make_machine(values, **settings):
     """Return the model of a machine whose latencies are those of a torus."""
     numbers = {"o_s": O_S, "o_r": O_R, "gamma.a": 1e-10, "L.node.a": 5e-7, "G.node.a": 1e-10}
-    numbers |= {"L.beyond.a": HOP, "L.beyond.x1": LONG, "L.beyond.a1": LONG_HOP, "G.beyond.a": G} | values
+    numbers |= {
+        "L.beyond.a": HOP,
+        "L.beyond.x1": LONG,
+        "L.beyond.a1": LONG_HOP,
+        "G.beyond.a": G,
+    } | values
     stacked = {name: np.array([[number]]) for name, number in numbers.items()}
     forms = {name.removesuffix(".a"): "constant" for name in numbers if name.endswith(".a")}
     hops = TORUS.count_hops(*np.triu_indices(TORUS.nodes, 1))
     settings |= {"pair_latency": ((hops - 1) * HOP).tolist()}
-    return Model.of(find_family("shares"), Values(stacked, forms | {"L.beyond": "piecewise"}, settings))
+    return Model.of(
+        find_family("shares"), Values(stacked, forms | {"L.beyond": "piecewise"}, settings)
+    )
 
 
 @cache
@@ -43,7 +52,9 @@ def fit_machine(*name):
     machine = MACHINES[name[0]]
 
     def cost(schedule, nodes):
-        return float(machine.cost(schedule.place(np.repeat(nodes, schedule.ranks // len(nodes))))[0])
+        return float(
+            machine.cost(schedule.place(np.repeat(nodes, schedule.ranks // len(nodes))))[0]
+        )
 
     def capacity(case):
         return cost(make_pattern(case), parse_nodes(case["where"]))
@@ -61,7 +72,9 @@ def fit_machine(*name):
             return plain(case)
         sender = [0] * case["n"] + [1]
         receiver, steps = [1 - rank for rank in sender], np.arange(len(sender))
-        return cost(Schedule.of(2, steps, sender, receiver, case["bytes"], root=0), np.array([0, 1]))
+        return cost(
+            Schedule.of(2, steps, sender, receiver, case["bytes"], root=0), np.array([0, 1])
+        )
 
     times["prtt"] = prtt
     seen = observed(Truth(times, {}, site=Site(TORUS.nodes, 2)), "shares")
@@ -72,7 +85,8 @@ def fit_machine(*name):
         for bytes, trips in ((8, 8), (65536, 1))
     ]
     seen.probes["nodepairs"] = [
-        CaseSamples(case, np.full(3, cost(build_round_trips(case), nodes)), np.ones(3, dtype=int)) for case in pairs
+        CaseSamples(case, np.full(3, cost(build_round_trips(case), nodes)), np.ones(3, dtype=int))
+        for case in pairs
     ]
     return machine, shares.fit(seen)
 
@@ -82,7 +96,9 @@ MACHINES = {
     "path": make_machine({"c_hop.node.a": G}, **TORUS_SETTINGS, entry="path"),
     "latency": make_machine({"c_hop.node.a": G}, **TORUS_SETTINGS, entry="latency"),
     "fast links": make_machine({"c_hop.node.a": 0.6 * G}, **TORUS_SETTINGS, entry="path"),
-    "half duplex": make_machine({"c_hop.node.a": G}, **TORUS_SETTINGS, entry="path", half_duplex=["node"]),
+    "half duplex": make_machine(
+        {"c_hop.node.a": G}, **TORUS_SETTINGS, entry="path", half_duplex=["node"]
+    ),
     "ports": make_machine({"c_out.node.a": G}),
     "headers": make_machine({"c_out.node.a": G, "o_s": 1e-8, "o_r": 1e-8, "H": HEADER}),
 }

@@ -53,7 +53,11 @@ class Result:
     @property
     def errors(self):
         """Return the error lines that the program wrote."""
-        return [line for line in self.err.splitlines() if line.startswith("error: ") or ".c:" in line.split(" ")[0]]
+        return [
+            line
+            for line in self.err.splitlines()
+            if line.startswith("error: ") or ".c:" in line.split(" ")[0]
+        ]
 
     def files(self):
         return sorted(path.name for path in self.out.iterdir()) if self.out.exists() else []
@@ -67,40 +71,63 @@ def write_case_file(path, text):
 
 @pytest.fixture
 def write_schedule():
-    """write_schedule(path, rows): rows are (step, kind, rank, peer, bytes, seconds[, runs[, wait, peer_step,
-    peer_wait]]); fields that do not apply are empty."""
+    """write_schedule(path, rows): rows are (step, kind, rank, peer, bytes, seconds[, runs[, wait,
+    peer_step, peer_wait]]); fields that do not apply are empty."""
 
     def write(path, rows):
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(PLAYER_COLUMNS)
             for row in rows:
-                step, kind, rank, peer, bytes, seconds, runs, wait, peer_step, peer_wait = (*row, "", "", "", "")[:10]
-                writer.writerow([step, wait, kind, rank, peer, peer_step, peer_wait, bytes, seconds, runs])
+                step, kind, rank, peer, bytes, seconds, runs, wait, peer_step, peer_wait = (
+                    *row,
+                    "",
+                    "",
+                    "",
+                    "",
+                )[:10]
+                writer.writerow(
+                    [step, wait, kind, rank, peer, peer_step, peer_wait, bytes, seconds, runs]
+                )
 
     return write
 
 
-# What a rank does that waits: it lets others have its processor, where two would fight for one.
-# Of libfabric's providers Open MPI 4.1 takes `net` on a machine that has nothing better, which never delivers some of
-# many messages in flight (Debian 12).
+# What a rank does that waits: it lets others have its processor, where two would fight for one. Of
+# libfabric's providers Open MPI 4.1 takes `net` on a machine that has nothing better, which never
+# delivers some of many messages in flight (Debian 12).
 SOUND = {"OMPI_MCA_pml": "ob1"}
 PATIENT = {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 def _start(prefix, build, folder, program, cases, out, options, **settings):
-    case_file = cases if isinstance(cases, Path) else write_case_file(folder / f"{out}.cases.csv", cases)
-    command = [*prefix, str(build / program), "--cases", str(case_file), "--out", str(folder / out), *map(str, options)]
+    case_file = (
+        cases if isinstance(cases, Path) else write_case_file(folder / f"{out}.cases.csv", cases)
+    )
+    command = [
+        *prefix,
+        str(build / program),
+        "--cases",
+        str(case_file),
+        "--out",
+        str(folder / out),
+        *map(str, options),
+    ]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=600, cwd=folder, env=SOUND | environment() | settings
+        command,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=folder,
+        env=SOUND | environment() | settings,
     )
     return Result(done.returncode, folder / out, done.stderr, done.stdout)
 
 
 @pytest.fixture(scope="session")
 def relinked(mpi_programs, tmp_path_factory):
-    """relinked(file, programs): return a folder of these programs, linked with a C file of the tests that intercepts
-    MPI calls."""
+    """relinked(file, programs): return a folder of these programs, linked with a C file of the
+    tests that intercepts MPI calls."""
 
     def link(file, programs):
         folder = tmp_path_factory.mktemp("relinked")
@@ -110,7 +137,11 @@ def relinked(mpi_programs, tmp_path_factory):
         objects = set((mpi_programs / "obj").glob("*/*.o"))
         mains = {path for path in objects if (mpi_programs / path.stem).exists()}
         for main in mains:
-            parts = [path for path in objects - mains if path.parent.name in ("harness", main.parent.name)]
+            parts = [
+                path
+                for path in objects - mains
+                if path.parent.name in ("harness", main.parent.name)
+            ]
             libraries = ["-fopenmp", "-ldl", "-lm"] if main.parent.name == "kernels" else []
             if main.stem in programs:
                 command = [compiler, between, main, *parts, *libraries, "-o", folder / main.stem]
@@ -122,7 +153,8 @@ def relinked(mpi_programs, tmp_path_factory):
 
 @pytest.fixture
 def start(tmp_path):
-    """start(ranks, build, program, cases, *options): run a program on this machine, with at most two ranks."""
+    """start(ranks, build, program, cases, *options): run a program on this machine, with at most
+    two ranks."""
 
     def run(ranks, build, program, cases, *options, out="samples"):
         assert ranks <= 2
@@ -133,13 +165,15 @@ def start(tmp_path):
 
 @pytest.fixture
 def at_once():
-    """at_once(check, names): call check(number, name) for all names in six threads, because aborted MPI programs end
-    slowly."""
+    """at_once(check, names): call check(number, name) for all names in six threads, because aborted
+    MPI programs end slowly."""
 
     def run(check, names):
         with ThreadPoolExecutor(6) as pool:
             failures = {name: pool.submit(check, number, name) for number, name in enumerate(names)}
-        failures = {name: str(error) for name, done in failures.items() if (error := done.exception())}
+        failures = {
+            name: str(error) for name, done in failures.items() if (error := done.exception())
+        }
         assert not failures
 
     return run
@@ -147,7 +181,8 @@ def at_once():
 
 @pytest.fixture
 def oversubscribed(mpi_programs, tmp_path):
-    """Run cases with more ranks than cores, one sample each, for results that do not depend on time.
+    """Run cases with more ranks than cores, one sample each, for results that do not depend on
+    time.
 
     Call it as oversubscribed(ranks, program, cases, build=…, VARIABLE=…).
     """
@@ -155,7 +190,17 @@ def oversubscribed(mpi_programs, tmp_path):
     def run(ranks, program, cases, build=None, out="samples", **variables):
         options = ["--sync", "barrier", "--warmup", 1, "--min-samples", 1, "--max-samples", 1]
         starts = [mpiexec(), "-n", str(ranks)]
-        return _start(starts, build or mpi_programs, tmp_path, program, cases, out, options, **PATIENT, **variables)
+        return _start(
+            starts,
+            build or mpi_programs,
+            tmp_path,
+            program,
+            cases,
+            out,
+            options,
+            **PATIENT,
+            **variables,
+        )
 
     return run
 
@@ -163,13 +208,15 @@ def oversubscribed(mpi_programs, tmp_path):
 @pytest.fixture
 def real(mpi_programs, start):
     """real(ranks, program, cases, *options): run a program of the MPI build."""
-    return lambda ranks, program, cases, *options, **more: start(ranks, mpi_programs, program, cases, *options, **more)
+    return lambda ranks, program, cases, *options, **more: start(
+        ranks, mpi_programs, program, cases, *options, **more
+    )
 
 
 @pytest.fixture
 def simulated(simgrid_programs, tmp_path):
-    """simulated(ranks, program, cases, *options): run a program on the simulated LogGP cluster; `settings` changes
-    SimGrid settings."""
+    """simulated(ranks, program, cases, *options): run a program on the simulated LogGP cluster;
+    `settings` changes SimGrid settings."""
     hosts = tmp_path / "hosts"
     hosts.write_text("".join(f"n{i}\n" for i in range(64)))
 

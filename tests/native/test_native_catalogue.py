@@ -1,4 +1,5 @@
-"""Every pattern of the catalogue in the player: all data arrive, and no send depends on buffering."""
+"""Every pattern of the catalogue in the player: all data arrive, and no send depends on
+buffering."""
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from commodel.patterns.phases import join_stages, make_phase
 from commodel.patterns.schedule_files import write_player_table
 from tests.patterns.catalogue import catalogue
 
-SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive
+# a send waits for its receive
+SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")
 
 
 def case_file(folder, ranks, size):
@@ -40,7 +42,9 @@ def test_the_data_arrive_on_real_mpi(real, tmp_path):
     entries = [entry for entry in catalogue(2, 100_000) if not entry.topology]
     lines = ["id,schedule,finish"]
     for number, entry in enumerate(entries):
-        write_player_table(tmp_path / f"p{number}.play", build_schedule(entry), entry.operation, entry.bytes)
+        write_player_table(
+            tmp_path / f"p{number}.play", build_schedule(entry), entry.operation, entry.bytes
+        )
         lines.append(f"p{number},p{number}.play,all")
     (tmp_path / "cases.csv").write_text("\n".join(lines) + "\n")
     options = ("--sync", "barrier", "--min-samples", 2, "--max-samples", 2, "--warmup", 1)
@@ -67,6 +71,8 @@ def test_a_sum_that_counts_a_rank_twice_is_found(simulated, tmp_path):
 
 
 def test_data_added_in_the_wrong_place_are_found(simulated, tmp_path):
-    apart = join_stages(4, make_phase(0, [1, 2, 3], 0, 8, lambda: np.array([0, 8, 16]), combines=True), root=0)
+    apart = join_stages(
+        4, make_phase(0, [1, 2, 3], 0, 8, lambda: np.array([0, 8, 16]), combines=True), root=0
+    )
     result = play(simulated, tmp_path, apart, "reduce", 24)
     assert any("not the sum" in line for line in result.errors)

@@ -1,9 +1,10 @@
 """The harness of all programs: buffers, clocks, cores and descriptions.
 
-Every program sends from one buffer and receives into another, on mapped pages, as its MPI calls show. Clocks that jump
-during samples make no sample an hour long, and lose none for good. Processes keep the cores that a file gives them,
-with as many threads; errors are one line. This needs two CPUs. pure_parts.c is compiled with the harness and run
-without mpiexec. Every program describes itself without MPI running.
+Every program sends from one buffer and receives into another, on mapped pages, as its MPI calls
+show. Clocks that jump during samples make no sample an hour long, and lose none for good. Processes
+keep the cores that a file gives them, with as many threads; errors are one line. This needs two
+CPUs. pure_parts.c is compiled with the harness and run without mpiexec. Every program describes
+itself without MPI running.
 """
 
 import json
@@ -20,7 +21,8 @@ from tests.starting import environment, mpiexec
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "workflow" / "native"
 SIZE = 1 << 20
-CASES = {  # program: cases, each with what ranks 0 and 1 do with long messages: send, receive or both
+# program: cases, each with what ranks 0 and 1 do with long messages: send, receive or both
+CASES = {
     "pingpong": {f"{SIZE}": ("both", "both")},
     "pairs": {f"1,{SIZE}": ("both", "both")},
     "nodepairs": {f"0,1,2,1,{SIZE},1": ("both", "both")},
@@ -70,29 +72,40 @@ def test_no_program_is_forgotten():
 
 
 @pytest.mark.parametrize("program", CASES)
-def test_messages_leave_from_one_buffer_and_arrive_in_another(program, watched, start, tmp_path, write_schedule):
-    write_schedule(tmp_path / "schedule.csv", [(0, "send", 0, 1, SIZE, ""), (1, "send", 1, 0, SIZE, "")])
+def test_messages_leave_from_one_buffer_and_arrive_in_another(
+    program, watched, start, tmp_path, write_schedule
+):
+    write_schedule(
+        tmp_path / "schedule.csv", [(0, "send", 0, 1, SIZE, ""), (1, "send", 1, 0, SIZE, "")]
+    )
     for number, (case, parts) in enumerate(CASES[program].items()):
         cases = f"id,{HEADERS[program]}\na,{case}"
         result = start(2, watched, program, cases, *FEW, out=f"samples-{number}")
         assert result.code == 0, f"{program} {case}: {result.err}"
         counts = re.findall(r"^buffers: sent (\d+) received (\d+)$", result.err, re.MULTILINE)
-        done = sorted("both" if s != "0" != r else "send" if s != "0" else "receive" for s, r in counts)
+        done = sorted(
+            "both" if s != "0" != r else "send" if s != "0" else "receive" for s, r in counts
+        )
         assert done == sorted(parts), f"{program} {case}: {result.err}"
 
 
 CLOCK_CASES = "id,pairs,bytes\none,1,8\ntwo,1,1024\nthree,1,65536"
-LONG = ("--precision", 1e-6, "--max-samples", 10_000_000, "--max-seconds", 0.12)  # so that a jump falls into a case
+# so that a jump falls into a case
+LONG = ("--precision", 1e-6, "--max-samples", 10_000_000, "--max-seconds", 0.12)
 
 
 @pytest.fixture(scope="session")
 def jump_environment(tmp_path_factory):
-    """jump_environment(file, after): return the environment in which clocks jump `after` seconds after the
-    file appeared."""
+    """jump_environment(file, after): return the environment in which clocks jump `after` seconds
+    after the file appeared."""
     shim = tmp_path_factory.mktemp("shim") / "clock_jumps.so"
     command = ["cc", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared", "-o", str(shim)]
     subprocess.run([*command, str(HERE / "clock_jumps.c")], check=True)
-    return lambda file, after: {"LD_PRELOAD": str(shim), "JUMP_FILE": str(file), "JUMP_AFTER": str(after)}
+    return lambda file, after: {
+        "LD_PRELOAD": str(shim),
+        "JUMP_FILE": str(file),
+        "JUMP_AFTER": str(after),
+    }
 
 
 @pytest.fixture
@@ -106,7 +119,8 @@ def in_jumps(real, jump_environment, monkeypatch, tmp_path):
 
 
 def assert_plausible(result, sync):
-    """Assert that no valid sample takes an hour. On a busy machine all windows may be missed, but no barrier."""
+    """Assert that no valid sample takes an hour. On a busy machine all windows may be missed, but
+    no barrier."""
     assert result.code == 0, result.err
     seconds = [sample for case in ("one", "two", "three") for sample in result.seconds(case)]
     assert all(result.rows(case) for case in ("one", "two", "three"))
@@ -115,10 +129,15 @@ def assert_plausible(result, sync):
 
 
 def test_the_shim_makes_the_wall_clock_jump(jump_environment):
-    """Precondition of the other tests: the wall clock of a program with the shim jumps by about an hour."""
+    """Precondition of the other tests: the wall clock of a program with the shim jumps by about an
+    hour."""
     look = "import time; first = time.time(); print(max(abs(time.time() - first) for _ in range(5)) > 3000)"
     done = subprocess.run(
-        ["python3", "-c", look], env=jump_environment("/", 0), capture_output=True, text=True, check=True
+        ["python3", "-c", look],
+        env=jump_environment("/", 0),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == "True\n"
 
@@ -136,9 +155,18 @@ def test_a_rank_s_clock_that_jumps_ahead_costs_a_few_samples(in_jumps, rank, syn
 
 
 def test_the_first_samples_keep_to_the_time_where_clocks_are_known_badly(relinked, start):
-    """With uncertain clocks, a window is many times as long as a pass. The time limit takes precedence over the minimum
-    number of samples."""
-    options = ("--sync", "window", "--min-samples", 2000, "--max-samples", 4000, "--max-seconds", 0.5)
+    """With uncertain clocks, a window is many times as long as a pass. The time limit takes
+    precedence over the minimum number of samples."""
+    options = (
+        "--sync",
+        "window",
+        "--min-samples",
+        2000,
+        "--max-samples",
+        4000,
+        "--max-seconds",
+        0.5,
+    )
     slow = relinked("slow_receives.c", ["library"])
     result = start(2, slow, "library", "id,operation,bytes\none,allreduce,8", *options)
     assert result.code == 0, result.err
@@ -149,7 +177,9 @@ def test_clocks_are_not_compared_again_for_every_case(relinked, start):
     """Over a slow network, a comparison of clocks takes longer than many cases."""
     cases = "\n".join(["id,operation,bytes", *(f"c{number},bcast,8" for number in range(40))])
     counted = relinked("counted_scatters.c", ["library"])
-    result = start(2, counted, "library", cases, "--sync", "barrier", "--min-samples", 5, "--max-samples", 5)
+    result = start(
+        2, counted, "library", cases, "--sync", "barrier", "--min-samples", 5, "--max-samples", 5
+    )
     assert result.code == 0, result.err
     assert 1 <= int(re.search(r"clocks compared (\d+) times", result.err)[1]) < 40
 
@@ -161,11 +191,14 @@ TWO = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 
 @pytest.fixture
 def run_on_cores(real, tmp_path, load_json):
-    """run_on_cores(text): run pingpong with this file of cores; return the result and the cores of its ranks."""
+    """run_on_cores(text): run pingpong with this file of cores; return the result and the cores of
+    its ranks."""
 
     def run(text):
         (tmp_path / "cores").write_text(text)
-        result = real(2, "pingpong", CORE_CASES, *QUICK, tmp_path / "meta.json", "--cores", tmp_path / "cores")
+        result = real(
+            2, "pingpong", CORE_CASES, *QUICK, tmp_path / "meta.json", "--cores", tmp_path / "cores"
+        )
         return result, load_json(tmp_path / "meta.json")["cores"] if result.code == 0 else None
 
     return run
@@ -190,7 +223,9 @@ def test_a_rank_keeps_several(run_on_cores):
     assert set(cores[1]) < set(cores[0])
 
 
-def test_without_a_cores_file_the_metadata_list_a_core_for_each_of_two_ranks(real, tmp_path, load_json):
+def test_without_a_cores_file_the_metadata_list_a_core_for_each_of_two_ranks(
+    real, tmp_path, load_json
+):
     real(2, "pingpong", CORE_CASES, *QUICK, tmp_path / "meta.json")
     assert len(load_json(tmp_path / "meta.json")["cores"]) == 2
 
@@ -226,19 +261,29 @@ def test_ranks_that_cannot_be_distinguished(mpi_programs, tmp_path):
 
 
 def test_threads_are_as_many_as_the_cores(mpi_programs, tmp_path):
-    """A preloaded library prints OMP_NUM_THREADS, which OpenMP and BLAS read when they are loaded: first the value 7 of
-    the environment, then 1."""
+    """A preloaded library prints OMP_NUM_THREADS, which OpenMP and BLAS read when they are loaded:
+    first the value 7 of the environment, then 1."""
     (tmp_path / "read.c").write_text(
         "#define _GNU_SOURCE\n#include <stdio.h>\n#include <stdlib.h>\n"
         "__attribute__((constructor)) static void say(void) {\n"
         '  fprintf(stderr, "loaded with %s threads\\n", getenv("OMP_NUM_THREADS"));\n}\n'
     )
     library = tmp_path / "libread.so"
-    subprocess.run([find_tool("cc"), "-shared", "-fPIC", tmp_path / "read.c", "-o", library], check=True)
+    subprocess.run(
+        [find_tool("cc"), "-shared", "-fPIC", tmp_path / "read.c", "-o", library], check=True
+    )
     (tmp_path / "cores").write_text("0 1\n0 1\n")
     (tmp_path / "cases").write_text(CORE_CASES + "\n")
     options = ["--cases", "cases", "--out", "o", "--cores", "cores", "--max-samples", "20"]
-    command = [mpiexec(), "-n", "2", "env", f"LD_PRELOAD={library}", mpi_programs / "pingpong", *options]
+    command = [
+        mpiexec(),
+        "-n",
+        "2",
+        "env",
+        f"LD_PRELOAD={library}",
+        mpi_programs / "pingpong",
+        *options,
+    ]
     variables = environment() | {"OMP_NUM_THREADS": "7"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=variables)
     assert done.returncode == 0, done.stderr
@@ -250,12 +295,25 @@ PARTS = ("schedule", "deal", "arena")
 
 
 def test_pure_parts(mpi_programs, tmp_path, write_schedule):
-    write_schedule(tmp_path / "schedule.csv", [(0, "send", 1, 3, 8, ""), (2, "compute", 2, "", "", 0.5)])
-    objects = [*(mpi_programs / "obj/harness").glob("*.o"), *(mpi_programs / f"obj/player/{name}.o" for name in PARTS)]
+    write_schedule(
+        tmp_path / "schedule.csv", [(0, "send", 1, 3, 8, ""), (2, "compute", 2, "", "", 0.5)]
+    )
+    objects = [
+        *(mpi_programs / "obj/harness").glob("*.o"),
+        *(mpi_programs / f"obj/player/{name}.o" for name in PARTS),
+    ]
     folders = ["-I", NATIVE / "harness", "-I", NATIVE / "player"]
     warnings = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     program = tmp_path / "pure_parts"
-    command = [find_tool("mpicc"), *warnings, *folders, HERE / "pure_parts.c", *objects, "-o", program]
+    command = [
+        find_tool("mpicc"),
+        *warnings,
+        *folders,
+        HERE / "pure_parts.c",
+        *objects,
+        "-o",
+        program,
+    ]
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     done = subprocess.run([program, tmp_path / "schedule.csv"], capture_output=True, text=True)
@@ -310,7 +368,10 @@ def contract(text, program):
     assert description["name"] == program
     assert description["kind"] == KINDS.get(program, "probe")
     assert [column["name"] for column in description["columns"]] == COLUMNS[program]
-    assert all(set(column) == {"name", "unit", "meaning"} and column["meaning"] for column in description["columns"])
+    assert all(
+        set(column) == {"name", "unit", "meaning"} and column["meaning"]
+        for column in description["columns"]
+    )
     assert description["min_ranks"] >= 1
     assert description["counts"] is (program == "flood")
     assert description["streams"] is (program in ("player", "library"))
@@ -328,9 +389,19 @@ def test_describe(mpi_programs, program):
 
 def test_describe_under_simgrid(simgrid_programs, tmp_path):
     (tmp_path / "hosts").write_text("n0\n")
-    command = [find_tool("smpirun"), "-np", "1", "-platform", HERE / "loggp64.xml", "-hostfile", tmp_path / "hosts"]
+    command = [
+        find_tool("smpirun"),
+        "-np",
+        "1",
+        "-platform",
+        HERE / "loggp64.xml",
+        "-hostfile",
+        tmp_path / "hosts",
+    ]
     for program in COLUMNS:
-        done = subprocess.run([*command, simgrid_programs / program, "--describe"], capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, simgrid_programs / program, "--describe"], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
         assert contract(done.stdout, program)["compiler"].startswith(find_tool("smpicc"))
 

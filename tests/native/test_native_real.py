@@ -1,5 +1,5 @@
-"""Programs on two real ranks: output files are valid and their stop reason is correct; samples of probes that load a
-rank, a network or the memory are plausible."""
+"""Programs on two real ranks: output files are valid and their stop reason is correct; samples of
+probes that load a rank, a network or the memory are plausible."""
 
 import os
 import re
@@ -31,7 +31,9 @@ def median_interval(values):
 @pytest.mark.parametrize("sync", ["window", "barrier"])
 @pytest.mark.parametrize("program", sorted(CASES))
 def test_files_and_stop_reasons(real, program, sync):
-    result = real(2, program, CASES[program], "--sync", sync, "--precision", 0.05, "--max-seconds", 1)
+    result = real(
+        2, program, CASES[program], "--sync", sync, "--precision", 0.05, "--max-seconds", 1
+    )
     assert result.code == 0, result.err
     assert result.files() == ["a.csv", "b.csv", "c.csv"]
     for case in "abc":
@@ -59,7 +61,16 @@ def test_sample_and_time_budgets_stop_a_case_that_does_not_reach_the_precision(r
     samples = real(2, "pingpong", "id,bytes\na,8", "--precision", 0, "--max-samples", 40, out="s")
     assert len(samples.rows("a")) == 40
     assert samples.rows("a")[0]["stop"] == "samples"
-    time = real(2, "prtt", "id,n,delay,late,bytes\na,1,0,20000,8", "--precision", 0, "--max-seconds", 0.3, out="t")
+    time = real(
+        2,
+        "prtt",
+        "id,n,delay,late,bytes\na,1,0,20000,8",
+        "--precision",
+        0,
+        "--max-seconds",
+        0.3,
+        out="t",
+    )
     assert 1 <= len(time.rows("a")) < 500  # of the 1,000 that are allowed
     assert time.rows("a")[0]["stop"] == "time"
 
@@ -81,7 +92,9 @@ def test_the_time_of_local_work_grows_with_the_number_of_bytes(real):
 
 
 def test_metadata_record_program_hosts_clock_compiler_and_options(real, load_json, tmp_path):
-    real(2, "fan", CASES["fan"], "--meta", tmp_path / "meta.json", "--seed", 9, "--max-seconds", 0.1)
+    real(
+        2, "fan", CASES["fan"], "--meta", tmp_path / "meta.json", "--seed", 9, "--max-seconds", 0.1
+    )
     meta = load_json(tmp_path / "meta.json")
     assert meta["program"] == "fan"
     assert meta["ranks"] == 2
@@ -147,7 +160,11 @@ def test_samples(real, program):
 
 def test_messages_that_have_come_cost_their_receiver_time_each(real):
     result = real(
-        2, "overlap", "id,what,messages,bytes\nnone,user,0,8\nsome,user,50,8\nplain,control,0,8", "--max-seconds", 1
+        2,
+        "overlap",
+        "id,what,messages,bytes\nnone,user,0,8\nsome,user,50,8\nplain,control,0,8",
+        "--max-seconds",
+        1,
     )
     assert result.median("some") > result.median("none")
     assert result.median("plain") > 20 * result.median("none")
@@ -155,7 +172,11 @@ def test_messages_that_have_come_cost_their_receiver_time_each(real):
 
 def test_datagrams_are_counted(real):
     result = real(
-        2, "flood", "id,what,senders,packets,bytes\nfew,arrived,1,2,8\nmany,arrived,1,2000,60000", "--max-seconds", 1
+        2,
+        "flood",
+        "id,what,senders,packets,bytes\nfew,arrived,1,2,8\nmany,arrived,1,2000,60000",
+        "--max-seconds",
+        1,
     )
     assert result.code == 0, result.err
     counts = {case: [int(row["count"]) for row in result.rows(case)] for case in ("few", "many")}
@@ -174,8 +195,11 @@ def flooded(result):
 
 
 def test_packets_dropped_by_the_receiving_socket_count_as_delivered_by_the_network(start, relinked):
-    """On one host the network loses no packets; the receiver's socket drops the packets that exceed its buffer."""
-    through, arrived, room = flooded(start(2, relinked("slow_reader.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1))
+    """On one host the network loses no packets; the receiver's socket drops the packets that exceed
+    its buffer."""
+    through, arrived, room = flooded(
+        start(2, relinked("slow_reader.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1)
+    )
     assert set(room) == {float(Path("/proc/sys/net/core/rmem_default").read_text())}
     assert max(arrived) < 2000
     assert set(through) == {2000}
@@ -183,13 +207,17 @@ def test_packets_dropped_by_the_receiving_socket_count_as_delivered_by_the_netwo
 
 def test_without_counters_of_sockets_the_counters_of_the_host_are_used(start, relinked):
     """The host counters include all sockets, so no other flood may run at the same time."""
-    through, _, _ = flooded(start(2, relinked("old_kernel.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1))
+    through, _, _ = flooded(
+        start(2, relinked("old_kernel.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1)
+    )
     assert set(through) == {2000}
 
 
 def test_copies_grow_with_their_bytes_and_caches_help(real):
     sizes = (1000, 30000)  # larger ones may not fit into a small cache
-    cases = "\n".join(f"{kind}{size},{kind},{size}" for kind in ("ctc", "ctm", "mtm") for size in sizes)
+    cases = "\n".join(
+        f"{kind}{size},{kind},{size}" for kind in ("ctc", "ctm", "mtm") for size in sizes
+    )
     result = real(1, "memcopy", "id,path,bytes\n" + cases, "--max-seconds", 0.1)
     assert result.code == 0, result.err
     for kind in ("ctc", "ctm", "mtm"):
@@ -199,6 +227,12 @@ def test_copies_grow_with_their_bytes_and_caches_help(real):
 
 
 def test_pages_of_a_buffer_that_is_allocated_for_a_copy_cost_time(real):
-    result = real(1, "memcopy", f"id,path,bytes\nagain,ctc,{40 << 20}\nanew,anew,{40 << 20}", "--max-seconds", 0.3)
+    result = real(
+        1,
+        "memcopy",
+        f"id,path,bytes\nagain,ctc,{40 << 20}\nanew,anew,{40 << 20}",
+        "--max-seconds",
+        0.3,
+    )
     assert result.code == 0, result.err
     assert result.median("anew") > result.median("again")

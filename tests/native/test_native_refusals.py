@@ -4,7 +4,12 @@ BROKEN_CASES = {
     "empty file": ("pingpong", "", "cases.csv:1", "wanted a header"),
     "no id": ("pingpong", "bytes\n8", "cases.csv:1", "wanted 'id'"),
     "unknown column": ("pingpong", "id,bytes,colour\na,8,red", "cases.csv:1", "unknown 'colour'"),
-    "missing column": ("fan", "id,direction,how,n,answer\na,out,isend,1,8", "cases.csv:1", "column bytes"),
+    "missing column": (
+        "fan",
+        "id,direction,how,n,answer\na,out,isend,1,8",
+        "cases.csv:1",
+        "column bytes",
+    ),
     "column twice": ("pingpong", "id,bytes,bytes\na,8,8", "cases.csv:1", "again 'bytes'"),
     "bad number": ("pingpong", "id,bytes\na,8\nb,8x", "cases.csv:3", "column bytes: found '8x'"),
     "negative": ("pingpong", "id,bytes\na,-8", "cases.csv:2", "found '-8'"),
@@ -13,22 +18,72 @@ BROKEN_CASES = {
     "infinite": ("prtt", "id,n,delay,late,bytes\na,1,1e999,0,8", "cases.csv:2", "column delay"),
     "fields": ("pingpong", "id,bytes\na,8,9", "cases.csv:2", "found 3 fields, wanted 2"),
     "none to send": ("prtt", "id,n,delay,late,bytes\na,0,0,0,8", "cases.csv:2", "column n"),
-    "direction": ("fan", "id,direction,how,n,bytes,answer\na,up,isend,1,8,8", "cases.csv:2", "out, in or round"),
-    "how": ("fan", "id,direction,how,n,bytes,answer\na,in,write,1,8,8", "cases.csv:2", "isend, list or put"),
-    "fan of none": ("fan", "id,direction,how,n,bytes,answer\na,in,put,0,8,8", "cases.csv:2", "column n: found '0'"),
-    "fan too wide": ("fan", "id,direction,how,n,bytes,answer\na,in,put,2,8,8", "cases.csv:2", "at least 3 ranks"),
+    "direction": (
+        "fan",
+        "id,direction,how,n,bytes,answer\na,up,isend,1,8,8",
+        "cases.csv:2",
+        "out, in or round",
+    ),
+    "how": (
+        "fan",
+        "id,direction,how,n,bytes,answer\na,in,write,1,8,8",
+        "cases.csv:2",
+        "isend, list or put",
+    ),
+    "fan of none": (
+        "fan",
+        "id,direction,how,n,bytes,answer\na,in,put,0,8,8",
+        "cases.csv:2",
+        "column n: found '0'",
+    ),
+    "fan too wide": (
+        "fan",
+        "id,direction,how,n,bytes,answer\na,in,put,2,8,8",
+        "cases.csv:2",
+        "at least 3 ranks",
+    ),
     "post how": ("post", "id,how,n,bytes\na,send,1,8", "cases.csv:2", "isend, list, put or irecv"),
     "post none": ("post", "id,how,n,bytes\na,isend,0,8", "cases.csv:2", "column n: found '0'"),
     "post too wide": ("post", "id,how,n,bytes\na,isend,2,8", "cases.csv:2", "at least 3 ranks"),
     "no pair": ("pairs", "id,pairs,bytes\na,0,8", "cases.csv:2", "column pairs: found '0'"),
     "pairs too wide": ("pairs", "id,pairs,bytes\na,2,8", "cases.csv:2", "at least 4 ranks"),
-    "no sender": ("stream", "id,senders,each,bytes\na,0,1,8", "cases.csv:2", "column senders: found '0'"),
-    "stream of none": ("stream", "id,senders,each,bytes\na,1,0,8", "cases.csv:2", "column each: found '0'"),
-    "stream too wide": ("stream", "id,senders,each,bytes\na,2,1,8", "cases.csv:2", "at least 3 ranks"),
-    "superstep of one": ("hrelation", "id,procs,h,bytes\na,1,1,8", "cases.csv:2", "column procs: found '1'"),
-    "superstep too wide": ("hrelation", "id,procs,h,bytes\na,3,0,8", "cases.csv:2", "at least 3 ranks"),
+    "no sender": (
+        "stream",
+        "id,senders,each,bytes\na,0,1,8",
+        "cases.csv:2",
+        "column senders: found '0'",
+    ),
+    "stream of none": (
+        "stream",
+        "id,senders,each,bytes\na,1,0,8",
+        "cases.csv:2",
+        "column each: found '0'",
+    ),
+    "stream too wide": (
+        "stream",
+        "id,senders,each,bytes\na,2,1,8",
+        "cases.csv:2",
+        "at least 3 ranks",
+    ),
+    "superstep of one": (
+        "hrelation",
+        "id,procs,h,bytes\na,1,1,8",
+        "cases.csv:2",
+        "column procs: found '1'",
+    ),
+    "superstep too wide": (
+        "hrelation",
+        "id,procs,h,bytes\na,3,0,8",
+        "cases.csv:2",
+        "at least 3 ranks",
+    ),
     "copy": ("memcopy", "id,path,bytes\na,mtc,8", "cases.csv:2", "ctc, ctm, mtm or anew"),
-    "copy too big": ("memcopy", "id,path,bytes\na,ctc,600000000", "cases.csv:2", "at most 536870912"),
+    "copy too big": (
+        "memcopy",
+        "id,path,bytes\na,ctc,600000000",
+        "cases.csv:2",
+        "at most 536870912",
+    ),
     "overlap": ("overlap", "id,what,messages,bytes\na,both,1,8", "cases.csv:2", "control or user"),
     "flood of what": (
         "flood",
@@ -54,29 +109,73 @@ BROKEN_CASES = {
         "cases.csv:2",
         "column senders: found '0'",
     ),
-    "flood too wide": ("flood", "id,what,senders,packets,bytes\na,arrived,2,1,8", "cases.csv:2", "at least 3 ranks"),
-    "datagram too small": ("flood", "id,what,senders,packets,bytes\na,arrived,1,1,7", "cases.csv:2", "8 to 65507"),
-    "datagram too big": ("flood", "id,what,senders,packets,bytes\na,arrived,1,1,65508", "cases.csv:2", "8 to 65507"),
+    "flood too wide": (
+        "flood",
+        "id,what,senders,packets,bytes\na,arrived,2,1,8",
+        "cases.csv:2",
+        "at least 3 ranks",
+    ),
+    "datagram too small": (
+        "flood",
+        "id,what,senders,packets,bytes\na,arrived,1,1,7",
+        "cases.csv:2",
+        "8 to 65507",
+    ),
+    "datagram too big": (
+        "flood",
+        "id,what,senders,packets,bytes\na,arrived,1,1,65508",
+        "cases.csv:2",
+        "8 to 65507",
+    ),
     "too few ranks": ("chain", "id,height,bytes\na,1,8\nb,2,8", "cases.csv:3", "at least 3 ranks"),
     "id twice": ("pingpong", "id,bytes\na,8\nb,8\na,0", "cases.csv:4", "line 2"),
     "id as path": ("pingpong", "id,bytes\n../a,8", "cases.csv:2", "column id"),
-    "no schedule": ("player", "id,schedule,finish\na,absent.csv,all", "absent.csv", "cannot read the schedule"),
+    "no schedule": (
+        "player",
+        "id,schedule,finish\na,absent.csv,all",
+        "absent.csv",
+        "cannot read the schedule",
+    ),
     "no wave": (
         "player",
         "id,schedule,finish,waves\na,good.csv,all,0",
         "cases.csv:2",
         "waves: found '0', wanted a whole",
     ),
-    "waves of words": ("player", "id,waves,schedule,finish\na,x,good.csv,all", "cases.csv:2", "from 1 to 100000"),
-    "too many waves": ("library", "id,operation,bytes,waves\na,bcast,8,100001", "cases.csv:2", "found '100001'"),
+    "waves of words": (
+        "player",
+        "id,waves,schedule,finish\na,x,good.csv,all",
+        "cases.csv:2",
+        "from 1 to 100000",
+    ),
+    "too many waves": (
+        "library",
+        "id,operation,bytes,waves\na,bcast,8,100001",
+        "cases.csv:2",
+        "found '100001'",
+    ),
     "waves of a probe": ("pingpong", "id,bytes,waves\na,8,2", "cases.csv:1", "unknown 'waves'"),
-    "waves twice": ("player", "id,waves,waves,schedule,finish\na,1,1,good.csv,all", "cases.csv:1", "unknown 'waves'"),
+    "waves twice": (
+        "player",
+        "id,waves,waves,schedule,finish\na,1,1,good.csv,all",
+        "cases.csv:1",
+        "unknown 'waves'",
+    ),
     "finish": ("player", "id,schedule,finish\na,good.csv,some", "cases.csv:2", "column finish"),
-    "finish rank": ("player", "id,schedule,finish\na,good.csv,2", "cases.csv:2", "at least 3 ranks"),
+    "finish rank": (
+        "player",
+        "id,schedule,finish\na,good.csv,2",
+        "cases.csv:2",
+        "at least 3 ranks",
+    ),
 }
 
 BROKEN_SCHEDULES = {
-    "header": (["step,kind"], ":1", "step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs"),
+    "header": (
+        ["step,kind"],
+        ":1",
+        "step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs",
+    ),
     "kind": (["0,,sned,0,1,,,8,,"], ":2", "found 'sned'"),
     "rank": (["0,,send,0,1,,,8,,", "0,,send,x,1,,,8,,"], ":3", "column rank"),
     "peer": (["0,,send,0,,,,8,,"], ":2", "column peer"),
@@ -88,10 +187,18 @@ BROKEN_SCHEDULES = {
     "run length": (["0,,send,0,1,,,8,,4+4;9+3"], ":2", "as many bytes as the message has"),
     "run address": (["0,,send,0,1,,,8,,-4+8"], ":2", "column runs"),
     "run end": (["0,,reduce,0,0,,,8,,9223372036854775807+8"], ":2", "column runs"),
-    "result before a message": (["0,,result,0,0,,,8,,0+8", "0,,send,0,1,,,8,,"], ":3", "only results after the first"),
+    "result before a message": (
+        ["0,,result,0,0,,,8,,0+8", "0,,send,0,1,,,8,,"],
+        ":3",
+        "only results after the first",
+    ),
     "wait": (["3,2,send,0,1,,,8,,"], ":2", "column wait: found '2', wanted no step before"),
     "peer step": (["3,,send,0,1,x,,8,,"], ":2", "column peer_step"),
-    "peer wait": (["3,,send,0,1,5,4,8,,"], ":2", "column peer_wait: found '4', wanted no step before"),
+    "peer wait": (
+        ["3,,send,0,1,5,4,8,,"],
+        ":2",
+        "column peer_wait: found '4', wanted no step before",
+    ),
     "too many ranks": (["0,,send,0,7,,,8,,"], "cases.csv:2", "at least 8 ranks"),
 }
 
@@ -119,7 +226,11 @@ def test_broken_case_files(real, at_once, tmp_path, write_schedule):
 def test_broken_schedules(real, at_once, tmp_path):
     def check(number, name):
         lines, place, reason = BROKEN_SCHEDULES[name]
-        header = [] if name == "header" else ["step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs"]
+        header = (
+            []
+            if name == "header"
+            else ["step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs"]
+        )
         (tmp_path / f"{number}.csv").write_text("\n".join(header + lines) + "\n")
         cases = tmp_path / f"{number}-cases.csv"
         cases.write_text(f"id,schedule,finish\na,{number}.csv,all\n")
@@ -158,11 +269,20 @@ def test_a_simulated_refusal_is_an_error_too(simulated):
 def test_placement(real, simulated, tmp_path):
     plan = tmp_path / "placement"
     plan.write_text("0\n0\n")
-    assert real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="together").files() == ["a.csv"]
+    assert real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="together").files() == [
+        "a.csv"
+    ]
     plan.write_text("0\n1\n")
-    refused(real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="a"), "rank 1 should be on node 1", "both")
+    refused(
+        real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="a"),
+        "rank 1 should be on node 1",
+        "both",
+    )
     plan.write_text("0\n0\n0\n")
-    refused(real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="b"), "3 ranks expected, but 2")
+    refused(
+        real(2, "pingpong", "id,bytes\na,8", "--placement", plan, out="b"),
+        "3 ranks expected, but 2",
+    )
     plan.write_text("0\n1\n2\n2\n")
     complaint = "rank 3 should be on node 2 like rank 2 (host n2), but is on host n3"
     refused(simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="c"), complaint)
@@ -170,16 +290,25 @@ def test_placement(real, simulated, tmp_path):
     complaint = "rank 2 should be on n3, but is on n2"
     refused(simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="e"), complaint)
     plan.write_text("3 n0\n1 n1.domain\n2\n0 N3\n")
-    assert simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="f").files() == ["a.csv"]
+    assert simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="f").files() == [
+        "a.csv"
+    ]
     plan.write_text("5\n0\n2\n1\n")
-    assert simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="d").files() == ["a.csv"]
+    assert simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="d").files() == [
+        "a.csv"
+    ]
 
 
 def test_a_world_of_one_is_distinguished_from_too_few_ranks(real, tmp_path):
-    """With the launcher of another MPI, or srun without MPI support, each of two processes is rank 0 of 1."""
+    """With the launcher of another MPI, or srun without MPI support, each of two processes is rank
+    0 of 1."""
     plan = tmp_path / "placement"
     plan.write_text("0\n1\n")
-    refused(real(1, "pingpong", "id,bytes\na,8", "--placement", plan), "each of the 2 processes", "rank 0 of 1")
+    refused(
+        real(1, "pingpong", "id,bytes\na,8", "--placement", plan),
+        "each of the 2 processes",
+        "rank 0 of 1",
+    )
 
 
 def test_nothing_is_written_through_links(real, tmp_path):
@@ -195,12 +324,15 @@ def test_nothing_is_written_through_links(real, tmp_path):
     assert target.read_text() == "precious"
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "elsewhere")
-    refused(real(2, "pingpong", "id,bytes\na,8", out="linked"), "linked: found no folder or a link, wanted a folder")
+    refused(
+        real(2, "pingpong", "id,bytes\na,8", out="linked"),
+        "linked: found no folder or a link, wanted a folder",
+    )
 
 
 def test_the_file_that_names_the_case_stays_the_same_file(real, tmp_path):
-    """Some file systems write a renamed file to disk immediately. With busy-waiting ranks this takes a second per case,
-    so the file is overwritten in place."""
+    """Some file systems write a renamed file to disk immediately. With busy-waiting ranks this
+    takes a second per case, so the file is overwritten in place."""
     samples = tmp_path / "samples"
     (samples / ".b.tmp" / "full").mkdir(parents=True)  # case b cannot be written
     (samples / ".now").write_text("an-older-name\n")

@@ -1,6 +1,7 @@
-"""Random schedules with rank-local steps in the player: the data arrive, and simulated times equal the replay. Random
-schedules pass the payload check, and their times equal a slow reference. Streams of waves on a simulated LogGP cluster
-equal closed forms and the replay; no message is matched with one of another wave."""
+"""Random schedules with rank-local steps in the player: the data arrive, and simulated times equal
+the replay. Random schedules pass the payload check, and their times equal a slow reference. Streams
+of waves on a simulated LogGP cluster equal closed forms and the replay; no message is matched with
+one of another wave."""
 
 import random
 
@@ -19,19 +20,27 @@ from tests.patterns.rank_local import built
 from tests.patterns.slow_events import Message
 
 OVERHEAD, LATENCY, PER_BYTE = 1.5e-6, 10e-6, 1e-10  # of the simulated cluster
-SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive
+# a send waits for its receive
+SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")
 
 
 def random_program(rng, ranks: int, messages: int) -> Schedule | None:
-    """Return a random schedule, or None for a deadlock. Send and receive of a message are posted in about the same
-    step."""
+    """Return a random schedule, or None for a deadlock. Send and receive of a message are posted in
+    about the same step."""
     rows = []
     for number in range(messages):
-        src, ahead, step = rng.integers(0, ranks), rng.integers(1, ranks), rng.integers(0, messages // ranks + 3)
+        src, ahead, step = (
+            rng.integers(0, ranks),
+            rng.integers(1, ranks),
+            rng.integers(0, messages // ranks + 3),
+        )
         out, back = step + rng.integers(0, 2, 2)
         ends = out, out + rng.integers(0, 3), back, back + rng.integers(0, 3)
         rows.append(Message(src, (src + ahead) % ranks, number, *ends))
-    work = [(rng.integers(0, ranks), rng.integers(0, 6), 1e-6 * rng.random() * 30) for _ in range(rng.integers(0, 6))]
+    work = [
+        (rng.integers(0, ranks), rng.integers(0, 6), 1e-6 * rng.random() * 30)
+        for _ in range(rng.integers(0, 6))
+    ]
     try:
         return built(ranks, rows, work, rng.integers(0, 3000, messages))
     except UserError:
@@ -50,7 +59,9 @@ def cases(folder, patterns: dict[str, Schedule]):
     for name, pattern in patterns.items():
         write_player_table(folder / f"{name}.play", pattern)
     path = folder / "cases.csv"
-    path.write_text("".join(["id,schedule,finish\n", *(f"{name},{name}.play,all\n" for name in patterns)]))
+    path.write_text(
+        "".join(["id,schedule,finish\n", *(f"{name},{name}.play,all\n" for name in patterns)])
+    )
     return path
 
 
@@ -73,14 +84,23 @@ def test_simulated_ranks_take_the_time_of_the_replay(simulated, tmp_path):
 
 def test_schedules_without_waits_before_receives_run_with_synchronous_sends(simulated, tmp_path):
     patterns = programs(2, 60, 16, 60)
-    patient = {name: pattern for name, pattern in patterns.items() if (pattern.src_wait >= pattern.dst_step).all()}
+    patient = {
+        name: pattern
+        for name, pattern in patterns.items()
+        if (pattern.src_wait >= pattern.dst_step).all()
+    }
     assert len(patient) > 10
-    played(simulated(16, "player", cases(tmp_path, patient), "--warmup", 1, settings=SYNCHRONOUS), patient)
+    played(
+        simulated(16, "player", cases(tmp_path, patient), "--warmup", 1, settings=SYNCHRONOUS),
+        patient,
+    )
 
 
 def test_the_data_arrive_on_real_mpi(real, tmp_path):
     patterns = programs(3, 40, 2, 40)
-    played(real(2, "player", cases(tmp_path, patterns), "--max-seconds", 0.01, "--warmup", 1), patterns)
+    played(
+        real(2, "player", cases(tmp_path, patterns), "--max-seconds", 0.01, "--warmup", 1), patterns
+    )
 
 
 def test_a_rank_sends_to_itself_on_real_mpi(real, tmp_path):
@@ -97,15 +117,22 @@ def test_a_rank_sends_to_itself_on_real_mpi(real, tmp_path):
 
 
 def random_schedule(seed, ranks, steps, messages):
-    """Return random rows: several messages of a pair in one step, skipped steps, local work and empty messages."""
+    """Return random rows: several messages of a pair in one step, skipped steps, local work and
+    empty messages."""
     dice, rows = random.Random(seed), []
     for step in sorted(dice.sample(range(3 * steps), steps)):
         for _ in range(dice.randint(1, messages)):
             src, dst = dice.sample(range(ranks), 2)
-            rows += [(step, "send", src, dst, dice.choice([0, 1, 7, 8, 100]), "")] * dice.choice([1, 1, 3])
+            rows += [(step, "send", src, dst, dice.choice([0, 1, 7, 8, 100]), "")] * dice.choice(
+                [1, 1, 3]
+            )
         for _ in range(dice.randint(0, 3)):
             rank, kind = dice.randrange(ranks), dice.choice(["reduce", "copy", "compute"])
-            work = ("", round(dice.uniform(0, 2e-5), 9)) if kind == "compute" else (dice.choice([0, 8, 64]), "")
+            work = (
+                ("", round(dice.uniform(0, 2e-5), 9))
+                if kind == "compute"
+                else (dice.choice([0, 8, 64]), "")
+            )
             rows.append((step, kind, rank, "", *work))
     return rows
 
@@ -115,7 +142,8 @@ def test_random_schedules_play_on_real_mpi(real, tmp_path, sync, write_schedule)
     cases = "id,schedule,finish"
     for seed in range(12):
         rows = random_schedule(seed, 2, steps=8, messages=6)
-        rows = [(s, k, r, p, b * 4000 if k == "send" else b, t) for s, k, r, p, b, t in rows]  # above eager sizes too
+        # above eager sizes too
+        rows = [(s, k, r, p, b * 4000 if k == "send" else b, t) for s, k, r, p, b, t in rows]
         write_schedule(tmp_path / f"s{seed}.csv", rows)
         cases += f"\ns{seed},s{seed}.csv,{seed % 2 if seed < 4 else 'all'}"
     result = real(2, "player", cases, "--max-seconds", 0.02, "--sync", sync, "--seed", 3)
@@ -158,18 +186,23 @@ def finish(pattern, waves):
 
 @pytest.fixture(scope="module")
 def patterns_of_streams():
-    """Return a pattern of each kind, and the period of its busiest rank where it has a closed form."""
+    """Return a pattern of each kind, and the period of its busiest rank where it has a closed
+    form."""
     return {
-        "chain": (point("bcast", "chain", ranks=RANKS, bytes=8), O_S + O_R),  # a rank between two others
+        # a rank between two others
+        "chain": (point("bcast", "chain", ranks=RANKS, bytes=8), O_S + O_R),
         "flat": (point("bcast", "linear", ranks=RANKS, bytes=8), (RANKS - 1) * O_S),  # the root
         "gather": (point("gather", "linear", ranks=RANKS, bytes=8), (RANKS - 1) * O_R),
-        "binomial": (point("reduce", "binomial", ranks=RANKS, bytes=8), 4 * O_R),  # the root; its child 3 and a send
+        # the root; its child 3 and a send
+        "binomial": (point("reduce", "binomial", ranks=RANKS, bytes=8), 4 * O_R),
         "ring": (point("allreduce", "ring", ranks=RANKS, bytes=1600), None),
         "tree": (point("reduce", topology="balanced:4x3", bytes=8), 4 * O_R),
     }
 
 
-def test_the_period_is_that_of_the_busiest_rank_and_of_the_replay(simulated, tmp_path, patterns_of_streams):
+def test_the_period_is_that_of_the_busiest_rank_and_of_the_replay(
+    simulated, tmp_path, patterns_of_streams
+):
     patterns = written(tmp_path, {name: entry for name, (entry, _) in patterns_of_streams.items()})
     result = simulated(17, "player", write_stream_cases(tmp_path, patterns), "--warmup", 1)
     assert result.code == 0, result.err
@@ -191,13 +224,17 @@ def test_random_schedules_stream_as_the_replay_says(simulated, tmp_path):
     assert result.code == 0, result.err
     for name, pattern in patterns.items():
         first, last = (finish(pattern, waves).max() for waves in (1, WAVES))
-        assert result.median(name) == pytest.approx((last - first) / (WAVES - 1), rel=0.01, abs=2e-9), name
+        assert result.median(name) == pytest.approx(
+            (last - first) / (WAVES - 1), rel=0.01, abs=2e-9
+        ), name
 
 
 def test_real_ranks_stream_random_schedules(real, tmp_path):
     patterns = programs(5, 30, 2, 40)
     cases(tmp_path, patterns)
-    result = real(2, "player", write_stream_cases(tmp_path, patterns), "--max-seconds", 0.01, "--warmup", 1)
+    result = real(
+        2, "player", write_stream_cases(tmp_path, patterns), "--max-seconds", 0.01, "--warmup", 1
+    )
     assert result.code == 0, result.err
     for name in patterns:
         for row in result.rows(name):
@@ -206,10 +243,13 @@ def test_real_ranks_stream_random_schedules(real, tmp_path):
 
 
 def test_latencies_are_blank_with_uncertain_clocks(relinked, start):
-    """Clocks are uncertain by milliseconds. The time between waves is measured at one rank and remains valid."""
+    """Clocks are uncertain by milliseconds. The time between waves is measured at one rank and
+    remains valid."""
     slow = relinked("slow_receives.c", ["library"])
     case = "id,operation,bytes,waves\na,gather,8,50"
-    result = start(2, slow, "library", case, "--sync", "barrier", "--min-samples", 6, "--max-samples", 6)
+    result = start(
+        2, slow, "library", case, "--sync", "barrier", "--min-samples", 6, "--max-samples", 6
+    )
     assert result.code == 0, result.err
     latencies = [row[key] for row in result.rows("a") for key in ("first", "last")]
     assert "" in latencies
@@ -224,11 +264,19 @@ def test_a_message_of_another_wave_is_seen(relinked, start, tmp_path, operation)
     patterns = written(tmp_path, {"a": point(operation, choice, ranks=2, bytes=64)})
     result = start(2, swapped, "player", write_stream_cases(tmp_path, patterns), out="swapped")
     assert result.code != 0
-    assert "of wave 1 " in result.err if operation == "bcast" else "not the sum of all ranks' data" in result.err
+    assert (
+        "of wave 1 " in result.err
+        if operation == "bcast"
+        else "not the sum of all ranks' data" in result.err
+    )
 
 
 def test_the_library_streams_too(simulated):
-    result = simulated(8, "library", f"id,operation,bytes,waves\nb,bcast,8,{WAVES}\nr,reduce,64,{WAVES}\na,bcast,8,1")
+    result = simulated(
+        8,
+        "library",
+        f"id,operation,bytes,waves\nb,bcast,8,{WAVES}\nr,reduce,64,{WAVES}\na,bcast,8,1",
+    )
     assert result.code == 0, result.err
     assert column(result, "b", "first") == near(result.median("a"))
     assert 0 < result.median("b") < result.median("a")

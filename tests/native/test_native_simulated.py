@@ -1,4 +1,5 @@
-"""Closed forms of all programs on a simulated LogGP cluster, including the probes that load a rank or a network."""
+"""Closed forms of all programs on a simulated LogGP cluster, including the probes that load a rank
+or a network."""
 
 from math import ceil, log2
 
@@ -52,7 +53,8 @@ def test_player_gives_the_published_broadcasts(simulated, tmp_path, write_schedu
 
 
 def test_equal_first_samples_are_enough(simulated):
-    """Rank 0 times the samples, of which the last one of a chunk shares the network with the exchange of stamps."""
+    """Rank 0 times the samples, of which the last one of a chunk shares the network with the
+    exchange of stamps."""
     options = ("--min-samples", 8, "--max-samples", 20, "--warmup", 1)
     cases = "id,bytes\na,8\nb,65536"
     stopped = simulated(4, "pingpong", cases, *options, "--enough-equal", 2)
@@ -77,38 +79,52 @@ def test_local_work_and_empty_schedules(simulated, tmp_path, write_schedule):
         ],
     )
     write_schedule(tmp_path / "empty.csv", [])
-    result = simulated(3, "player", "id,schedule,finish\nwork,work.csv,all\nempty,empty.csv,all\nidle,work.csv,2")
+    result = simulated(
+        3, "player", "id,schedule,finish\nwork,work.csv,all\nempty,empty.csv,all\nidle,work.csv,2"
+    )
     assert result.code == 0, result.err
     assert result.median("work") == near(2 * HOP + 25 * US)
     assert 0 <= result.median("empty") < 1e-9
     assert 0 <= result.median("idle") < 1e-9
 
 
-def test_messages_after_the_last_sample_do_not_delay_that_sample(simulated, tmp_path, write_schedule):
-    """Rank r sends at r/5 µs. Time stamps of early ranks must not be sent while later messages are in flight."""
+def test_messages_after_the_last_sample_do_not_delay_that_sample(
+    simulated, tmp_path, write_schedule
+):
+    """Rank r sends at r/5 µs. Time stamps of early ranks must not be sent while later messages are
+    in flight."""
     rows = [(0, "compute", r, "", "", r * 2e-7) for r in range(1, 16)]
     rows += [(1, "send", r, 0, 1000, "") for r in range(1, 16)]
     write_schedule(tmp_path / "gather.csv", rows)
     settings = ("smpi/bw-factor:0:0.001",)
     options = ("--min-samples", 4, "--max-samples", 4)
-    result = simulated(16, "player", "id,schedule,finish\ngather,gather.csv,all", *options, settings=settings)
+    result = simulated(
+        16, "player", "id,schedule,finish\ngather,gather.csv,all", *options, settings=settings
+    )
     assert result.code == 0, result.err
     seconds = result.seconds("gather")
     assert len(seconds) == 4
     assert max(seconds) - min(seconds) < 1e-9
 
 
-def test_a_message_is_in_flight_while_the_receiver_still_computes(simulated, tmp_path, write_schedule):
+def test_a_message_is_in_flight_while_the_receiver_still_computes(
+    simulated, tmp_path, write_schedule
+):
     for size in (8, 100000):
         rows = [(0, "compute", 1, "", "", 5e-5), (1, "send", 0, 1, size, "")]
         write_schedule(tmp_path / f"late{size}.csv", rows)
-    result = simulated(2, "player", "id,schedule,finish\nsmall,late8.csv,all\nbig,late100000.csv,all")
+    result = simulated(
+        2, "player", "id,schedule,finish\nsmall,late8.csv,all\nbig,late100000.csv,all"
+    )
     assert result.median("small") == near(50 * US + O_R)
     assert result.median("big") == near(50 * US + O_R)
 
 
-def test_a_rendezvous_transfer_begins_in_the_step_that_posts_the_receive(simulated, tmp_path, write_schedule):
-    """The receiver computes for 50 µs in step 0. A message whose receive is posted before is transferred meanwhile."""
+def test_a_rendezvous_transfer_begins_in_the_step_that_posts_the_receive(
+    simulated, tmp_path, write_schedule
+):
+    """The receiver computes for 50 µs in step 0. A message whose receive is posted before is
+    transferred meanwhile."""
     for step in (0, 1):
         rows = [(0, "send", 0, 1, 1_000_000, "", "", 0, step, 1), (0, "compute", 1, "", "", 5e-5)]
         write_schedule(tmp_path / f"{step}.csv", rows)
@@ -150,13 +166,16 @@ def test_prtt_recovers_the_parameters(simulated):
 
 
 def test_fan(simulated):
-    cases = "\n".join(f"{d}{n},{d},isend,{n},8,8" for d in ("out", "in", "round") for n in (1, 4, 15))
+    cases = "\n".join(
+        f"{d}{n},{d},isend,{n},8,8" for d in ("out", "in", "round") for n in (1, 4, 15)
+    )
     result = simulated(20, "fan", "id,direction,how,n,bytes,answer\n" + cases)
     assert result.code == 0, result.err
     for n in (1, 4, 15):
         assert result.median(f"out{n}") == near(HOP + (n - 1) * O_S)
         assert result.median(f"in{n}") == near(HOP + (n - 1) * O_R)
-        # answers come back one by one behind the requests, or wait for rank 0 to be done with its sends
+        # answers come back one by one behind the requests, or wait for rank 0 to be done with its
+        # sends
         assert result.median(f"round{n}") == near(max(2 * HOP, n * O_S + O_R) + (n - 1) * O_S)
 
 
@@ -213,10 +232,12 @@ def test_a_posting_list_takes_as_long_as_single_sends(simulated, direction):
 
 
 def test_puts_pay_for_their_epochs(simulated):
-    """SMPI opens and closes an epoch with one message for each pair of ranks, which takes o_s and o_r too.
+    """SMPI opens and closes an epoch with one message for each pair of ranks, which takes o_s and
+    o_r too.
 
-    A target signals that it is open, a put follows, and a last message signals the end. The origin has two sends and a
-    receive for each target; the target has one send and two receives for each origin.
+    A target signals that it is open, a put follows, and a last message signals the end. The origin
+    has two sends and a receive for each target; the target has one send and two receives for each
+    origin.
     """
     out = simulated(20, "fan", fan_cases("put", direction="out", answer=8), out="out")
     into = simulated(20, "fan", fan_cases("put", direction="in", answer=8), out="in")
@@ -232,14 +253,21 @@ def test_puts_pay_for_their_epochs(simulated):
 def test_answers_have_their_own_size(simulated, how):
     answered = {}
     for size in (8, 100000, 200000):
-        result = simulated(3, "fan", fan_cases(how, direction="round", answer=size, n=(1,)), out=f"answer{size}")
+        result = simulated(
+            3, "fan", fan_cases(how, direction="round", answer=size, n=(1,)), out=f"answer{size}"
+        )
         answered[size] = result.median(f"{how}1")
     assert answered[200000] - answered[100000] == near(100000 * G_BYTE)
     if how != "put":
         assert answered[100000] == near(2 * HOP + 100000 * G_BYTE)
     for direction in ("out", "in"):
         small, big = (
-            simulated(3, "fan", fan_cases(how, direction=direction, answer=size, n=(1,)), out=f"{direction}{size}")
+            simulated(
+                3,
+                "fan",
+                fan_cases(how, direction=direction, answer=size, n=(1,)),
+                out=f"{direction}{size}",
+            )
             for size in (8, 100000)
         )
         assert small.seconds(f"{how}1") == big.seconds(f"{how}1")
@@ -248,7 +276,9 @@ def test_answers_have_their_own_size(simulated, how):
 def test_ring(simulated, tmp_path):
     shapes = {"two": (2, 8), "some": (5, 8), "all": (9, 8), "big": (9, 1000000)}
     for name, (procs, size) in shapes.items():
-        write_player_table(tmp_path / f"{name}.play", find_probe("ring").pattern({"procs": procs, "bytes": size}))
+        write_player_table(
+            tmp_path / f"{name}.play", find_probe("ring").pattern({"procs": procs, "bytes": size})
+        )
     cases = "\n".join(f"{name},{name}.play,all" for name in shapes)
     result = simulated(9, "player", f"id,schedule,finish\n{cases}")
     for case in ("two", "some", "all"):
@@ -266,16 +296,23 @@ def test_pairs_do_not_disturb_each_other_in_loggp(simulated):
 def test_stream(simulated):
     cases = [(senders, count) for senders in (1, 5) for count in (1, 11, 50)]
     text = "\n".join(f"s{s}-{k},{s},{k},8" for s, k in cases)
-    result = simulated(7, "stream", f"id,senders,each,bytes\n{text}\nbig,1,1,100000\nbigs,1,101,100000")
+    result = simulated(
+        7, "stream", f"id,senders,each,bytes\n{text}\nbig,1,1,100000\nbigs,1,101,100000"
+    )
     for senders, count in cases:
-        assert result.median(f"s{senders}-{count}") == near(HOP + (senders * count - 1) * max(O_S, O_R))
+        assert result.median(f"s{senders}-{count}") == near(
+            HOP + (senders * count - 1) * max(O_S, O_R)
+        )
     slope = (result.median("bigs") - result.median("big")) / 100
-    # SimGrid's messages share a link evenly, arrive together at its end and then cost o_r one after another
+    # SimGrid's messages share a link evenly, arrive together at its end and then cost o_r one after
+    # another
     assert 100000 * G_BYTE <= slope <= (100000 * G_BYTE + O_R) * 1.001
 
 
 def test_posting(simulated):
-    cases = "\n".join(f"{how}{n},{how},{n},8" for how in ("isend", "list", "put", "irecv") for n in (1, 5, 19))
+    cases = "\n".join(
+        f"{how}{n},{how},{n},8" for how in ("isend", "list", "put", "irecv") for n in (1, 5, 19)
+    )
     result = simulated(20, "post", "id,how,n,bytes\n" + cases)
     assert result.code == 0, result.err
     for n in (1, 5, 19):
@@ -286,7 +323,9 @@ def test_posting(simulated):
 
 def test_superstep(simulated):
     sizes = [(procs, h) for procs in (2, 5, 16) for h in (0, 1, 2, 7, 8, 20, 40)]
-    result = simulated(18, "hrelation", "id,procs,h,bytes\n" + "\n".join(f"p{p}-h{h},{p},{h},8" for p, h in sizes))
+    result = simulated(
+        18, "hrelation", "id,procs,h,bytes\n" + "\n".join(f"p{p}-h{h},{p},{h},8" for p, h in sizes)
+    )
     assert result.code == 0, result.err
     for procs, h in sizes:
         exchange = max(h * O_S, O_S + L) + h * O_R if h else 0
@@ -294,13 +333,20 @@ def test_superstep(simulated):
 
 
 def test_copies_cost_nothing(simulated):
-    result = simulated(1, "memcopy", "id,path,bytes\na,ctc,8000\nb,ctm,8000\nc,mtm,8000\nd,anew,8000")
+    result = simulated(
+        1, "memcopy", "id,path,bytes\na,ctc,8000\nb,ctm,8000\nc,mtm,8000\nd,anew,8000"
+    )
     assert [result.median(case) for case in "abcd"] == [0, 0, 0, 0]
 
 
 def test_overlap(simulated):
     counts, sizes = (0, 1, 10, 100), (8, 20000)
-    cases = [f"{what}{k}-{s},{what},{k},{s}" for what in ("control", "user") for k in counts for s in sizes]
+    cases = [
+        f"{what}{k}-{s},{what},{k},{s}"
+        for what in ("control", "user")
+        for k in counts
+        for s in sizes
+    ]
     result = simulated(3, "overlap", "\n".join(["id,what,messages,bytes", *cases]))
     assert result.code == 0, result.err
     for k in counts:
@@ -311,7 +357,9 @@ def test_overlap(simulated):
 
 def test_a_simulated_flood_arrives_as_a_whole(simulated):
     result = simulated(
-        5, "flood", "id,what,senders,packets,bytes\na,arrived,1,1,8\nb,through,3,10,8\nc,arrived,4,100,1000"
+        5,
+        "flood",
+        "id,what,senders,packets,bytes\na,arrived,1,1,8\nb,through,3,10,8\nc,arrived,4,100,1000",
     )
     assert result.code == 0, result.err
     for case, sent in (("a", 1), ("b", 30), ("c", 400)):
@@ -321,7 +369,8 @@ def test_a_simulated_flood_arrives_as_a_whole(simulated):
 
 @pytest.mark.parametrize("back", [0, 1])
 def test_crosstraffic_of_simgrid_delays_a_message_against_opposite_flows(simulated, tmp_path, back):
-    """One message is sent against `flows` opposite messages. Crosstraffic adds 5 % of it to the opposite direction."""
+    """One message is sent against `flows` opposite messages. Crosstraffic adds 5 % of it to the
+    opposite direction."""
     rows, size = [], 10**6
     for flows in (1, 2, 7):
         case = {"how": "against", "procs": flows + 2, "flows": flows, "bytes": size}
@@ -330,16 +379,31 @@ def test_crosstraffic_of_simgrid_delays_a_message_against_opposite_flows(simulat
     cases = "\n".join(["id,schedule,finish", *rows])
     result = simulated(9, "player", cases, settings=[f"network/crosstraffic:{back}"])
     for flows in (1, 2, 7):
-        assert result.median(f"{flows}") == near(HOP + size * G_BYTE * (flows + 0.05 if back else 1))
+        assert result.median(f"{flows}") == near(
+            HOP + size * G_BYTE * (flows + 0.05 if back else 1)
+        )
 
 
 def test_a_chain_of_ranks_with_queued_segments_takes_the_predicted_time(simulated, tmp_path):
-    """60 segments are in flight and the acknowledgements are delayed: each rank is late by most of a queue."""
+    """60 segments are in flight and the acknowledgements are delayed: each rank is late by most of
+    a queue."""
     part, ranks, parts = 100_000, 5, 60
     chain = build_schedule(point("bcast", f"chain:{part}B", ranks=ranks, bytes=parts * part))
     write_player_table(tmp_path / "chain.play", chain, "bcast", parts * part)
-    result = simulated(ranks, "player", "id,schedule,finish\nchain,chain.play,all", settings=["network/crosstraffic:1"])
-    numbers = {"o_s": O_S, "o_r": O_R, "L.beyond.a": L, "G.beyond.a": G_BYTE, "c_out.node.a": G_BYTE, "back": 0.05}
+    result = simulated(
+        ranks,
+        "player",
+        "id,schedule,finish\nchain,chain.play,all",
+        settings=["network/crosstraffic:1"],
+    )
+    numbers = {
+        "o_s": O_S,
+        "o_r": O_R,
+        "L.beyond.a": L,
+        "G.beyond.a": G_BYTE,
+        "c_out.node.a": G_BYTE,
+        "back": 0.05,
+    }
     values = Values({name: np.array([[number]]) for name, number in numbers.items()})
     prediction = shares.predict(chain, complete_values(find_family("shares"), values)).max()
     assert prediction == pytest.approx(result.median("chain"), rel=0.03)

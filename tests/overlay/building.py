@@ -1,4 +1,5 @@
-"""Compile the test programs of the overlay network, and the network itself if other compiler flags are given."""
+"""Compile the test programs of the overlay network, and the network itself if other compiler flags
+are given."""
 
 import subprocess
 from collections.abc import Iterable
@@ -16,7 +17,9 @@ PROGRAMS |= {"hostile": ["hostile.c"], "threads": ["threads.c"]}
 
 
 def run_clean(command, **more):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, timeout=300, **more)
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, check=False, timeout=300, **more
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done
 
@@ -34,9 +37,17 @@ def build_filters(source: Path, out: Path, flags: str = "") -> Path:
 
 
 def link(folder: Path, flags: str, programs: Iterable[str]) -> None:
-    """Link programs with the existing library. Functions that a program defines, as `hostile` does, replace the
-    library's."""
+    """Link programs with the existing library. Functions that a program defines, as `hostile` does,
+    replace the library's."""
     for name in programs:
         sources = [HERE / file for file in PROGRAMS[name]]
-        libraries = [folder / "liboverlay.a", "-ldl", "-lm", "-lpthread", "-rdynamic", "-o", folder / name]
+        libraries = [
+            folder / "liboverlay.a",
+            "-ldl",
+            "-lm",
+            "-lpthread",
+            "-rdynamic",
+            "-o",
+            folder / name,
+        ]
         run_clean(["cc", *FLAGS, *flags.split(), "-I", SOURCES, *sources, *libraries])

@@ -88,7 +88,8 @@ class Tool:
     def end(self) -> int:
         """Return the exit code after the command quit; no process may be left."""
         all_processes = self.processes()
-        with suppress(BrokenPipeError):  # a front-end that has refused its topology may be ending now
+        # a front-end that has refused its topology may be ending now
+        with suppress(BrokenPipeError):
             if self.process.poll() is None:
                 self.process.stdin.write("quit\n")
                 self.process.stdin.close()
@@ -99,15 +100,17 @@ class Tool:
 
 @pytest.fixture
 def start(tmp_path, request) -> Callable[..., Tool]:
-    """Return start(topology, checked=False, **settings), which starts a front-end for a topology given as text. The
-    front-end is ended after the test, unless the test has ended it."""
+    """Return start(topology, checked=False, **settings), which starts a front-end for a topology
+    given as text. The front-end is ended after the test, unless the test has ended it."""
     tools: list[Tool] = []
 
     def begin(topology: str, checked: bool = False, up: bool = True, **settings: str) -> Tool:
         folder = request.getfixturevalue("checked_programs" if checked else "overlay_programs")
         file = tmp_path / f"topology-{len(tools)}"
         file.write_text(topology)
-        tool = Tool([folder / "drive", file], tmp_path / f"errors-{len(tools)}", os.environ | settings)
+        tool = Tool(
+            [folder / "drive", file], tmp_path / f"errors-{len(tools)}", os.environ | settings
+        )
         tools.append(tool)
         if up:
             tool.up = tool.answer()
@@ -127,14 +130,22 @@ def start(tmp_path, request) -> Callable[..., Tool]:
 
 @pytest.fixture
 def bench(overlay_programs, tmp_path):
-    """bench(rows, *options): start overlay-bench with these rows of a case file, and return its process."""
+    """bench(rows, *options): start overlay-bench with these rows of a case file, and return its
+    process."""
     (tmp_path / "flat.top").write_text("l:0 => l:1 l:2 l:3 ;\n")
     (tmp_path / "unequal.top").write_text("l:0 => l:1 l:2 ;\nl:1 => l:3 l:4 l:5 ;\nl:2 => l:6 ;\n")
     (tmp_path / "chain.top").write_text("l:0 => l:1 ;\nl:1 => l:2 ;\n")
 
     def start(rows, *options, header=CASE_COLUMNS):
         (tmp_path / "cases.csv").write_text("\n".join([header, *rows]) + "\n")
-        command = [overlay_programs / "overlay-bench", "--cases", "cases.csv", "--out", "out", *options]
+        command = [
+            overlay_programs / "overlay-bench",
+            "--cases",
+            "cases.csv",
+            "--out",
+            "out",
+            *options,
+        ]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(list(map(str, command)), cwd=tmp_path, **pipes)
 

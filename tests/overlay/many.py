@@ -1,4 +1,5 @@
-"""Start a command several times, each with its rank in PMI's variables, and wait for all: a launcher of one step.
+"""Start a command several times, each with its rank in PMI's variables, and wait for all: a
+launcher of one step.
 
 python many.py TASKS COMMAND …"""
 
@@ -9,7 +10,9 @@ import sys
 
 
 def main(tasks: int, command: list[str]) -> int:
-    ranks = [subprocess.Popen(command, env=os.environ | {"PMI_RANK": str(rank)}) for rank in range(tasks)]
+    ranks = [
+        subprocess.Popen(command, env=os.environ | {"PMI_RANK": str(rank)}) for rank in range(tasks)
+    ]
     signal.signal(signal.SIGTERM, lambda *_: [process.terminate() for process in ranks])
     return max([process.wait() for process in ranks], default=0)
 

@@ -1,4 +1,5 @@
-"""Attachment: back-ends started by other programs attach by a connection file; unknown processes are refused."""
+"""Attachment: back-ends started by other programs attach by a connection file; unknown processes
+are refused."""
 
 import os
 import socket
@@ -38,17 +39,29 @@ def test_back_ends_attach_by_a_connection_file(waiting, overlay_programs):
     assert not file.exists()  # whoever kills the front-end from now on
     tool.execute_ok("open concat 0 0 0")
     tool.execute_ok("ask 0 1 1 1 %s")
-    assert [text[:2] for text in tool.execute_ok("recv 0 30")["values"][0]] == ["b0", "b1", "b2", "b3"]
+    assert [text[:2] for text in tool.execute_ok("recv 0 30")["values"][0]] == [
+        "b0",
+        "b1",
+        "b2",
+        "b3",
+    ]
     assert tool.end() == 0
     assert [process.wait(timeout=60) for process in others] == [0] * 4
 
 
-@pytest.mark.parametrize(("text", "address", "stays"), [("no tree", "", True), (flat(2), "0.0.0.0", False)])
-def test_an_old_connection_file_is_removed_once_a_network_starts(start, tmp_path, text, address, stays):
-    """The file may come from a killed front-end that accepts no back-end. A refused topology removes no file."""
+@pytest.mark.parametrize(
+    ("text", "address", "stays"), [("no tree", "", True), (flat(2), "0.0.0.0", False)]
+)
+def test_an_old_connection_file_is_removed_once_a_network_starts(
+    start, tmp_path, text, address, stays
+):
+    """The file may come from a killed front-end that accepts no back-end. A refused topology
+    removes no file."""
     file = tmp_path / "connection"
     file.write_text("an older one")
-    tool = start(text, up=False, DRIVE_FILE=str(file), **({"DRIVE_BIND": address} if address else {}))
+    tool = start(
+        text, up=False, DRIVE_FILE=str(file), **({"DRIVE_BIND": address} if address else {})
+    )
     assert tool.answer()["code"] == "failed"
     assert tool.end() == 2
     assert file.exists() == stays
@@ -59,10 +72,15 @@ def test_files_that_others_may_read_or_that_name_no_rank_are_refused(waiting, ov
     assert "found no back-end 4" in attach(overlay_programs, file, 4).communicate(timeout=60)[1]
     assert "found no rank" in attach(overlay_programs, file, "x").communicate(timeout=60)[1]
     file.chmod(0o644)
-    assert "that no other user can read" in attach(overlay_programs, file, 1).communicate(timeout=60)[1]
+    assert (
+        "that no other user can read"
+        in attach(overlay_programs, file, 1).communicate(timeout=60)[1]
+    )
     file.unlink()
     os.mkfifo(file, 0o600)
-    assert "wanted a connection file" in attach(overlay_programs, file, 1).communicate(timeout=60)[1]
+    assert (
+        "wanted a connection file" in attach(overlay_programs, file, 1).communicate(timeout=60)[1]
+    )
     tool.kill()
 
 
@@ -86,7 +104,12 @@ def test_strangers_are_refused_and_told_of(waiting, overlay_programs, tmp_path):
             stranger.sendall(sent)
             stranger.shutdown(socket.SHUT_WR)
             assert stranger.recv(1) == b"", why
-    until(lambda: tool.read_stderr().count("refused a connection from 127.0.0.1 port ") == len(inputs), 60)
+    until(
+        lambda: (
+            tool.read_stderr().count("refused a connection from 127.0.0.1 port ") == len(inputs)
+        ),
+        60,
+    )
     for why in inputs:
         assert f": {why.strip()}\n" in tool.read_stderr()
     with ExitStack() as silent:  # any number of those that say nothing holds nobody up
@@ -99,7 +122,9 @@ def test_strangers_are_refused_and_told_of(waiting, overlay_programs, tmp_path):
         process.communicate(timeout=60)
 
 
-WELCOMED = frame(WELCOME, "%ud %ud %d %lf %ud %as", struct.pack("=IIiIdIII", 0, 1, 0, 0, 20.0, 1 << 18, 0, 0))
+WELCOMED = frame(
+    WELCOME, "%ud %ud %d %lf %ud %as", struct.pack("=IIiIdIII", 0, 1, 0, 0, 20.0, 1 << 18, 0, 0)
+)
 ENDED = frame(SHUTDOWN)
 
 
@@ -113,11 +138,15 @@ ENDED = frame(SHUTDOWN)
     ],
     ids=["welcome and the end", "welcome", "the end", "nothing"],
 )
-def test_a_back_end_without_a_welcome_exits_with_the_reason(overlay_programs, sent, code, complaint):
+def test_a_back_end_without_a_welcome_exits_with_the_reason(
+    overlay_programs, sent, code, complaint
+):
     with socket.create_server(("127.0.0.1", 0)) as parent:
         settings = {"OVERLAY_ATTACH": f"127.0.0.1 {parent.getsockname()[1]} 1 {'0' * 64}"}
         command = [overlay_programs / "drive", "back-end"]
-        child = subprocess.Popen(command, env=os.environ | settings, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            command, env=os.environ | settings, stderr=subprocess.PIPE, text=True
+        )
         connection, _ = parent.accept()
         with connection:
             assert exactly(connection, len(hello(b"0" * 32, 1)))[:7] == b"overlay"
@@ -149,7 +178,9 @@ def test_a_back_end_attaching_while_the_network_ends_is_refused(start, tmp_path)
 
 @pytest.mark.parametrize("topology", [flat(2), kary(2, 2)])
 def test_only_the_named_address_listens(start, tmp_path, topology):
-    tool = start(topology, up=False, DRIVE_FILE=str(tmp_path / "connection"), DRIVE_BIND="127.0.0.3")
+    tool = start(
+        topology, up=False, DRIVE_FILE=str(tmp_path / "connection"), DRIVE_BIND="127.0.0.3"
+    )
     assert tool.answer()["code"] == "waiting"
     rows = [row.split() for row in (tmp_path / "connection").read_text().splitlines()[2:]]
     assert {row[1] for row in rows} == {"127.0.0.3"}
@@ -207,8 +238,14 @@ def test_back_ends_join_a_running_network_and_replace_lost_ones(start, tmp_path,
     join(2, [])
     tool.execute_ok("open concat 0 0 0")
     tool.execute_ok("ask 2 1 1 1 %s")
-    assert [text[:2] for text in tool.execute_ok("recv 2 30")["values"][0]] == ["b0", "b1", "b2", "b3"]
-    assert "found no" not in attach(overlay_programs, file, 1).communicate(timeout=90)[1]  # refused: it is there
+    assert [text[:2] for text in tool.execute_ok("recv 2 30")["values"][0]] == [
+        "b0",
+        "b1",
+        "b2",
+        "b3",
+    ]
+    # refused: it is there
+    assert "found no" not in attach(overlay_programs, file, 1).communicate(timeout=90)[1]
     assert "no such process is expected" in tool.read_stderr()
     assert tool.end() == 0
     assert not file.exists()

@@ -1,4 +1,5 @@
-"""Packets with tags: a process without the token cannot join, nor change, drop or repeat a packet."""
+"""Packets with tags: a process without the token cannot join, nor change, drop or repeat a
+packet."""
 
 import hashlib
 import hmac
@@ -10,7 +11,18 @@ from contextlib import suppress
 import pytest
 
 from tests.overlay.conftest import flat, kary, kill
-from tests.overlay.wire import DATA, HEADER, OTHER, OWN, WELCOME, exactly, frame, hello, sent, siphash
+from tests.overlay.wire import (
+    DATA,
+    HEADER,
+    OTHER,
+    OWN,
+    WELCOME,
+    exactly,
+    frame,
+    hello,
+    sent,
+    siphash,
+)
 from tests.processes import command_name
 from tests.waiting import until
 
@@ -30,7 +42,9 @@ class Member:
         unsigned = hello(own + bytes(32 - NONCE), node, by=by)
         signed = hello(own + mac(token, b"hello\0", nonce, unsigned)[: 32 - NONCE], node, by=by)
         self.socket.sendall(signed)
-        self.up, self.down = (mac(token, direction, nonce, signed) for direction in (b"up\0", b"down\0"))
+        self.up, self.down = (
+            mac(token, direction, nonce, signed) for direction in (b"up\0", b"down\0")
+        )
         self.sent = self.received = 0
 
     def receive(self) -> int:
@@ -125,7 +139,13 @@ def test_a_tree_with_tags_does_all_that_others_do(start, checked):
     tool.execute_ok("ask 0 5 300 1 %ld")
     for wave in range(300):
         if wave == 100:
-            kill(next(process for process in tool.processes() if command_name(process) == "overlay-node"))
+            kill(
+                next(
+                    process
+                    for process in tool.processes()
+                    if command_name(process) == "overlay-node"
+                )
+            )
         wanted = [sent(5, backend, wave, 1, ["%ld"])[0] for backend in range(8)]
         assert tool.execute_ok("recv 0 60")["values"][0] == wanted
     assert tool.execute_ok("lost 0")["lost"] == []

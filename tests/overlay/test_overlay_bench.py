@@ -1,5 +1,5 @@
-"""overlay-bench: output files, stop reasons, refusals, verification of data, launch of processes, clocks, and no
-process left at the end."""
+"""overlay-bench: output files, stop reasons, refusals, verification of data, launch of processes,
+clocks, and no process left at the end."""
 
 import csv
 import json
@@ -20,14 +20,18 @@ QUICK = ("--max-seconds", "0.05", "--min-samples", "3", "--max-samples", "4", "-
 
 @pytest.fixture
 def measured(bench, tmp_path):
-    """measured(rows, *options): return the samples of each case by id; every case must have samples."""
+    """measured(rows, *options): return the samples of each case by id; every case must have
+    samples."""
 
     def measure(rows, *options):
         process = bench(rows, *options)
         out, err = process.communicate(timeout=120)
         assert (process.returncode, out) == (0, ""), err
-        files = {path.stem: path for path in (tmp_path / "out").iterdir() if path.suffix != ".levels"}
-        assert set(files) == {row.partition(",")[0] for row in rows}  # and nothing half done, nor `.now`
+        files = {
+            path.stem: path for path in (tmp_path / "out").iterdir() if path.suffix != ".levels"
+        }
+        # and nothing half done, nor `.now`
+        assert set(files) == {row.partition(",")[0] for row in rows}
         return {case: list(csv.DictReader(path.open())) for case, path in files.items()}
 
     return measure
@@ -65,16 +69,26 @@ def test_modes_streams_start_up_and_the_layer_below(measured):
     assert list(samples["stream"][0]) == [*header, "cpu", "first", "last"]
     assert samples["stream"][0]["first"] == samples["half"][0]["skew"] == ""
     assert all(float(row["skew"]) >= 0 for case in ("common", "timed") for row in samples[case])
-    assert all(float(row["cpu"]) > 0 for case, rows in samples.items() if case != "pingpong" for row in rows)
+    assert all(
+        float(row["cpu"]) > 0
+        for case, rows in samples.items()
+        if case != "pingpong"
+        for row in rows
+    )
     assert all(
         float(row["seconds"]) > 0.02 for row in samples["busy"] if row["valid"] == "1"
     )  # at two nodes, 10 ms each
-    assert {row["stop"] for rows in samples.values() for row in rows} <= {"precision", "samples", "time"}
+    assert {row["stop"] for rows in samples.values() for row in rows} <= {
+        "precision",
+        "samples",
+        "time",
+    }
 
 
 def test_processes_at_each_depth_are_counted(measured, tmp_path):
     samples = measured(
-        ["sum,reduce,unequal.top,8,sum,0,waves,0,1", "startup,startup,flat.top,0,sum,0,waves,0,1"], *QUICK
+        ["sum,reduce,unequal.top,8,sum,0,waves,0,1", "startup,startup,flat.top,0,sum,0,waves,0,1"],
+        *QUICK,
     )
     assert not (tmp_path / "out" / "startup.levels").exists()  # its trees end with each sample
     counts = read_counts(tmp_path / "out" / "sum.levels").set_index("depth")
@@ -82,13 +96,17 @@ def test_processes_at_each_depth_are_counted(measured, tmp_path):
     assert waves >= len(samples["sum"])
     assert counts.packets_up[0] == waves
     assert counts.bytes_down[0] > 8 * waves
-    assert (counts.packets_up[1:] == waves * counts.processes[1:]).all()  # each hands on one packet for each wave
+    # each hands on one packet for each wave
+    assert (counts.packets_up[1:] == waves * counts.processes[1:]).all()
     assert (counts.filter_seconds[counts.waves > 0] > 0).all()
     assert (counts.round_trip[1:] > 0).all()
 
 
 def test_skews_that_were_set_are_found_by_either_method(measured):
-    rows = [f"{mode},skew,unequal.top,0,sum,0,{mode},0,1" for mode in ("tree", "direct", "tree-error", "direct-error")]
+    rows = [
+        f"{mode},skew,unequal.top,0,sum,0,{mode},0,1"
+        for mode in ("tree", "direct", "tree-error", "direct-error")
+    ]
     samples = measured(rows, *QUICK)
     for mode in ("tree-error", "direct-error"):
         errors = [float(row["seconds"]) for row in samples[mode]]
@@ -98,8 +116,11 @@ def test_skews_that_were_set_are_found_by_either_method(measured):
 
 @pytest.mark.parametrize("size", [0, 1, 20_000])
 @pytest.mark.parametrize("topology", ["flat", "unequal", "chain"])
-def test_class_data_from_one_back_end_or_from_all_are_verified_and_measured(measured, topology, size):
-    """The front-end verifies the data and the number of classes (one class if the data have no bytes)."""
+def test_class_data_from_one_back_end_or_from_all_are_verified_and_measured(
+    measured, topology, size
+):
+    """The front-end verifies the data and the number of classes (one class if the data have no
+    bytes)."""
     rows = [f"{mode},classes,{topology}.top,{size},sum,0,{mode},0,1" for mode in ("binned", "all")]
     for case in measured(rows, *QUICK).values():
         assert all(float(row["seconds"]) > 0 and float(row["cpu"]) >= 0 for row in case)
@@ -107,17 +128,23 @@ def test_class_data_from_one_back_end_or_from_all_are_verified_and_measured(meas
 
 def test_overlay_bench_stops_at_the_requested_precision(measured):
     row = "{},reduce,flat.top,8,sum,0,waves,0,1"
-    rough = measured([row.format("rough")], "--precision", "100", "--min-samples", "7", "--max-seconds", "60")
+    rough = measured(
+        [row.format("rough")], "--precision", "100", "--min-samples", "7", "--max-seconds", "60"
+    )
     assert [entry["stop"] for entry in rough["rough"]] == ["precision"] * len(rough["rough"])
     assert 7 <= len(rough["rough"]) <= 20
 
 
-def test_overlay_bench_describes_the_columns_and_records_metadata(bench, overlay_programs, tmp_path):
+def test_overlay_bench_describes_the_columns_and_records_metadata(
+    bench, overlay_programs, tmp_path
+):
     program = [overlay_programs / "overlay-bench", "--describe"]
     about = json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
     assert [column["name"] for column in about["columns"]] == CASE_COLUMNS.split(",")[1:-1]
     assert about["streams"]
-    assert bench(["a,reduce,flat.top,8,sum,0,waves,0,1"], "--meta", "meta.json", *QUICK).wait(60) == 0
+    assert (
+        bench(["a,reduce,flat.top,8,sum,0,waves,0,1"], "--meta", "meta.json", *QUICK).wait(60) == 0
+    )
     meta = json.loads((tmp_path / "meta.json").read_text())
     assert meta["clock_uncertainty"] == 0
     assert meta["mpi"].startswith("none")
@@ -135,10 +162,16 @@ def test_a_case_with_a_result_file_is_not_measured_again(measured, bench, tmp_pa
 
 
 BROKEN = {
-    "operation": ("a,gather,flat.top,8,sum,0,waves,0,1", "cases.csv:2: column operation: found 'gather'"),
+    "operation": (
+        "a,gather,flat.top,8,sum,0,waves,0,1",
+        "cases.csv:2: column operation: found 'gather'",
+    ),
     "no tree": ("a,reduce,absent.top,8,sum,0,waves,0,1", "absent.top"),
     "a tree that is none": ("a,reduce,cases.csv,8,sum,0,waves,0,1", "column topology"),
-    "filter": ("a,reduce,flat.top,8,./own.so,0,waves,0,1", "column filter: found './own.so', wanted none, min"),
+    "filter": (
+        "a,reduce,flat.top,8,./own.so,0,waves,0,1",
+        "column filter: found './own.so', wanted none, min",
+    ),
     "mode": ("a,reduce,flat.top,8,sum,0,fast,0,1", "column mode: found 'fast'"),
     "mode of another": ("a,classes,flat.top,8,sum,0,waves,0,1", "column mode: found 'waves'"),
     "too large": ("a,reduce,flat.top,67108865,sum,0,waves,0,1", "at most 67108864 bytes"),
@@ -148,7 +181,10 @@ BROKEN = {
     "stream of start-ups": ("a,startup,flat.top,0,sum,0,waves,0,2", "column waves"),
     "a long filter": ("a,reduce,flat.top,8,sum,3600,waves,0,1", "at most 1 s"),
     "id as path": ("../a,reduce,flat.top,8,sum,0,waves,0,1", "column id"),
-    "id twice": ("a,reduce,flat.top,8,sum,0,waves,0,1\na,reduce,flat.top,9,sum,0,waves,0,1", "line 2"),
+    "id twice": (
+        "a,reduce,flat.top,8,sum,0,waves,0,1\na,reduce,flat.top,9,sum,0,waves,0,1",
+        "line 2",
+    ),
 }
 
 
@@ -175,7 +211,9 @@ def test_a_wrong_case_is_refused_in_one_line_before_anything_is_started(bench, t
     ],
 )
 def test_a_wrong_option_is_refused_in_one_line(bench, options, wanted):
-    _, err = (process := bench(["a,reduce,flat.top,8,sum,0,waves,0,1"], *options)).communicate(timeout=60)
+    _, err = (process := bench(["a,reduce,flat.top,8,sum,0,waves,0,1"], *options)).communicate(
+        timeout=60
+    )
     assert process.returncode == 2
     assert wanted in err
     assert len(err.splitlines()) == 1
@@ -218,8 +256,8 @@ def test_all_processes_end_when_the_front_end_is_killed(bench, tmp_path):
     assert not still_there(processes)
 
 
-# Stands between a process and its parent, whose port it replaces in what that boots from. Only the packets that compare
-# clocks are slow, in both directions.
+# Stands between a process and its parent, whose port it replaces in what that boots from. Only the
+# packets that compare clocks are slow, in both directions.
 RELAY = """
 import os, socket, struct, subprocess, sys, threading, time
 
@@ -254,8 +292,8 @@ sys.exit(child.wait())
 
 
 def test_processes_are_started_by_a_command_where_one_is_named(bench, tmp_path):
-    """The command represents a launch agent: its arguments are a host and a command, which runs on this
-    machine here."""
+    """The command represents a launch agent: its arguments are a host and a command, which runs on
+    this machine here."""
     agent = tmp_path / "agent"
     agent.write_text('#!/bin/sh\necho "$1" >>asked\nshift\nexec "$@"\n')
     agent.chmod(0o755)
@@ -266,7 +304,13 @@ def test_processes_are_started_by_a_command_where_one_is_named(bench, tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert (tmp_path / "asked").read_text() == "127.0.0.1\n" * 2
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"a.csv", "a.levels", "b.csv", "b.levels", "c.csv"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "a.csv",
+        "a.levels",
+        "b.csv",
+        "b.levels",
+        "c.csv",
+    }
     uncertainty = json.loads((tmp_path / "meta.json").read_text())["clock_uncertainty"]
     assert 0 < uncertainty < 0.1
     for case in "ab":  # from one clock to another's
@@ -287,7 +331,8 @@ def test_times_that_the_clocks_do_not_tell_are_marked(bench, tmp_path):
     assert process.returncode == 0, err
     uncertainty = json.loads((tmp_path / "meta.json").read_text())["clock_uncertainty"]
     assert 0.02 <= uncertainty < 1
-    samples = list(csv.DictReader((tmp_path / "out" / "a.csv").open()))  # on a busy machine one may take longer
+    # on a busy machine one may take longer
+    samples = list(csv.DictReader((tmp_path / "out" / "a.csv").open()))
     assert {row["valid"] for row in samples if float(row["seconds"]) < uncertainty} == {"0"}
 
 
@@ -296,7 +341,9 @@ def test_a_back_end_on_another_host_than_planned_is_refused(bench, tmp_path):
     agent.write_text('#!/bin/sh\nshift\nexec "$@"\n')
     agent.chmod(0o755)
     (tmp_path / "there.top").write_text("127.0.0.1:0 => 127.0.0.1:1 elsewhere:0 ;\n")
-    process = bench(["a,reduce,there.top,8,sum,0,waves,0,1"], "--launch", f"{agent} {{host}}", *QUICK)
+    process = bench(
+        ["a,reduce,there.top,8,sum,0,waves,0,1"], "--launch", f"{agent} {{host}}", *QUICK
+    )
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "back-end 1 should be on elsewhere, but is on " in err

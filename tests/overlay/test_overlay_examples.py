@@ -15,14 +15,21 @@ EXAMPLES = ROOT / "examples" / "overlay"
 
 @pytest.fixture(params=["c", "python"])
 def example(request, tmp_path, overlay_programs):
-    """Return a function that gives the command of an example, which it compiles if the language is C."""
+    """Return a function that gives the command of an example, which it compiles if the language is
+    C."""
     (tmp_path / "tree").write_text(kary(2, 2))
 
     def command(name):
         if request.param == "python":
             return [sys.executable, str(EXAMPLES / f"{name}.py")]
         program = tmp_path / name
-        link = [overlay_programs / "liboverlay.so", f"-Wl,-rpath,{overlay_programs}", "-lpthread", "-o", program]
+        link = [
+            overlay_programs / "liboverlay.so",
+            f"-Wl,-rpath,{overlay_programs}",
+            "-lpthread",
+            "-o",
+            program,
+        ]
         run_clean(["cc", *FLAGS, "-I", SOURCES, EXAMPLES / f"{name}.c", *link])
         return [str(program)]
 
@@ -33,7 +40,9 @@ def test_threads_share_a_network(example, tmp_path):
     command = example("threads")
     said = run_clean([*command, tmp_path / "tree"]).stdout
     assert re.fullmatch(r"4 names, the last back-end 3; load average at most \d+\.\d\d\n", said)
-    wrong = subprocess.run([*command, tmp_path / "none"], capture_output=True, text=True, check=False)
+    wrong = subprocess.run(
+        [*command, tmp_path / "none"], capture_output=True, text=True, check=False
+    )
     assert wrong.returncode in (1, 2)
     assert len(wrong.stderr.splitlines()) == 1
     assert "none: cannot read the topology" in wrong.stderr
@@ -42,7 +51,10 @@ def test_threads_share_a_network(example, tmp_path):
 def test_back_ends_join_and_replace_lost_ones(example, tmp_path):
     command = example("joining")
     front_end = subprocess.Popen(
-        [*command, str(tmp_path / "tree"), str(tmp_path / "file")], stdout=subprocess.PIPE, text=True, bufsize=1
+        [*command, str(tmp_path / "tree"), str(tmp_path / "file")],
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
     )
     others = {}
 

@@ -10,7 +10,21 @@ from tests.overlay.building import CHECKED, FLAGS, SOURCES, build_filters, run_c
 from tests.overlay.conftest import flat, kary
 from tests.overlay.wire import classes, leaves_of, reduced, sent
 
-FORMATS = ["%d", "%ld", "%uld", "%ud", "%hd", "%f", "%lf", "%ad", "%ald", "%aud", "%af", "%alf", "%ahd"]
+FORMATS = [
+    "%d",
+    "%ld",
+    "%uld",
+    "%ud",
+    "%hd",
+    "%f",
+    "%lf",
+    "%ad",
+    "%ald",
+    "%aud",
+    "%af",
+    "%alf",
+    "%ahd",
+]
 STRINGS = ["%s", "%as", "%c", "%ac", "%auc", "%uhd"]
 
 
@@ -25,7 +39,9 @@ def trees(draw):
 
 
 def table(parents: list[int]) -> str:
-    return "node,parent\n" + "".join(f"{node},{parent if node else ''}\n" for node, parent in enumerate(parents))
+    return "node,parent\n" + "".join(
+        f"{node},{parent if node else ''}\n" for node, parent in enumerate(parents)
+    )
 
 
 def check(answer: dict, name: str, formats: list[str], packets: list[list]) -> None:
@@ -33,11 +49,17 @@ def check(answer: dict, name: str, formats: list[str], packets: list[list]) -> N
     assert answer["source"] == 0
     wanted = reduced(name, packets)
     if name == "concat":
-        assert answer["format"].split() == [word if word[1] == "a" else "%a" + word[1:] for word in formats]
+        assert answer["format"].split() == [
+            word if word[1] == "a" else "%a" + word[1:] for word in formats
+        ]
     elif name == "average":
         assert answer["format"].split() == ["%alf" if word[1] == "a" else "%lf" for word in formats]
-        got = [x for value in answer["values"] for x in (value if isinstance(value, list) else [value])]
-        flat_wanted = [x for value in wanted for x in (value if isinstance(value, list) else [value])]
+        got = [
+            x for value in answer["values"] for x in (value if isinstance(value, list) else [value])
+        ]
+        flat_wanted = [
+            x for value in wanted for x in (value if isinstance(value, list) else [value])
+        ]
         assert got == pytest.approx(flat_wanted, rel=1e-12, abs=1e-12)
         return
     else:
@@ -46,12 +68,20 @@ def check(answer: dict, name: str, formats: list[str], packets: list[list]) -> N
 
 
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
-@given(trees(), st.lists(st.sampled_from(FORMATS), min_size=1, max_size=4), st.integers(0, 4), st.integers(0, 1 << 30))
+@given(
+    trees(),
+    st.lists(st.sampled_from(FORMATS), min_size=1, max_size=4),
+    st.integers(0, 4),
+    st.integers(0, 1 << 30),
+)
 def test_filters_over_random_trees(start, parents, formats, count, seed):
     tool = start(table(parents))
     leaves = leaves_of(parents)
     assert tool.up["names"] == [str(node) for node in leaves]
-    packets = [[sent(seed, backend, wave, count, formats) for backend in range(len(leaves))] for wave in range(2)]
+    packets = [
+        [sent(seed, backend, wave, count, formats) for backend in range(len(leaves))]
+        for wave in range(2)
+    ]
     for number, name in enumerate(("min", "max", "sum", "average", "concat")):
         tool.execute_ok(f"open {name} 0 0 0")
         tool.execute_ok(f"ask {number} {seed} 2 {count} {' '.join(formats)}")
@@ -66,7 +96,8 @@ def test_filters_over_random_trees(start, parents, formats, count, seed):
 
 
 @pytest.mark.parametrize(
-    "topology", [flat(5), kary(2, 2), "h:0 => h:1 ;\nh:1 => h:2 ;\n", "a:0 => b:0 c:0 ;\nc:0 => d:0 e:0 f:0 ;"]
+    "topology",
+    [flat(5), kary(2, 2), "h:0 => h:1 ;\nh:1 => h:2 ;\n", "a:0 => b:0 c:0 ;\nc:0 => d:0 e:0 f:0 ;"],
 )
 def test_every_type_is_packed_sent_and_joined(start, topology):
     tool = start(topology, checked=True)
@@ -75,11 +106,19 @@ def test_every_type_is_packed_sent_and_joined(start, topology):
     tool.execute_ok("open concat 0 0 0")
     tool.execute_ok(f"ask 0 3 1 3 {' '.join(formats)}")
     check(
-        tool.execute_ok("recv 0 30"), "concat", formats, [sent(3, backend, 0, 3, formats) for backend in range(leaves)]
+        tool.execute_ok("recv 0 30"),
+        "concat",
+        formats,
+        [sent(3, backend, 0, 3, formats) for backend in range(leaves)],
     )
     tool.execute_ok("open sum 0 0 0")
     tool.execute_ok(f"ask 1 3 1 5 {' '.join(FORMATS)}")
-    check(tool.execute_ok("recv 1 30"), "sum", FORMATS, [sent(3, backend, 0, 5, FORMATS) for backend in range(leaves)])
+    check(
+        tool.execute_ok("recv 1 30"),
+        "sum",
+        FORMATS,
+        [sent(3, backend, 0, 5, FORMATS) for backend in range(leaves)],
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +134,8 @@ def test_every_type_is_packed_sent_and_joined(start, topology):
     ],
 )
 def test_a_failing_filter_ends_only_that_stream(start, own_filter, name, formats, why):
-    """On every error path: the stream reports the reason, no process is lost, and a second stream still works."""
+    """On every error path: the stream reports the reason, no process is lost, and a second stream
+    still works."""
     tool = start(kary(2, 2), checked=True)
     tool.execute_ok("open sum 0 0 0")
     tool.execute_ok(f"open {name.replace('OWN', str(own_filter))} 0 0 0")
@@ -149,7 +189,8 @@ def test_usage_adds_processor_seconds_of_all_processes(start):
     tool.execute_ok("ask 1 5 1 1 %lf")
     numbers = sum(sent(5, backend, 0, 1, ["%lf"])[0] for backend in range(4))
     seconds = tool.execute_ok("recv 1 30")["values"][0] - numbers
-    assert 0.01 < seconds < 60  # 0.6 on an idle machine; who waits for a processor meanwhile uses less
+    # 0.6 on an idle machine; who waits for a processor meanwhile uses less
+    assert 0.01 < seconds < 60
 
 
 OWN = """
@@ -196,9 +237,12 @@ def test_skews_of_clocks_are_found(start, how):
     leaves = (2, 3, 5, 6)
     answer = tool.execute_ok(f"skew {how} 30")
     assert answer["seconds"] == pytest.approx([offsets[node] for node in leaves], abs=0.005)
-    for node, seconds, uncertainty in zip(leaves, answer["seconds"], answer["uncertainty"], strict=True):
+    for node, seconds, uncertainty in zip(
+        leaves, answer["seconds"], answer["uncertainty"], strict=True
+    ):
         assert 0 < uncertainty < 0.1
-        assert abs(seconds - offsets[node]) <= uncertainty + 2e-6  # which doubles of a date do not hold
+        # which doubles of a date do not hold
+        assert abs(seconds - offsets[node]) <= uncertainty + 2e-6
 
 
 def test_skews_go_on_without_lost_back_ends(start):

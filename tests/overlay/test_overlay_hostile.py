@@ -1,8 +1,8 @@
 """Hostile input to the overlay network.
 
-Edited packets, streams of packets and topologies are given to each role under the sanitizers; a back-end fills its
-parent's memory; a network runs under valgrind. If a back-end or the front-end dies, hangs or leaves, the network
-detects the loss in time, and no process is left."""
+Edited packets, streams of packets and topologies are given to each role under the sanitizers; a
+back-end fills its parent's memory; a network runs under valgrind. If a back-end or the front-end
+dies, hangs or leaves, the network detects the loss in time, and no process is left."""
 
 import os
 import shutil
@@ -67,7 +67,8 @@ def test_valgrind_finds_nothing(overlay_programs, tmp_path):
         pytest.skip("no valgrind here")
     (tmp_path / "tree").write_text(kary(2, 2))
     commands = (
-        "open concat 0 0 0\nask 0 1 3 3 %s %ad %lf %as\nrecv 0 60\nopen none 2 0 0\necho 1 100000 4\nskew 0 5\nquit\n"
+        "open concat 0 0 0\nask 0 1 3 3 %s %ad %lf %as\nrecv 0 60\nopen none 2 0 0\necho 1 100000 "
+        "4\nskew 0 5\nquit\n"
     )
     options = [
         "-q",
@@ -96,7 +97,9 @@ def leaves(tool):
     return [process for process in tool.processes()[1:] if command_name(process) == "drive"]
 
 
-@pytest.mark.parametrize("topology", [flat(4), kary(2, 2), "h:0 => h:1 ;\nh:1 => h:2 ;\nh:2 => h:3 h:4 h:5 h:6 ;\n"])
+@pytest.mark.parametrize(
+    "topology", [flat(4), kary(2, 2), "h:0 => h:1 ;\nh:1 => h:2 ;\nh:2 => h:3 h:4 h:5 h:6 ;\n"]
+)
 @pytest.mark.parametrize("checked", [False, True])
 def test_a_stream_goes_on_without_a_lost_back_end(start, topology, checked):
     tool = start(topology, checked)
@@ -134,7 +137,8 @@ def test_one_that_leaves_is_lost_too(start, how):
 
 
 @pytest.mark.parametrize("topology", [flat(4), kary(2, 2)])
-@pytest.mark.parametrize("window", ["0", "20000"])  # a small one holds them below while the loss is told of
+# a small one holds them below while the loss is told of
+@pytest.mark.parametrize("window", ["0", "20000"])
 def test_the_last_words_of_one_that_leaves_arrive(start, topology, window):
     tool = start(topology, DRIVE_WINDOW=window)
     tool.execute_ok("open concat 0 0 0")
@@ -143,7 +147,9 @@ def test_the_last_words_of_one_that_leaves_arrive(start, topology, window):
     tool.execute_ok("tell 0 leave 0")
     for seed in range(10):
         answer = tool.execute_ok("recv 0 60")
-        assert answer["values"][0] == [x for backend in range(4) for x in sent(seed, backend, 0, 1000, ["%alf"])[0]]
+        assert answer["values"][0] == [
+            x for backend in range(4) for x in sent(seed, backend, 0, 1000, ["%alf"])[0]
+        ]
     assert tool.execute("recv 0 60")["code"] == "lost"
     assert tool.wait_for_losses(4) == [0, 1, 2, 3]
 
@@ -181,7 +187,8 @@ def test_a_back_end_that_computes_when_the_front_end_dies_ends_too(start):
 def test_a_busy_back_end_is_not_lost(start):
     tool = start(kary(2, 2), DRIVE_SILENCE="1")
     tool.execute_ok("open concat 0 0 0")
-    tool.execute_ok("tell 0 sleep 4 3")  # far longer than the silence that is allowed an internal process
+    # far longer than the silence that is allowed an internal process
+    tool.execute_ok("tell 0 sleep 4 3")
     tool.execute_ok("ask 0 3 1 1 %d")
     assert tool.execute_ok("recv 0 60")["leaves"] == 4
     assert tool.execute_ok("lost 0")["lost"] == []

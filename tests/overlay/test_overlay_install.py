@@ -1,4 +1,5 @@
-"""The library as `make install` installs it: the C examples are built against the installed copy alone."""
+"""The library as `make install` installs it: the C examples are built against the installed copy
+alone."""
 
 import re
 import shutil
@@ -44,23 +45,31 @@ def installed(tmp_path_factory):
 
 @pytest.fixture(params=["shared", "static"])
 def compile_example(request, installed, tmp_path, monkeypatch):
-    """Return a function that compiles a C example with the flags of pkg-config, and returns the program."""
+    """Return a function that compiles a C example with the flags of pkg-config, and returns the
+    program."""
     if shutil.which("pkg-config") is None:
         pytest.skip("no pkgconfig here")
     monkeypatch.setenv("PKG_CONFIG_PATH", str(installed / "lib" / "pkgconfig"))
     monkeypatch.delenv("COMMODEL_OVERLAY", raising=False)
     is_static = request.param == "static"
     flags = run_clean(["pkg-config", "--cflags", "overlay"]).stdout.split()
-    libraries = run_clean(["pkg-config", "--libs", *(["--static"] if is_static else []), "overlay"]).stdout.split()
+    libraries = run_clean(
+        ["pkg-config", "--libs", *(["--static"] if is_static else []), "overlay"]
+    ).stdout.split()
     if is_static:
         # Filters in shared objects call functions of the library in the program.
-        libraries = ["-rdynamic", *(word.replace("-loverlay", "-l:liboverlay.a") for word in libraries)]
+        libraries = [
+            "-rdynamic",
+            *(word.replace("-loverlay", "-l:liboverlay.a") for word in libraries),
+        ]
     else:
         libraries.append(f"-Wl,-rpath,{installed / 'lib'}")
 
     def compile_one(name):
         program = tmp_path / name
-        run_clean(["cc", *FLAGS, *flags, EXAMPLES / f"{name}.c", "-o", program, *libraries, "-lpthread"])
+        run_clean(
+            ["cc", *FLAGS, *flags, EXAMPLES / f"{name}.c", "-o", program, *libraries, "-lpthread"]
+        )
         linked = run_clean(["ldd", program]).stdout
         assert ("liboverlay" in linked) != is_static
         return program
@@ -87,12 +96,19 @@ def test_filters_of_a_user_run_with_the_installed_library(compile_example, insta
     (tmp_path / "tree").write_text(kary(2, 2))
     filters = tmp_path / "live_filters.so"
     source = EXAMPLES / "live_filters.c"
-    run_clean(["cc", *FLAGS, "-I", installed / "include", "-shared", "-fPIC", source, "-o", filters])
-    assert run_clean([compile_example("live"), tmp_path / "tree", filters]).stdout.splitlines() == LINES
+    run_clean(
+        ["cc", *FLAGS, "-I", installed / "include", "-shared", "-fPIC", source, "-o", filters]
+    )
+    assert (
+        run_clean([compile_example("live"), tmp_path / "tree", filters]).stdout.splitlines()
+        == LINES
+    )
 
 
 def test_the_static_library_has_only_the_functions_of_its_header(installed):
-    listed = run_clean(["nm", "--defined-only", "--extern-only", installed / "lib" / "liboverlay.a"]).stdout
+    listed = run_clean(
+        ["nm", "--defined-only", "--extern-only", installed / "lib" / "liboverlay.a"]
+    ).stdout
     names = {line.split()[-1] for line in listed.splitlines() if len(line.split()) == 3}
     header = (installed / "include" / "overlay.h").read_text()
     assert names
@@ -110,7 +126,16 @@ def test_a_package_is_staged_below_destdir(tmp_path):
     assert "libdir=/usr/lib64\n" in description
     assert b"/usr/bin/overlay-node" in (stage / "usr/lib64/liboverlay.so").read_bytes()
     run_clean(
-        ["make", "-s", "-C", MAKEFILE_FOLDER, "uninstall", "PREFIX=/usr", "LIBDIR=/usr/lib64", f"DESTDIR={stage}"]
+        [
+            "make",
+            "-s",
+            "-C",
+            MAKEFILE_FOLDER,
+            "uninstall",
+            "PREFIX=/usr",
+            "LIBDIR=/usr/lib64",
+            f"DESTDIR={stage}",
+        ]
     )
     assert list_files(stage) == set()
 
@@ -123,5 +148,10 @@ def test_a_relative_prefix_is_refused(tmp_path):
 
 
 def test_the_version_is_that_of_commodel(installed):
-    assert f"Version: {commodel.__version__}\n" in (installed / "lib/pkgconfig/overlay.pc").read_text()
-    assert f'"commodel {commodel.__version__}"' in (installed / "share/man/man1/overlay-node.1").read_text()
+    assert (
+        f"Version: {commodel.__version__}\n" in (installed / "lib/pkgconfig/overlay.pc").read_text()
+    )
+    assert (
+        f'"commodel {commodel.__version__}"'
+        in (installed / "share/man/man1/overlay-node.1").read_text()
+    )

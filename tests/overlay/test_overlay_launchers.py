@@ -12,7 +12,9 @@ from commodel_overlay.starts import make_argv
 from tests.platforms.test_launchers import PLATFORMS, job
 
 __all__ = ["job"]
-OVERLAYS = {name: f"substrate: overlay\n{text}" for name, text in PLATFORMS.items() if name != "simgrid"}
+OVERLAYS = {
+    name: f"substrate: overlay\n{text}" for name, text in PLATFORMS.items() if name != "simgrid"
+}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,9 @@ OVERLAYS = {name: f"substrate: overlay\n{text}" for name, text in PLATFORMS.item
         ),
     ],
 )
-def test_a_front_end_is_started_alone_on_the_node_of_rank_0(job, monkeypatch, name, reached, launch):
+def test_a_front_end_is_started_alone_on_the_node_of_rank_0(
+    job, monkeypatch, name, reached, launch
+):
     monkeypatch.delenv("COMMODEL_AGENT", raising=False)
     launched_job = replace(job(name, nodes=(1, 0), text=OVERLAYS[name]), folder=Path("/shared/x"))
     launched_job = replace(launched_job, names=()) if name == "local" else launched_job

@@ -1,5 +1,5 @@
-"""Filters at each level, parameters of running streams, waves made by user functions, and filter state that survives a
-loss."""
+"""Filters at each level, parameters of running streams, waves made by user functions, and filter
+state that survives a loss."""
 
 import subprocess
 import sys
@@ -13,7 +13,11 @@ from tests.overlay.wire import sent
 from tests.processes import command_name
 
 EXAMPLES = ROOT / "examples" / "overlay"
-LINES = ["0 ms: 4 of 4 above, 4 so far", "1500 ms: 2 of 4 above, 6 so far", "2500 ms: 1 of 4 above, 7 so far"]
+LINES = [
+    "0 ms: 4 of 4 above, 4 so far",
+    "1500 ms: 2 of 4 above, 6 so far",
+    "2500 ms: 1 of 4 above, 7 so far",
+]
 
 OWN = """
 #include "overlay.h"
@@ -69,16 +73,24 @@ def live_filters(tmp_path):
 
 
 def test_the_example_in_c(live_filters, tmp_path, overlay_programs):
-    link = [overlay_programs / "liboverlay.so", f"-Wl,-rpath,{overlay_programs}", "-o", tmp_path / "live"]
+    link = [
+        overlay_programs / "liboverlay.so",
+        f"-Wl,-rpath,{overlay_programs}",
+        "-o",
+        tmp_path / "live",
+    ]
     run_clean(["cc", *FLAGS, "-I", SOURCES, EXAMPLES / "live.c", *link])
-    assert run_clean([tmp_path / "live", tmp_path / "tree", live_filters]).stdout.splitlines() == LINES
+    assert (
+        run_clean([tmp_path / "live", tmp_path / "tree", live_filters]).stdout.splitlines() == LINES
+    )
 
 
 def test_the_example_in_python(live_filters, tmp_path, overlay_programs):
     done = run_clean([sys.executable, EXAMPLES / "live.py", tmp_path / "tree", live_filters])
     *lines, first = done.stdout.splitlines()
     assert lines == LINES
-    assert first in {f"first: the maximum {backend}, without the slow one" for backend in (1, 2, 3)}  # who is quickest
+    # who is quickest
+    assert first in {f"first: the maximum {backend}, without the slow one" for backend in (1, 2, 3)}
     wrong = subprocess.run(
         [sys.executable, EXAMPLES / "live.py", tmp_path / "tree", "./no.so"],
         capture_output=True,
@@ -168,7 +180,9 @@ def test_an_own_function_makes_waves_after_a_while(start, own):
 @pytest.mark.parametrize("kill_after", [3, 10, 17])
 def test_filter_state_survives_the_loss_of_an_internal_process(start, own, kill_after):
     """Every tenth wave goes up; the sum of the others is in the lost process when it is killed."""
-    tool = start("h:0 => h:1 ;\nh:1 => h:2 h:3 ;\nh:2 => h:4 h:5 ;\nh:3 => h:6 h:7 ;\n", checked=True)
+    tool = start(
+        "h:0 => h:1 ;\nh:1 => h:2 h:3 ;\nh:2 => h:4 h:5 ;\nh:3 => h:6 h:7 ;\n", checked=True
+    )
     tool.execute_ok(f"live {own}@tenth - - - -")
     tool.execute_ok("open none 2 0 0")
     for seed in range(kill_after):
@@ -178,7 +192,9 @@ def test_filter_state_survives_the_loss_of_an_internal_process(start, own, kill_
     for _ in range(16):
         tool.execute_ok("recv 1 60")
     assert tool.execute("any 0.3")["code"] == "timeout"
-    victim = next(process for process in tool.processes() if command_name(process) == "overlay-node")
+    victim = next(
+        process for process in tool.processes() if command_name(process) == "overlay-node"
+    )
     kill(victim)
     total = 0
     for seed in range(kill_after, 100):

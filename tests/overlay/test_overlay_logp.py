@@ -26,13 +26,20 @@ TIMES = {
 
 def measured(noise=0.0) -> Observed:
     """Return samples of TAN's probes on an overlay network."""
-    machine = replace(truth("tan"), times=TIMES, site=Site(1, 65, substrate="overlay"), sizes=(1024,))
+    machine = replace(
+        truth("tan"), times=TIMES, site=Site(1, 65, substrate="overlay"), sizes=(1024,)
+    )
     return observed(machine, "tan", noise=noise)
 
 
 def test_predictions_of_trees_add_the_costs_of_levels_and_further_children():
     fitted = make_parameter_set(find_family("logp"), find_family("logp").fit(measured()))
-    for spec, levels, more in (("flat:40", 1, 39), ("kary:4^2", 2, 6), ("kary:2^5", 5, 5), ("chain:9", 9, 0)):
+    for spec, levels, more in (
+        ("flat:40", 1, 39),
+        ("kary:4^2", 2, 6),
+        ("kary:2^5", 5, 5),
+        ("chain:9", 9, 0),
+    ):
         (prediction,) = predict(fitted, [point("reduce", topology=spec, bytes=1024)])
         assert prediction.seconds == pytest.approx(levels * LEVEL + more * FURTHER), spec
 

@@ -14,7 +14,8 @@ from tests.processes import arguments, command_name, family
 from tests.waiting import until
 
 WORKER = [sys.executable, str(Path(__file__).with_name("overlay_worker.py"))]
-TREE = "l:0 => l:1 l:2 ; l:1 => l:3 l:4 l:5 ; l:2 => l:6 ;"  # nodes 0 l:0, 1 l:1, 2–4 l:3–l:5, 5 l:2, 6 l:6
+# nodes 0 l:0, 1 l:1, 2–4 l:3–l:5, 5 l:2, 6 l:6
+TREE = "l:0 => l:1 l:2 ; l:1 => l:3 l:4 l:5 ; l:2 => l:6 ;"
 
 pytestmark = pytest.mark.usefixtures("overlay_programs")
 
@@ -61,10 +62,24 @@ def test_every_process_counts_sent_packets_waves_and_queued_packets(network):
     assert (whole.packets_up >= first.packets_up).all()
     stream.close()
     other.send("", tag=OWN)  # whose answer is not received
-    until(lambda: network.metrics(seconds=60).query(f"stream == {other.id} and node == 0").queued.item() == 1, 60)
+    until(
+        lambda: (
+            network.metrics(seconds=60).query(f"stream == {other.id} and node == 0").queued.item()
+            == 1
+        ),
+        60,
+    )
     after = network.metrics(seconds=60)
     assert 0 not in set(after.stream)
-    assert list(after[after.stream == -1].packets_up - whole.packets_up.array) == [0, 0, 0, 0, 0, 1, 1]
+    assert list(after[after.stream == -1].packets_up - whole.packets_up.array) == [
+        0,
+        0,
+        0,
+        0,
+        0,
+        1,
+        1,
+    ]
 
 
 def test_metrics_of_back_ends_that_compute_are_missing(network):
@@ -87,7 +102,8 @@ def test_the_topology_and_the_events_follow_losses(network):
     assert list(network.topology().children) == [2, 3, 0, 0, 0, 1, 0]
     assert list(network.topology().backend) == [-1, -1, 0, 1, 2, -1, 3]
     assert set(network.topology().host) == {"l"}
-    assert len(network.metrics(seconds=60).query("stream == -1")) == 7  # all have started: who has not is lost
+    # all have started: who has not is lost
+    assert len(network.metrics(seconds=60).query("stream == -1")) == 7
     os.kill(inner()[0], signal.SIGKILL)
     until(lambda: turn(network) and len(heard) == 3, 60)
     assert {(event.kind, event.node, event.parent) for event in heard} == {

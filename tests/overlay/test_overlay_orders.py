@@ -1,5 +1,5 @@
-"""Processes of both byte orders in one network: a packet written by hand, and trees in which every link swaps the byte
-order of all numbers."""
+"""Processes of both byte orders in one network: a packet written by hand, and trees in which every
+link swaps the byte order of all numbers."""
 
 import sys
 
@@ -18,7 +18,9 @@ TREE = "h:0 => h:1 h:2 ;\nh:1 => h:3 h:4 ;\nh:2 => h:5 ;\n".replace("h", "127.0.
 @pytest.fixture
 def mixed(start):
     launch = f"{sys.executable} -m tests.overlay.turning {{host}}"
-    return start(TREE, checked=True, DRIVE_LAUNCH=launch, PYTHONPATH=str(ROOT), DRIVE_SILENCE="1000")
+    return start(
+        TREE, checked=True, DRIVE_LAUNCH=launch, PYTHONPATH=str(ROOT), DRIVE_SILENCE="1000"
+    )
 
 
 def test_the_python_reference_swaps_the_byte_order_of_a_packet():
@@ -41,7 +43,9 @@ def test_values_of_every_type_arrive_from_hosts_of_the_other_order(mixed):
 
 @pytest.mark.parametrize("filter", ["sum", "min", "average", "concat"])
 def test_filters_between_hosts_of_both_orders(mixed, filter):
-    formats = [word for word in FORMATS if "s" not in word and (filter != "concat" or word[1] != "a")]
+    formats = [
+        word for word in FORMATS if "s" not in word and (filter != "concat" or word[1] != "a")
+    ]
     mixed.execute_ok(f"open {filter} 0 0 0")
     mixed.execute_ok(f"ask 0 6 1 5 {' '.join(formats)}")
     wanted = reduced(filter, [sent(6, backend, 0, 5, formats) for backend in range(3)])
@@ -57,7 +61,13 @@ def test_control_packets_between_hosts_of_both_orders(mixed):
     mixed.execute_ok("ask 1 7 200 1 %ld")
     for wave in range(200):
         if wave == 50:
-            kill(next(process for process in mixed.processes() if command_name(process) == "overlay-node"))
+            kill(
+                next(
+                    process
+                    for process in mixed.processes()
+                    if command_name(process) == "overlay-node"
+                )
+            )
         wanted = [sent(7, backend, wave, 1, ["%ld"])[0] for backend in range(3)]
         assert mixed.execute_ok("recv 1 60")["values"][0] == wanted
     assert mixed.execute_ok("lost 0")["lost"] == []

@@ -35,7 +35,9 @@ def planned(tmp_path):
 
 
 def point(operation, **more):
-    return make_point(RESOURCES, {"operation": operation, "topology": "kary:2^3", "bytes": 8} | more)
+    return make_point(
+        RESOURCES, {"operation": operation, "topology": "kary:2^3", "bytes": 8} | more
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,11 @@ def point(operation, **more):
         ("overlay-broadcast", "bcast", 1),
         ("overlay-throughput", "reduce", 50),
         ("overlay-reduce:mode=waves:filter=sum", "reduce", 1),
-        ("reduce:filter=max:mode=timed:period=5000us", "reduce:filter=max:mode=timed:period=5000us", 1),
+        (
+            "reduce:filter=max:mode=timed:period=5000us",
+            "reduce:filter=max:mode=timed:period=5000us",
+            1,
+        ),
         ("reduce:period=0.01s:mode=timed", "reduce:mode=timed", 1),
         ("reduce:mode=synchronous:compute=1ms", "reduce:compute=1000us:mode=synchronous", 1),
         ("overlay-throughput:compute=1ms", "reduce:compute=1000us", 50),
@@ -65,10 +71,25 @@ def test_overlay_operations_are_normalized_to_one_spelling(written, operation, w
 @pytest.mark.parametrize(
     ("operation", "more", "key", "complaint"),
     [
-        ("bcast", {"algorithm": "binomial", "topology": ""}, "algorithm", "an overlay network has no algorithms"),
-        ("reduce", {"algorithm": "library", "topology": ""}, "algorithm", "an overlay network has no algorithms"),
+        (
+            "bcast",
+            {"algorithm": "binomial", "topology": ""},
+            "algorithm",
+            "an overlay network has no algorithms",
+        ),
+        (
+            "reduce",
+            {"algorithm": "library", "topology": ""},
+            "algorithm",
+            "an overlay network has no algorithms",
+        ),
         ("reduce", {"topology": ""}, "operation", "on an overlay network reduce needs a topology"),
-        ("gather", {}, "operation", "found 'gather', but an overlay network runs bcast, overlay-classes, "),
+        (
+            "gather",
+            {},
+            "operation",
+            "found 'gather', but an overlay network runs bcast, overlay-classes, ",
+        ),
         ("file:x.csv", {}, "operation", "found 'file:x.csv', but an overlay network runs bcast"),
         ("reduce:filter=bin", {}, "operation", "filter: found 'bin', wanted sum, min"),
         ("reduce:filter=sum:compute=1ms", {}, "operation", "found compute and filter"),
@@ -93,7 +114,10 @@ def test_an_unsupported_overlay_point_is_refused_in_one_line(operation, more, ke
 @pytest.mark.parametrize(
     ("operation", "complaint"),
     [
-        ("overlay-reduce", "found 'overlay-reduce', which only a platform with substrate: overlay has"),
+        (
+            "overlay-reduce",
+            "found 'overlay-reduce', which only a platform with substrate: overlay has",
+        ),
         ("overlay-throughput", "found 'overlay-throughput', which only"),
         ("overlay-startup", "found 'overlay-startup', which only"),
         ("reduce:mode=waves", "found mode, which only"),
@@ -138,16 +162,20 @@ def test_the_plan_of_an_overlay(planned):
     cases = [case for batch in plan.batches for case in batch.cases]
     assert {case.probe for case in cases} == {"pingpong", "chain", "fan", "wave"}
     assert {case.settings["direction"] for case in cases if case.probe == "fan"} == {"in"}
-    assert plan.probes["chain"] == ("tan", "logp")  # that it is fitted from there, for want of its own
-    assert "platform o lacks the nodes or cores for probes prtt, work: loggp may lack data there" in summarize_plan(
-        plan
+    # that it is fitted from there, for want of its own
+    assert plan.probes["chain"] == ("tan", "logp")
+    assert (
+        "platform o lacks the nodes or cores for probes prtt, work: loggp may lack data there"
+        in summarize_plan(plan)
     )
 
 
 def test_ids_of_measured_only_points_depend_on_the_tree(planned, tmp_path):
     matrix = '  - axes: {operation: overlay-startup, topology: ["flat:4", "flat:5", "kary:2^2"]}'
     assert len({made.id for made in planned(matrix).points}) == 3
-    assert [made.id for made in planned(matrix).points] == [made.id for made in planned(matrix).points]
+    assert [made.id for made in planned(matrix).points] == [
+        made.id for made in planned(matrix).points
+    ]
 
 
 @pytest.mark.parametrize(
@@ -162,12 +190,17 @@ def test_ids_of_measured_only_points_depend_on_the_tree(planned, tmp_path):
             "launcher: simgrid\nsubstrate: overlay\nnodes: 4\ncores: 1\nsimgrid: {file: net.xml}\n",
             "2: substrate: found 'overlay', which no simulator runs",
         ),
-        (f"{OVERLAY}container: {{image: a.sif}}\n", "5: container: found a section that substrate 'overlay' does not"),
+        (
+            f"{OVERLAY}container: {{image: a.sif}}\n",
+            "5: container: found a section that substrate 'overlay' does not",
+        ),
     ],
 )
 def test_a_platform_file_with_an_unsupported_substrate_is_refused(tmp_path, text, complaint):
     (tmp_path / "o.yaml").write_text(text)
-    assert catch_error_message(load_platform, tmp_path / "o.yaml").startswith(f"{tmp_path}/o.yaml:{complaint}")
+    assert catch_error_message(load_platform, tmp_path / "o.yaml").startswith(
+        f"{tmp_path}/o.yaml:{complaint}"
+    )
 
 
 def test_naming_the_default_mpi_substrate_does_not_change_the_platform_digest(tmp_path):
@@ -182,6 +215,10 @@ def test_naming_the_default_mpi_substrate_does_not_change_the_platform_digest(tm
 
 
 def test_only_mpi_is_calibrated(tmp_path):
-    write_parameters(tmp_path / "hockney.yaml", make_given_set("hockney", ["alpha=2us", "beta=1ns/B"]))
-    with pytest.raises(UserError, match="platform 'local-overlay' has substrate 'overlay': only MPI is calibrated"):
+    write_parameters(
+        tmp_path / "hockney.yaml", make_given_set("hockney", ["alpha=2us", "beta=1ns/B"])
+    )
+    with pytest.raises(
+        UserError, match="platform 'local-overlay' has substrate 'overlay': only MPI is calibrated"
+    ):
         calibrate("local-overlay", parameters=tmp_path / "hockney.yaml")

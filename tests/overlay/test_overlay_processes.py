@@ -1,4 +1,5 @@
-"""The section on the processes of an overlay network: counts of each pass, their sum, and refused counts."""
+"""The section on the processes of an overlay network: counts of each pass, their sum, and refused
+counts."""
 
 from types import SimpleNamespace
 
@@ -17,7 +18,8 @@ PASS = """depth,processes,packets_up,packets_down,bytes_up,bytes_down,waves,filt
 
 @pytest.fixture
 def study(tmp_path):
-    """Return a study with two passes of case `a` of an overlay, and case `b`, which has no counts."""
+    """Return a study with two passes of case `a` of an overlay, and case `b`, which has no
+    counts."""
     raw = tmp_path / "raw"
     raw.mkdir()
     for number in range(2):
@@ -25,7 +27,12 @@ def study(tmp_path):
         (tmp_path / f"pass{number}" / "a.levels").write_text(PASS)
     batches = [SimpleNamespace(name="one", platform="p", ids=["a", "b"])]
     plan = SimpleNamespace(batches=batches, platforms={"p": SimpleNamespace(simulated=False)})
-    rows = {"id": ["a", "b"], "kind": "point", "name": ["reduce", "ring"], "settings": ["bytes=8", ""]}
+    rows = {
+        "id": ["a", "b"],
+        "kind": "point",
+        "name": ["reduce", "ring"],
+        "settings": ["bytes=8", ""],
+    }
     summary = pd.DataFrame(rows)
     passes = [tmp_path / f"pass{number}" for number in range(3)]
     inputs = SimpleNamespace(plan=plan, results=SimpleNamespace(raw=lambda _: raw), raw=summary)
@@ -50,7 +57,15 @@ def test_counts_are_summed_over_passes_and_shown(study):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "depth\n0\n", PASS.replace("400", "x"), PASS.replace("400", "-1"), PASS.replace("400", ""), "\0\xff"]
+    "text",
+    [
+        "",
+        "depth\n0\n",
+        PASS.replace("400", "x"),
+        PASS.replace("400", "-1"),
+        PASS.replace("400", ""),
+        "\0\xff",
+    ],
 )
 def test_counts_that_are_none_are_refused(tmp_path, text):
     (tmp_path / "a.levels").write_text(text)

@@ -1,4 +1,5 @@
-"""Overlay networks in Python: packets preserve their values, streams reduce, networks end cleanly."""
+"""Overlay networks in Python: packets preserve their values, streams reduce, networks end
+cleanly."""
 
 import gc
 import os
@@ -25,7 +26,8 @@ from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 WORKER = [sys.executable, str(Path(__file__).with_name("overlay_worker.py"))]
-TREE = "l:0 => l:1 l:2 ; l:1 => l:3 l:4 l:5 ; l:2 => l:6 ;"  # four back-ends, three of them behind one child
+# four back-ends, three of them behind one child
+TREE = "l:0 => l:1 l:2 ; l:1 => l:3 l:4 l:5 ; l:2 => l:6 ;"
 
 pytestmark = pytest.mark.usefixtures("overlay_programs")
 INTEGERS = {name: dtype for name, dtype in DTYPES.items() if dtype.kind != "f"}
@@ -62,7 +64,9 @@ def test_the_values_of_a_packet_equal_the_given_values(data):
 
     def drawn(name):
         if name == "s":
-            return data.draw(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=9))
+            return data.draw(
+                st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=9)
+            )
         if name == "lf":
             return data.draw(st.floats(allow_nan=False))
         limits = np.iinfo(INTEGERS[name])
@@ -72,11 +76,15 @@ def test_the_values_of_a_packet_equal_the_given_values(data):
         [drawn(name) for _ in range(data.draw(st.integers(0, 5)))] if array else drawn(name)
         for name, array in zip(names, many, strict=True)
     ]
-    text = " ".join(f"%{'a' if array else ''}{name}" for name, array in zip(names, many, strict=True))
+    text = " ".join(
+        f"%{'a' if array else ''}{name}" for name, array in zip(names, many, strict=True)
+    )
     packet = Packet.of(text, *values, tag=7)
     assert (packet.tag, packet.source) == (7, -1)
     back = packet.values
-    assert [list(value) if array else value for value, array in zip(back, many, strict=True)] == values
+    assert [
+        list(value) if array else value for value, array in zip(back, many, strict=True)
+    ] == values
 
 
 def test_arrays_are_views_that_keep_their_packet():
@@ -108,7 +116,9 @@ def test_arrays_are_views_that_keep_their_packet():
         ("%x", (), "%x"),
     ],
 )
-def test_values_that_do_not_fit_the_packet_format_are_refused_in_one_line(format, values, complaint):
+def test_values_that_do_not_fit_the_packet_format_are_refused_in_one_line(
+    format, values, complaint
+):
     with pytest.raises(OverlayError, match=complaint) as refused:
         Packet.of(format, *values)
     assert "\n" not in refused.value.message
@@ -135,7 +145,8 @@ def test_back_ends_in_python_are_reduced_on_several_streams(shared_network):
 
 @pytest.mark.parametrize("tag", [OWN, MANY, UNTIL_ENDED])
 def test_back_ends_survive_a_stream_that_the_front_end_leaves_early(network, tag):
-    """Packets that back-ends still send on the stream are dropped, and the back-ends receive the reason of its end."""
+    """Packets that back-ends still send on the stream are dropped, and the back-ends receive the
+    reason of its end."""
     for _ in range(3):
         with network.stream() as stream:
             stream.send("%d", 5_000, tag=tag)
@@ -156,7 +167,9 @@ def test_back_ends_survive_a_stream_that_the_front_end_leaves_early(network, tag
         ("bin", "%d", 1, "checksum"),
     ],
 )
-def test_an_error_ends_only_one_stream_and_that_stream_states_the_reason(shared_network, filter, format, value, why):
+def test_an_error_ends_only_one_stream_and_that_stream_states_the_reason(
+    shared_network, filter, format, value, why
+):
     failing, other = shared_network.stream(filter=filter), shared_network.stream(filter="concat")
     failing.send(format, value, tag=ECHO)
     with pytest.raises(OverlayError, match=why):
@@ -201,7 +214,10 @@ def test_waves_come_in_order_and_any_stream_is_heard(network):
 
 
 def test_a_receive_without_a_packet_in_time_raises_a_timeout_error(shared_network):
-    with shared_network.stream(filter="sum") as stream, pytest.raises(OverlayTimeoutError, match="nothing came"):
+    with (
+        shared_network.stream(filter="sum") as stream,
+        pytest.raises(OverlayTimeoutError, match="nothing came"),
+    ):
         stream.receive(seconds=0.3)
     assert set(shared_network.phases) == {"launch", "tree", "backends"}
     assert 0 < shared_network.phases["backends"] < 60
@@ -221,7 +237,8 @@ def test_a_lost_back_end_is_named_and_the_rest_goes_on_or_stops(network):
 
 
 def process_events(network):
-    """Let the network process its events; return whether it is still usable or has lost a back-end."""
+    """Let the network process its events; return whether it is still usable or has lost a
+    back-end."""
     try:
         network.receive(seconds=0.05)
     except OverlayTimeoutError:
@@ -281,7 +298,9 @@ def test_threads_have_streams_of_their_own(network):
     own = np.arange(5) + np.arange(4)[:, None]
     wanted = {"sum": own.sum(0), "max": own.max(0), "min": own.min(0)}
     with ThreadPoolExecutor() as pool:
-        for name, answers in zip(wanted, pool.map(lambda name: list(ask(name)), wanted), strict=True):
+        for name, answers in zip(
+            wanted, pool.map(lambda name: list(ask(name)), wanted), strict=True
+        ):
             assert answers == [wanted[name].tolist()] * 20
 
 
@@ -324,7 +343,11 @@ def test_the_example_is_short_and_runs(tmp_path):
     assert len(script.read_text(encoding="utf-8").splitlines()) <= 60
     (tmp_path / "tree.top").write_text(TREE)
     done = subprocess.run(
-        [sys.executable, script, "tree.top"], capture_output=True, text=True, cwd=tmp_path, timeout=120
+        [sys.executable, script, "tree.top"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -332,7 +355,11 @@ def test_the_example_is_short_and_runs(tmp_path):
     assert len(lines) == 5
     assert {line.split()[1] for line in lines[1:]} == {os.uname().nodename}
     wrong = subprocess.run(
-        [sys.executable, script, "absent"], capture_output=True, text=True, cwd=tmp_path, timeout=120
+        [sys.executable, script, "absent"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
     )
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("uptime: ")

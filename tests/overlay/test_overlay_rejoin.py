@@ -1,4 +1,5 @@
-"""Internal processes die or hang: their children attach to ancestors, and every packet arrives once."""
+"""Internal processes die or hang: their children attach to ancestors, and every packet arrives
+once."""
 
 import os
 import random
@@ -28,7 +29,9 @@ def expected_values(seed, backends, wave=0):
 
 def list_attachments(tool):
     """Return child, new parent and seconds since the loss of each attachment."""
-    return re.findall(r"(\S+) has attached to (\S+), ([0-9.]+) s after its parent was lost", tool.read_stderr())
+    return re.findall(
+        r"(\S+) has attached to (\S+), ([0-9.]+) s after its parent was lost", tool.read_stderr()
+    )
 
 
 def check_all_answer(tool, stream, seed, backends):
@@ -48,28 +51,38 @@ def test_children_of_a_lost_process_attach_to_the_grandparent(start, checked):
     for seed in range(3):
         check_all_answer(tool, 0, seed, 8)
         check_all_answer(tool, 1, seed, 8)
-    assert {(child, parent) for child, parent, _ in list_attachments(tool)} == {("h:3", "h:0"), ("h:4", "h:0")}
-    tool.execute_ok(f"open concat {WAIT} 0 {CONTINUE} 0 3 5")  # some back-ends, also below re-attached processes
+    assert {(child, parent) for child, parent, _ in list_attachments(tool)} == {
+        ("h:3", "h:0"),
+        ("h:4", "h:0"),
+    }
+    # some back-ends, also below re-attached processes
+    tool.execute_ok(f"open concat {WAIT} 0 {CONTINUE} 0 3 5")
     tool.execute_ok("ask 2 5 1 1 %ld")
-    assert tool.execute_ok("recv 2 60")["values"][0] == [expected_values(5, 8)[backend] for backend in (0, 3, 5)]
+    assert tool.execute_ok("recv 2 60")["values"][0] == [
+        expected_values(5, 8)[backend] for backend in (0, 3, 5)
+    ]
     assert tool.end() == 0
 
 
 def test_back_ends_attach_to_the_front_end_if_all_internal_processes_are_lost(start):
     tool = start("h:0 => h:1 ;\nh:1 => h:2 ;\nh:2 => h:3 ;\nh:3 => h:4 h:5 h:6 ;\n")
     tool.execute_ok(f"open concat {WAIT} 0 {CONTINUE}")
-    check_all_answer(tool, 0, 3, 3)  # a back-end gets its ancestors in the first packet of its parent
+    # a back-end gets its ancestors in the first packet of its parent
+    check_all_answer(tool, 0, 3, 3)
     for process in list_internal(tool):
         kill(process)
     check_all_answer(tool, 0, 4, 3)
-    assert {(f"h:{i}", "h:0") for i in (4, 5, 6)} <= {(child, parent) for child, parent, _ in list_attachments(tool)}
+    assert {(f"h:{i}", "h:0") for i in (4, 5, 6)} <= {
+        (child, parent) for child, parent, _ in list_attachments(tool)
+    }
 
 
 WAVES = 400
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("window", ["0", "3000"])  # with a small window, packets wait at every level
+# with a small window, packets wait at every level
+@pytest.mark.parametrize("window", ["0", "3000"])
 @pytest.mark.parametrize("checked", [False, True])
 def test_streams_deliver_every_packet_once_while_processes_die(start, seed, window, checked):
     """A random number of internal processes is killed at random times, with four streams."""
@@ -86,7 +99,11 @@ def test_streams_deliver_every_packet_once_while_processes_die(start, seed, wind
     for stream in range(3):
         tool.execute_ok(f"ask {stream} {seed} {WAVES} 1 %ld")
     waves, requested, received = 0, [], [[[] for _ in range(backends)] for _ in kinds]
-    while waves < WAVES or requested or any(len(row) < WAVES for stream in (1, 2) for row in received[stream]):
+    while (
+        waves < WAVES
+        or requested
+        or any(len(row) < WAVES for stream in (1, 2) for row in received[stream])
+    ):
         if victims and rng.random() < 0.03:
             kill(victims.pop())
             requested.append(waves)
@@ -102,7 +119,9 @@ def test_streams_deliver_every_packet_once_while_processes_die(start, seed, wind
             received[answer["stream"]][answer["source"]].append(answer["values"][0])
     for stream in (1, 2):
         for backend in range(backends):
-            assert received[stream][backend] == [sent(seed, backend, wave, 1, ["%ld"])[0] for wave in range(WAVES)]
+            assert received[stream][backend] == [
+                sent(seed, backend, wave, 1, ["%ld"])[0] for wave in range(WAVES)
+            ]
     assert tool.execute("any 0.2")["code"] == "timeout"  # no packet was delivered twice
     for process in victims:
         kill(process)
@@ -189,11 +208,18 @@ def test_metrics_events_and_topology_after_a_loss(start):
     tool.execute_ok("pump 0 5")
     rows = {(row[0], row[1]): row[2:] for row in tool.execute_ok("metrics 60")["rows"]}
     assert rows == {(node, stream): rows[node, stream] for node in range(7) for stream in (-1, 0)}
-    assert [rows[node, 0] for node in range(7)] == [[5, 10, 5, 0]] + [[5, 10, 5, 0], [5, 0, 0, 0], [5, 0, 0, 0]] * 2
+    assert [rows[node, 0] for node in range(7)] == [[5, 10, 5, 0]] + [
+        [5, 10, 5, 0],
+        [5, 0, 0, 0],
+        [5, 0, 0, 0],
+    ] * 2
     kill(list_internal(tool)[0])
     assert tool.execute_ok("pump 0 1")["waves"] == 1
     events = [tool.execute_ok("event") for _ in range(3)]
-    assert sorted(event["event"] for event in events[:2]) == [[1, 0, 0, 2, 0, -1, 0], [1, 0, 0, 3, 0, -1, 0]]
+    assert sorted(event["event"] for event in events[:2]) == [
+        [1, 0, 0, 2, 0, -1, 0],
+        [1, 0, 0, 3, 0, -1, 0],
+    ]
     assert "event" not in events[2]
     assert [tool.execute_ok(f"node {node}")["node"] for node in range(4)] == [
         [-1, 0, 3, -1],
@@ -223,7 +249,9 @@ def test_packets_are_delivered_once_despite_a_thousand_kills(start):
             if victims and rng.random() < 0.1:
                 kill(victims.pop())
                 kills += 1
-            assert tool.execute_ok("recv 0 60")["values"][0] == expected_values(round_, backends, wave)
+            assert tool.execute_ok("recv 0 60")["values"][0] == expected_values(
+                round_, backends, wave
+            )
         check_all_answer(tool, 0, round_, backends)
         assert tool.end() == 0
         round_ += 1

@@ -1,5 +1,5 @@
-"""One command starts all processes but the front-end. Each has its number from its rank, and receives its parent from
-the front-end."""
+"""One command starts all processes but the front-end. Each has its number from its rank, and
+receives its parent from the front-end."""
 
 import os
 import shutil
@@ -35,7 +35,9 @@ def test_one_command_starts_all_processes(start, tmp_path, launcher, topology, l
     if launcher == "hydra" and not MPIEXEC.exists():
         pytest.skip("no mpiexec.hydra here")
     file = tmp_path / "connection"
-    tool = start(topology, up=False, DRIVE_FILE=str(file), DRIVE_STEP="1", DRIVE_LAUNCH=LAUNCHES[launcher])
+    tool = start(
+        topology, up=False, DRIVE_FILE=str(file), DRIVE_STEP="1", DRIVE_LAUNCH=LAUNCHES[launcher]
+    )
     assert [tool.answer()["code"] for _ in range(2)] == ["waiting", "ok"]
     assert not file.exists()
     check_waves(tool, leaves)
@@ -49,7 +51,12 @@ def test_another_program_may_start_the_step_and_ancestors_replace_lost_processes
 ):
     file = tmp_path / "connection"
     tool = start(kary(2, 3), checked=True, up=False, DRIVE_FILE=str(file), DRIVE_STEP="1", **tags)
-    command = [*LAUNCHER.format(tasks=14).split(), checked_programs / "overlay-node", "--step", file]
+    command = [
+        *LAUNCHER.format(tasks=14).split(),
+        checked_programs / "overlay-node",
+        "--step",
+        file,
+    ]
     step = subprocess.Popen([*command, checked_programs / "drive", "back-end"])
     assert [tool.answer()["code"] for _ in range(2)] == ["waiting", "ok"]
     nodes = [process for process in family(step.pid) if command_name(process) == "overlay-node"]
@@ -66,8 +73,13 @@ def test_another_program_may_start_the_step_and_ancestors_replace_lost_processes
 
 
 def test_a_step_that_fails_or_ends_too_early_is_reported(start, tmp_path):
-    for command, why in (("false", "failed before they had attached"), ("no-such-launcher", "cannot start")):
-        tool = start(flat(2), up=False, DRIVE_FILE=str(tmp_path / "c"), DRIVE_STEP="1", DRIVE_LAUNCH=command)
+    for command, why in (
+        ("false", "failed before they had attached"),
+        ("no-such-launcher", "cannot start"),
+    ):
+        tool = start(
+            flat(2), up=False, DRIVE_FILE=str(tmp_path / "c"), DRIVE_STEP="1", DRIVE_LAUNCH=command
+        )
         answer = tool.answer()
         assert answer["code"] == "failed"
         assert tool.end() == 2
@@ -77,14 +89,21 @@ def test_a_step_that_fails_or_ends_too_early_is_reported(start, tmp_path):
 
 def test_a_task_without_a_number_ends_with_an_error(overlay_programs, tmp_path):
     file = tmp_path / "connection"
-    file.write_text("commodel overlay 1\ntoken " + "0" * 64 + "\n0 127.0.0.1 1 1 internal\n1 127.0.0.1 1 2\n")
+    file.write_text(
+        "commodel overlay 1\ntoken " + "0" * 64 + "\n0 127.0.0.1 1 1 internal\n1 127.0.0.1 1 2\n"
+    )
     file.chmod(0o600)
     node = shutil.which("overlay-node", path=str(overlay_programs))
 
     def task(*arguments, **settings):
         environment = os.environ | settings
         done = subprocess.run(
-            [node, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=60
+            [node, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
         assert done.returncode == 2
         return done.stderr
@@ -96,7 +115,9 @@ def test_a_task_without_a_number_ends_with_an_error(overlay_programs, tmp_path):
     assert "wanted --boot, --step FILE COMMAND" in task("--step", str(file))
 
 
-def test_python_starts_one_step_and_refuses_incomplete_options(overlay_programs, tmp_path, monkeypatch):
+def test_python_starts_one_step_and_refuses_incomplete_options(
+    overlay_programs, tmp_path, monkeypatch
+):
     monkeypatch.setenv("COMMODEL_OVERLAY", str(overlay_programs))
     program = tmp_path / "leaf.py"
     program.write_text(
@@ -116,6 +137,8 @@ def test_python_starts_one_step_and_refuses_incomplete_options(overlay_programs,
         (f"launch={LAUNCHER.split()!r}", "wanted, for one step, a connection file"),
     ):
         script = f"from commodel_overlay import Network\nNetwork({flat(2)!r}, {backend!r}, one_step=True, {options})"
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.returncode
         assert message in done.stderr

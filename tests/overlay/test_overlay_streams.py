@@ -1,5 +1,5 @@
-"""Streams: many at once, over subsets of the back-ends, in each waiting mode, with packets of any size, and flow
-control."""
+"""Streams: many at once, over subsets of the back-ends, in each waiting mode, with packets of any
+size, and flow control."""
 
 import random
 
@@ -25,7 +25,9 @@ def test_fifty_streams_at_once(start, checked):
     for wave in range(3):
         for stream in chance.sample(range(50), 50):
             answer = tool.execute_ok(f"recv {stream} 30")
-            packets = [sent(stream, backend, wave, 4, ["%ad", "%lf"]) for backend in members[stream]]
+            packets = [
+                sent(stream, backend, wave, 4, ["%ad", "%lf"]) for backend in members[stream]
+            ]
             assert answer["values"] == reduced(names[stream], packets)
             assert answer["leaves"] == len(members[stream])
             assert answer["source"] == members[stream][0]
@@ -45,7 +47,8 @@ def test_streams_close_while_packets_are_under_way(start):
     tool = start(kary(2, 2), checked=True)
     for stream in range(20):
         tool.execute_ok("open none 2 0 0")
-        tool.execute_ok(f"ask {stream} 1 500 20 %alf")  # more than a window: back-ends wait for room that never comes
+        # more than a window: back-ends wait for room that never comes
+        tool.execute_ok(f"ask {stream} 1 500 20 %alf")
         tool.execute_ok(f"close {stream}")
     tool.execute_ok("open sum 0 0 0")
     tool.execute_ok("ask 20 1 1 1 %d")
@@ -70,7 +73,9 @@ def test_a_stream_without_waiting_forwards_each_packet_at_once(start):
     assert {answer["source"] for answer in quick} == {0, 1, 3}
     late = [tool.execute_ok("recv 0 30") for _ in range(2)]
     assert {answer["source"] for answer in late} == {2}
-    assert [late[wave]["values"] for wave in range(2)] == [sent(9, 2, wave, 2, ["%as"]) for wave in range(2)]
+    assert [late[wave]["values"] for wave in range(2)] == [
+        sent(9, 2, wave, 2, ["%as"]) for wave in range(2)
+    ]
 
 
 def test_a_stream_timeout_forwards_early_packets_and_late_ones_afterwards(start):
@@ -105,7 +110,8 @@ def test_packets_above_256_mib_are_refused_before_sending(start):
 
 
 def test_flow_control_blocks_senders_while_the_front_end_does_not_receive(start):
-    """1000 packets of 64 KiB, half of them received, fill no process: senders block until the receiver reads."""
+    """1000 packets of 64 KiB, half of them received, fill no process: senders block until the
+    receiver reads."""
     tool = start(kary(2, 2), DRIVE_WINDOW=str(128 << 10))
     tool.execute_ok("open none 2 0 0 0 2")
     tool.execute_ok("open sum 0 0 0 1 3")
@@ -126,7 +132,8 @@ def test_one_slow_back_end_holds_a_stream_of_waves_not_memory(start):
     tool = start(flat(4), DRIVE_WINDOW=str(64 << 10))
     tool.execute_ok("open none 0 0 0")
     tool.execute_ok("tell 0 sleep 1 3")
-    answer = tool.execute_ok("flood 0 300 32768")  # 40 MB from the quick ones, while the slow one sleeps
+    # 40 MB from the quick ones, while the slow one sleeps
+    answer = tool.execute_ok("flood 0 300 32768")
     assert answer["waves"] == 300
     assert answer["kib"] < 32 << 10
 
@@ -171,7 +178,9 @@ def test_a_million_waves_do_not_increase_memory(start):
         kib = {}
         for process in tool.processes():
             with open(f"/proc/{process}/status") as status:
-                kib[process] = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+                kib[process] = next(
+                    int(line.split()[1]) for line in status if line.startswith("VmRSS")
+                )
         return kib
 
     before = memory()

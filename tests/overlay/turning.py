@@ -1,5 +1,5 @@
-"""A launch command for processes of an overlay network: between each and its parent it turns all numbers, so that both
-take the other for a host of the other byte order.
+"""A launch command for processes of an overlay network: between each and its parent it turns all
+numbers, so that both take the other for a host of the other byte order.
 
 PYTHONPATH=. python -m tests.overlay.turning HOST PROGRAM --boot < a packet to boot from
 """
@@ -33,7 +33,8 @@ def main(program: list[str], boot: bytes) -> int:
 
 
 def carry(sender: socket.socket, receiver: socket.socket, first: int = 0) -> None:
-    """Forward all packets with the byte order swapped, after a hello of `first` bytes, until either end closes."""
+    """Forward all packets with the byte order swapped, after a hello of `first` bytes, until either
+    end closes."""
     stream = sender.makefile("rb")
     with suppress(OSError):
         if first:

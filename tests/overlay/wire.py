@@ -1,6 +1,7 @@
 """The packets between processes of an overlay network, in an independent implementation.
 
-The values that the back-ends of drive.c send, and the results of filters, in plain Python: slow and simple."""
+The values that the back-ends of drive.c send, and the results of filters, in plain Python: slow and
+simple."""
 
 import socket
 import struct
@@ -14,27 +15,37 @@ HEADERS = {order: struct.Struct(order + "IBBHIiQ") for order in ORDERS}
 HEADER = HEADERS[OWN]
 
 
-def hello(token: bytes, node: int, magic=b"overlay\0", version=5, order=0x01020304, by=OWN) -> bytes:
+def hello(
+    token: bytes, node: int, magic=b"overlay\0", version=5, order=0x01020304, by=OWN
+) -> bytes:
     return magic + struct.pack(by + "II", version, order) + token + struct.pack(by + "II", node, 0)
 
 
-def frame(kind: int, format="", values=b"", stream=0, source=-1, leaves=0, number=0, by=OWN) -> bytes:
+def frame(
+    kind: int, format="", values=b"", stream=0, source=-1, leaves=0, number=0, by=OWN
+) -> bytes:
     text = format.encode() + b"\0"
     packed = text + bytes(-len(text) % 8) + values + bytes(-len(values) % 8)
     origin = number << 38 | leaves << 19 | source + 1
-    return HEADERS[by].pack(HEADER.size + len(packed), kind, ORDERS[by], len(text), stream, 0, origin) + packed
+    return (
+        HEADERS[by].pack(HEADER.size + len(packed), kind, ORDERS[by], len(text), stream, 0, origin)
+        + packed
+    )
 
 
 def turned(packet: bytes) -> bytes:
     """Return the same packet as sent by a host of the other byte order."""
     old, new = ("<", ">") if packet[5] == ORDERS["<"] else (">", "<")
     size, kind, _, length, *rest = HEADERS[old].unpack(packet[: HEADER.size])
-    result = bytearray(HEADERS[new].pack(size, kind, ORDERS[new], length, *rest) + packet[HEADER.size :])
+    result = bytearray(
+        HEADERS[new].pack(size, kind, ORDERS[new], length, *rest) + packet[HEADER.size :]
+    )
     words = packet[HEADER.size : HEADER.size + length - 1].decode().split()
     at = HEADER.size + length + -length % 8
 
     def turn(item: int, count: int = 1) -> int:
-        """Swap the byte order of `count` items and return the last item's value in the old order."""
+        """Swap the byte order of `count` items and return the last item's value in the old
+        order."""
         nonlocal at
         at += -at % item
         for _ in range(count):
@@ -88,12 +99,19 @@ def siphash(key: bytes, text: bytes) -> bytes:
 
     def rounds(count: int) -> None:
         for _ in range(count):
-            for one, other, by, turned in ((0, 1, 13, 32), (2, 3, 16, 0), (0, 3, 21, 0), (2, 1, 17, 32)):
+            for one, other, by, turned in (
+                (0, 1, 13, 32),
+                (2, 3, 16, 0),
+                (0, 3, 21, 0),
+                (2, 1, 17, 32),
+            ):
                 v[one] = v[one] + v[other] & MASK
                 v[other] = rotate(v[other], by) ^ v[one]
                 v[one] = rotate(v[one], turned)
 
-    for (word,) in struct.iter_unpack("<Q", text + bytes(7 - len(text) % 8) + bytes([len(text) % 256])):
+    for (word,) in struct.iter_unpack(
+        "<Q", text + bytes(7 - len(text) % 8) + bytes([len(text) % 256])
+    ):
         v[3] ^= word
         rounds(2)
         v[0] ^= word
@@ -107,7 +125,13 @@ def siphash(key: bytes, text: bytes) -> bytes:
 
 def mix(seed: int, backend: int, wave: int, value: int, element: int) -> int:
     factors = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 1)
-    x = sum(part * factor for part, factor in zip((seed, backend, wave, value, element), factors, strict=True)) & MASK
+    x = (
+        sum(
+            part * factor
+            for part, factor in zip((seed, backend, wave, value, element), factors, strict=True)
+        )
+        & MASK
+    )
     for _ in range(3):
         x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15 & MASK
     return x ^ (x >> 29)
@@ -127,19 +151,27 @@ def sent(seed: int, backend: int, wave: int, count: int, formats: list[str]) -> 
     for index, word in enumerate(formats):
         array = word[1] == "a"
         kind = word[1 + array :]
-        row = [scalar(kind, backend, mix(seed, backend, wave, index, i)) for i in range(count if array else 1)]
+        row = [
+            scalar(kind, backend, mix(seed, backend, wave, index, i))
+            for i in range(count if array else 1)
+        ]
         values.append(row if array else row[0])
     return values
 
 
 def reduced(name: str, packets: list[list]) -> list:
-    """Return the result of a filter, element by element, from one packet of each back-end in their order."""
+    """Return the result of a filter, element by element, from one packet of each back-end in their
+    order."""
     result = []
     for column in zip(*packets, strict=True):
         if name == "concat":
-            result.append([x for value in column for x in (value if isinstance(value, list) else [value])])
+            result.append(
+                [x for value in column for x in (value if isinstance(value, list) else [value])]
+            )
             continue
-        reduce = {"min": min, "max": max, "sum": sum, "average": lambda row: sum(row) / len(row)}[name]
+        reduce = {"min": min, "max": max, "sum": sum, "average": lambda row: sum(row) / len(row)}[
+            name
+        ]
         rows = [value if isinstance(value, list) else [value] for value in column]
         elements = [reduce(row) for row in zip(*rows, strict=True)]
         result.append(elements if isinstance(column[0], list) else elements[0])
@@ -147,8 +179,8 @@ def reduced(name: str, packets: list[list]) -> list:
 
 
 def classes(checksums: dict[int, int]) -> list:
-    """Return the equivalence classes of back-ends by checksum: checksums, representatives, sizes and members, in the
-    order of representatives."""
+    """Return the equivalence classes of back-ends by checksum: checksums, representatives, sizes
+    and members, in the order of representatives."""
     members: dict[int, list[int]] = {}
     for backend in sorted(checksums):
         members.setdefault(checksums[backend], []).append(backend)

@@ -1,4 +1,5 @@
-"""Results of an experiment on a synthetic machine. The figures of a paper must reproduce its values."""
+"""Results of an experiment on a synthetic machine. The figures of a paper must reproduce its
+values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -40,20 +41,30 @@ def cases(machine: Truth, names: Iterable[str]) -> list[dict]:
             seconds = machine.times[name](case.settings)
             text = " ".join(f"{key}={value}" for key, value in case.settings.items())
             times = dict.fromkeys(("min", "median", "mean", "max"), seconds)
-            rows.append({"kind": "probe", "platform": PLATFORM, "name": name, "settings": text, **times})
+            rows.append(
+                {"kind": "probe", "platform": PLATFORM, "name": name, "settings": text, **times}
+            )
     return rows
 
 
 def evidence(
-    points: Sequence[Mapping] = (), probed: Iterable[Mapping] = (), sets: Iterable[ParameterSet] = ()
+    points: Sequence[Mapping] = (),
+    probed: Iterable[Mapping] = (),
+    sets: Iterable[ParameterSet] = (),
 ) -> Evidence:
-    """Return the evidence of a paper. `points` are rows of a comparison; omitted columns are blank."""
+    """Return the evidence of a paper. `points` are rows of a comparison; omitted columns are
+    blank."""
     comparison = pd.DataFrame(points, columns=POINT)
     comparison["point"] = [
         "/".join(map(str, row[:-3])) for row in comparison.itertuples(index=False)
     ]  # without model and times
     summary = pd.DataFrame(list(probed), columns=CASE)
-    return Evidence(comparison.assign(platform=PLATFORM), summary, tuple(sets), {PLATFORM: PlatformKind.SIMULATED})
+    return Evidence(
+        comparison.assign(platform=PLATFORM),
+        summary,
+        tuple(sets),
+        {PLATFORM: PlatformKind.SIMULATED},
+    )
 
 
 def figure(figures: Iterable[Figure], name: str) -> Figure:
@@ -73,7 +84,10 @@ def column(numbers: Numbers, name: str = "") -> dict:
     """Return one column of a table by subject: the paper's numbers, or our column of this name."""
     index = numbers.columns.index(name) if name else None
     keys = (row.subject[0] if len(row.subject) == 1 else row.subject for row in numbers.rows)
-    return {key: row.paper if index is None else row.ours[index] for key, row in zip(keys, numbers.rows, strict=True)}
+    return {
+        key: row.paper if index is None else row.ours[index]
+        for key, row in zip(keys, numbers.rows, strict=True)
+    }
 
 
 def micro(values: Mapping[object, float]) -> dict[object, float]:

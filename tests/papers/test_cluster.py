@@ -1,4 +1,5 @@
-"""Figures of the cluster model's paper: predictions computed by hand from table 1, and replaced measurements."""
+"""Figures of the cluster model's paper: predictions computed by hand from table 1, and replaced
+measurements."""
 
 from dataclasses import replace
 from functools import cache
@@ -19,7 +20,11 @@ US = 1e-6
 
 def latency(ranks, size=1500):
     """Return the latency in µs, by hand. All ranks together transfer at most 90 bytes per µs."""
-    return 1.556 * ranks + 16.684 + 0.0826 * size * max(1, ranks * size / (90 * (0.0796 * size + 3.027)))
+    return (
+        1.556 * ranks
+        + 16.684
+        + 0.0826 * size * max(1, ranks * size / (90 * (0.0796 * size + 3.027)))
+    )
 
 
 def make_evidence(*measured, sets=()):
@@ -32,7 +37,9 @@ def make_evidence(*measured, sets=()):
 PRINTED = read_published("cluster/fast-ethernet-16")
 # What is printed, as if it had been fitted, but for a smaller buffer.
 FITTED = replace(
-    PRINTED, platform=PLATFORM, values={**PRINTED.values, "B_L": replace(PRINTED.values["B_L"], value=100.0)}
+    PRINTED,
+    platform=PLATFORM,
+    values={**PRINTED.values, "B_L": replace(PRINTED.values["B_L"], value=100.0)},
 )
 
 
@@ -40,7 +47,9 @@ FITTED = replace(
 def figures(measured, fit):
     return {
         figure.name: figure
-        for figure in find_paper("cluster").figures(make_evidence(*measured, sets=[FITTED] if fit else []))
+        for figure in find_paper("cluster").figures(
+            make_evidence(*measured, sets=[FITTED] if fit else [])
+        )
     }
 
 
@@ -54,7 +63,13 @@ def numbers(name, title, *measured, fit=False):
 
 def test_table_1_is_the_printed_formulas():
     table = numbers("Table 1", "Parameters", fit=True)
-    wanted = {("O_s", 1500): O_S, ("g_s", 40): 6.73, ("g_r", 1500): G_R, ("O_r", 40): 13.949, ("U_r", 40): 9.93}
+    wanted = {
+        ("O_s", 1500): O_S,
+        ("g_s", 40): 6.73,
+        ("g_r", 1500): G_R,
+        ("O_r", 40): 13.949,
+        ("U_r", 40): 9.93,
+    }
     for about, microseconds in wanted.items():
         assert table[about].paper == pytest.approx(microseconds * US, rel=1e-4)
         assert table[about].ours[0] == pytest.approx(table[about].paper)
@@ -80,7 +95,9 @@ def test_packets_of_the_tree_follow_after_4_and_4_3_gaps():
 @pytest.mark.parametrize("packets", [1, 10, 100])
 def test_figure_2_is_equations_1_and_2(ranks, rounds, packets):
     trip, job = O_S + latency(ranks) + TAKEN, (ranks, 1500 * packets)
-    by_model, by_logp = (numbers("Figure 2", f"By {name}")[job] for name in ("the cluster model", "LogP"))
+    by_model, by_logp = (
+        numbers("Figure 2", f"By {name}")[job] for name in ("the cluster model", "LogP")
+    )
     assert by_model.paper == pytest.approx(
         ((packets - 1) * ((rounds - 1) * G_S + TAKEN) + rounds * trip) * US, rel=1e-4
     )
@@ -90,26 +107,33 @@ def test_figure_2_is_equations_1_and_2(ranks, rounds, packets):
 
 
 def test_figure_2_has_the_measured_points():
-    table = numbers("Figure 2", "By the cluster model", ("bcast", "binomial:1500", 8, 7500, 0.25), fit=True)
+    table = numbers(
+        "Figure 2", "By the cluster model", ("bcast", "binomial:1500", 8, 7500, 0.25), fit=True
+    )
     assert table[8, 7500].ours[1] == 0.25
     assert isnan(table[8, 3000].ours[1])
     assert table[8, 7500].ours[2] == pytest.approx(table[8, 7500].ours[0])
     drawn = next(
-        panel for panel in figure("Figure 2", ("bcast", "binomial:1500", 8, 7500, 0.25)).panels if "8" in panel.title
+        panel
+        for panel in figure("Figure 2", ("bcast", "binomial:1500", 8, 7500, 0.25)).panels
+        if "8" in panel.title
     )
     (dots,) = (line for line in drawn.lines if line.style == "dots")
     assert [(x, y) for x, y in zip(dots.x, dots.y, strict=True) if not isnan(y)] == [(7500, 0.25)]
 
 
 @pytest.mark.parametrize(
-    ("ranks", "size", "packets", "last"), [(16, 1 << 20, 700, 76), (4, 1 << 14, 11, 1384), (8, 1024, 1, 1024)]
+    ("ranks", "size", "packets", "last"),
+    [(16, 1 << 20, 700, 76), (4, 1 << 14, 11, 1384), (8, 1024, 1, 1024)],
 )
 def test_figure_4_is_equation_8(ranks, size, packets, last):
     stream = (packets - 1) * G_R + 0.0788 * last + 4.986
     first = min(size, 1500)
     o_s, taken = 0.0253 * first + 6.37, 0.0429 * first + 12.176 + 9.93
     row = numbers("Figure 4", "Times")[ranks, size]
-    assert row.paper == pytest.approx(((ranks - 1) * stream + o_s + latency(ranks, first) + taken) * US, rel=1e-4)
+    assert row.paper == pytest.approx(
+        ((ranks - 1) * stream + o_s + latency(ranks, first) + taken) * US, rel=1e-4
+    )
 
 
 def test_windows_by_equation_7_literally_and_corrected():
@@ -122,11 +146,16 @@ def test_windows_by_equation_7_literally_and_corrected():
 
 
 def test_the_fitted_buffer_chooses_the_coordinated_gather():
-    """Without a fitted buffer, the buffer of table 1 admits all senders at once. A fitted buffer of 100 packets
-    requires a window."""
+    """Without a fitted buffer, the buffer of table 1 admits all senders at once. A fitted buffer of
+    100 packets requires a window."""
     times = ("gather", "linear", 4, 1 << 18, 0.5), ("gather", "windowed:1", 4, 1 << 18, 0.4)
-    assert numbers("Figure 5", "Times over the optimum", *times)[4, 1 << 18].ours[1:5:3] == (0.5, 0.5)
-    assert numbers("Figure 5", "Times over the optimum", *times, fit=True)[4, 1 << 18].ours[1:5:3] == (0.5, 0.4)
+    assert numbers("Figure 5", "Times over the optimum", *times)[4, 1 << 18].ours[1:5:3] == (
+        0.5,
+        0.5,
+    )
+    assert numbers("Figure 5", "Times over the optimum", *times, fit=True)[4, 1 << 18].ours[
+        1:5:3
+    ] == (0.5, 0.4)
 
 
 def test_relative_errors_of_equation_8_and_of_predictions():
@@ -142,7 +171,9 @@ def test_relative_errors_of_equation_8_and_of_predictions():
     ).values()
     assert (average.paper, average.ours[0]) == (8, pytest.approx(15))
     assert (largest.paper, largest.ours[0]) == (35, pytest.approx(20))
-    (source,) = {table.source for table in figure("Figure 4", *times, fit=True).numbers if table.unit == "%"}
+    (source,) = {
+        table.source for table in figure("Figure 4", *times, fit=True).numbers if table.unit == "%"
+    }
     assert source.endswith("; here at 4 ranks and 1 KiB")
 
 
@@ -163,8 +194,17 @@ def test_extreme_parameter_values_stop_no_figure(name, value):
     values = {**FITTED.values, name: replace(FITTED.values[name], value=value)}
     for slope in ("g_s.b1", "g_r.b1"):
         values[slope] = replace(values[slope], value=0.0)
-    times = [("gather", "linear", ranks, size, 0.0) for ranks in (4, 8, 16) for size in (1024, 1 << 20)]
-    assert len(find_paper("cluster").figures(make_evidence(*times, sets=[replace(FITTED, values=values)]))) == 5
+    times = [
+        ("gather", "linear", ranks, size, 0.0) for ranks in (4, 8, 16) for size in (1024, 1 << 20)
+    ]
+    assert (
+        len(
+            find_paper("cluster").figures(
+                make_evidence(*times, sets=[replace(FITTED, values=values)])
+            )
+        )
+        == 5
+    )
 
 
 def test_missing_points_and_fits_give_nan_and_none():
@@ -174,8 +214,8 @@ def test_missing_points_and_fits_give_nan_and_none():
 
 
 def test_three_fitted_models_are_compared_with_measurements():
-    """LogP and Postal use P-LogP's values for the size of a packet. A packet sent once takes log2 p · (L + g), with L
-    of the more distant nodes."""
+    """LogP and Postal use P-LogP's values for the size of a packet. A packet sent once takes log2 p
+    · (L + g), with L of the more distant nodes."""
     values = {"L": 5e-5, "L.beyond": 6e-5, "o_s.1500": 1e-5, "o_r.1500": 2e-5, "g.1500": 1.3e-4}
     numbers_of = {name: Estimate(value, "", value, value) for name, value in values.items()}
     settings = {"levels": {"leaf": [0, 1]}, "classes": ["beyond"]}

@@ -1,5 +1,5 @@
-"""The contract of all papers: an experiment that refers to the paper, and figures with titles and reasons, with and
-without measurements."""
+"""The contract of all papers: an experiment that refers to the paper, and figures with titles and
+reasons, with and without measurements."""
 
 import re
 from dataclasses import replace
@@ -20,13 +20,17 @@ from commodel.predictions.papers import NO_NUMBER, STYLES, Evidence, find_paper,
 from commodel.records import PlatformKind
 
 PUBLISHED = "params/published/{}.yaml"
-EXPERIMENTS = {file.stem: yaml.safe_load(file.read_text()) for file in ROOT.glob("params/experiments/*.yaml")}
+EXPERIMENTS = {
+    file.stem: yaml.safe_load(file.read_text()) for file in ROOT.glob("params/experiments/*.yaml")
+}
 
 
 def nothing(kind: PlatformKind = PlatformKind.SIMULATED) -> Evidence:
-    """Return the evidence of an experiment without measurements. Its figures have only predictions with
-    printed values."""
-    comparison, summary = (pd.DataFrame(columns=list_columns(schema)) for schema in (COMPARISON, SUMMARY))
+    """Return the evidence of an experiment without measurements. Its figures have only predictions
+    with printed values."""
+    comparison, summary = (
+        pd.DataFrame(columns=list_columns(schema)) for schema in (COMPARISON, SUMMARY)
+    )
     return Evidence(comparison, summary, (), {"somewhere": kind})
 
 
@@ -45,14 +49,25 @@ def test_every_paper_is_named_by_an_experiment(entry):
 
 
 def test_experiments_of_papers_are_named_after_the_papers():
-    papers = {name: experiment["paper"] for name, experiment in EXPERIMENTS.items() if name.startswith("paper-")}
+    papers = {
+        name: experiment["paper"]
+        for name, experiment in EXPERIMENTS.items()
+        if name.startswith("paper-")
+    }
     assert set(papers.values()) == set(list_papers())
-    assert all(name == f"paper-{paper}" or name.startswith(f"paper-{paper}-") for name, paper in papers.items())
+    assert all(
+        name == f"paper-{paper}" or name.startswith(f"paper-{paper}-")
+        for name, paper in papers.items()
+    )
 
 
 def test_a_paper_lists_the_published_sets_that_the_figures_read(entry, monkeypatch):
     read = []
-    monkeypatch.setattr(parameter_sets, "name_published_file", lambda name: read.append(name) or PUBLISHED.format(name))
+    monkeypatch.setattr(
+        parameter_sets,
+        "name_published_file",
+        lambda name: read.append(name) or PUBLISHED.format(name),
+    )
     entry.figures(nothing())
     assert set(read) == set(entry.published)
 
@@ -65,9 +80,13 @@ def test_figures_use_the_archived_published_sets(entry, tmp_path):
         changed = re.sub("^platform: .*", "platform: changed", text, flags=re.MULTILINE).encode()
         with write_atomically(results.copy(file.copy)) as stream:
             stream.write(changed)
-        kept_files[PUBLISHED.format(name)] = replace(file, digest=sha256(changed).hexdigest(), bytes=len(changed))
+        kept_files[PUBLISHED.format(name)] = replace(
+            file, digest=sha256(changed).hexdigest(), bytes=len(changed)
+        )
     with use_archived_inputs(results, kept_files):
-        assert {parameter_sets.read_published(name).platform for name in entry.published} <= {"changed"}
+        assert {parameter_sets.read_published(name).platform for name in entry.published} <= {
+            "changed"
+        }
 
 
 def test_figures_have_names_and_titles_of_their_own(figures):
@@ -82,18 +101,25 @@ def test_texts_mention_simulation_only_on_simulated_platforms(entry, kind):
     for figure in entry.figures(nothing(kind)):
         texts = [figure.title, figure.caption, figure.reason]
         texts += [text for numbers in figure.numbers for text in (numbers.title, *numbers.columns)]
-        assert not [text for text in texts if "simulated" in text.replace("simulated packet by packet", "")]
+        assert not [
+            text for text in texts if "simulated" in text.replace("simulated packet by packet", "")
+        ]
 
 
 def test_platforms_that_were_measured_are_named(figures):
-    assert all(isinstance(figure.measured, tuple) and set(figure.measured) <= {"somewhere"} for figure in figures)
+    assert all(
+        isinstance(figure.measured, tuple) and set(figure.measured) <= {"somewhere"}
+        for figure in figures
+    )
 
 
 def test_tables_have_the_papers_numbers_and_ours(figures):
     for figure in figures:
         assert figure.numbers, figure.name
         printed = [isfinite(row.paper) for numbers in figure.numbers for row in numbers.rows]
-        assert any(printed) or all(numbers.source == NO_NUMBER for numbers in figure.numbers), figure.name
+        assert any(printed) or all(numbers.source == NO_NUMBER for numbers in figure.numbers), (
+            figure.name
+        )
         for numbers in figure.numbers:
             assert numbers.rows, (figure.name, numbers.title)
             assert numbers.source

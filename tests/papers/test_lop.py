@@ -39,7 +39,9 @@ def test_round_trips_as_printed():
     assert send == pytest.approx({n: printed_round_trip(n) for n in PARTNER_COUNTS})
     put = micro(column(table(printed()["Figure 4"], "Round trip per message")))
     assert (put[1], put[8]) == pytest.approx((16.01607, 4.89929), rel=1e-5)
-    assert micro(column(table(printed()["Figure 5"], "Overhead of one send")))[2] == pytest.approx(printed_overhead(2))
+    assert micro(column(table(printed()["Figure 5"], "Overhead of one send")))[2] == pytest.approx(
+        printed_overhead(2)
+    )
 
 
 def test_latency_by_rounded_and_by_exact_values():
@@ -64,7 +66,8 @@ def test_with_overlaps_subtracted_once_one_to_n_is_half_of_the_round_trip():
         assert once[n] == pytest.approx(half - (printed_overhead(1) - printed_overhead(n)) / 2)
     as_printed = micro(column(numbers, "as printed"))[8]
     assert as_printed == pytest.approx(
-        printed_overhead(8) + 8 * (printed_round_trip(8) / 2 - printed_overhead(1) - printed_overhead(8))
+        printed_overhead(8)
+        + 8 * (printed_round_trip(8) / 2 - printed_overhead(1) - printed_overhead(8))
     )
     assert as_printed / (4 * printed_round_trip(8)) == pytest.approx(1 / 3, abs=1e-3)
 
@@ -77,7 +80,9 @@ def test_the_fitted_line_has_the_least_relative_error():
     def squared_error(line):
         return np.sum((line / half - 1) ** 2)
 
-    assert np.diff(fitted_line) / np.diff(n) == pytest.approx(np.full(6, (fitted_line[1] - fitted_line[0])))
+    assert np.diff(fitted_line) / np.diff(n) == pytest.approx(
+        np.full(6, (fitted_line[1] - fitted_line[0]))
+    )
     assert all(
         squared_error(fitted_line) < squared_error(fitted_line * (1 + step) + shift)
         for step, shift in [(0.02, 0), (-0.02, 0), (0, 2e-7), (0, -2e-7)]
@@ -116,7 +121,8 @@ def fitted_figures():
 
 @pytest.mark.parametrize(("name", "how"), [("Figure 3", "isend"), ("Figure 4", "put")])
 def test_fitted_round_trips_equal_the_probed_ones(fitted_figures, name, how):
-    """The fitted function includes overlapping overheads: without subtraction it is 1.9 times the probed value."""
+    """The fitted function includes overlapping overheads: without subtraction it is 1.9 times the
+    probed value."""
     numbers = table(figure(fitted_figures, name), "Round trip per message")
     for n in (1, 2, 8, 32):
         wanted = round_trip({"how": how, "n": n}) / n
@@ -138,12 +144,21 @@ def test_mean_errors_of_models_by_measured_points():
     }
     times = {"dissemination": 2e-5, "n-way:3": 1.5e-5, "library": 1e-6}
     rows = [
-        {**fields, "alternative": choice, "ranks": 64, "model": name, "measured": times[choice], "seconds": seconds}
+        {
+            **fields,
+            "alternative": choice,
+            "ranks": 64,
+            "model": name,
+            "measured": times[choice],
+            "seconds": seconds,
+        }
         for choice, predictions in (predicted | {"library": {"": float("nan")}}).items()
         for name, seconds in predictions.items()
     ]
     sections = figures(rows)
-    errors = table(figure(sections, "Section 2.5"), "Mean error factor of predictions of simulated times (×)")
+    errors = table(
+        figure(sections, "Section 2.5"), "Mean error factor of predictions of simulated times (×)"
+    )
     assert column(errors, "LogP")["barrier"] == pytest.approx((1 + 1.5) / 2)
     assert column(errors, "LoP")["barrier"] == pytest.approx((2 + 1.5) / 2)
     assert column(errors, "PRAM")["barrier"] == inf

@@ -30,8 +30,8 @@ def row(operation, topology, measured, waves=1, seconds=nan, bytes=8):
 
 
 def test_trees_of_figure_4_by_hand():
-    """In LogP the last of four children receives three gaps after the first. The next wave starts when the root is
-    free."""
+    """In LogP the last of four children receives three gaps after the first. The next wave starts
+    when the root is free."""
     four = figure(figures(), "Figure 4")
     one, stream = table(four, "One broadcast"), table(four, "Between two broadcasts")
     assert column(one)["balanced"] == pytest.approx(8 * g + 4 * o + 2 * L)
@@ -48,13 +48,15 @@ def test_micro_benchmarks_are_of_whole_round_trips_and_rates():
     assert column(startup, "flat")[64] == 0.1
     assert column(startup, "8-way")[64] == 0.04
     assert isnan(column(startup, "4-way")[64])
-    assert column(table(figure(figures_of_rows, "Figure 5b"), "Round trip"), "flat")[64] == pytest.approx(6e-4)
-    assert column(table(figure(figures_of_rows, "Figure 5b"), "Round trip by TAN, fitted here"), "flat")[
+    assert column(table(figure(figures_of_rows, "Figure 5b"), "Round trip"), "flat")[
         64
-    ] == pytest.approx(4e-4)
-    assert column(table(figure(figures_of_rows, "Figure 5c"), "Reductions per second"), "flat")[64] == pytest.approx(
-        50_000
-    )
+    ] == pytest.approx(6e-4)
+    assert column(
+        table(figure(figures_of_rows, "Figure 5b"), "Round trip by TAN, fitted here"), "flat"
+    )[64] == pytest.approx(4e-4)
+    assert column(table(figure(figures_of_rows, "Figure 5c"), "Reductions per second"), "flat")[
+        64
+    ] == pytest.approx(50_000)
 
 
 def test_every_mrnet_tree_has_the_stated_number_of_leaves():
@@ -67,18 +69,29 @@ def test_every_mrnet_tree_has_the_stated_number_of_leaves():
 
 
 def test_skew_errors_are_in_percent_of_the_set_skews():
-    rows = [row("overlay-skew:mode=tree-error", "kary:4^3", 1e-3), row("overlay-skew", "kary:4^3", 0.2)]
+    rows = [
+        row("overlay-skew:mode=tree-error", "kary:4^3", 1e-3),
+        row("overlay-skew", "kary:4^3", 0.2),
+    ]
     rows += [row("overlay-skew:mode=direct-error", "kary:4^3", 5e-6)]
     skews = figure(figures(rows), "Clock skew")
     errors = table(skews, "Error")
     assert column(errors)["along the tree"] == 10.5
     assert column(errors, "simulated")["along the tree"] == pytest.approx(10)
     assert column(errors, "simulated")["direct"] == pytest.approx(0.05)
-    assert column(table(skews, "Mean error, and time of 100 rounds"), "time, simulated")["along the tree"] == 0.2
+    assert (
+        column(table(skews, "Mean error, and time of 100 rounds"), "time, simulated")[
+            "along the tree"
+        ]
+        == 0.2
+    )
 
 
 def test_the_gain_of_a_tree_is_over_binning_without_one():
-    rows = [row("overlay-classes", spec, time, bytes=16 << 10) for spec, time in (("flat:512", 0.9), ("kary:8^3", 0.3))]
+    rows = [
+        row("overlay-classes", spec, time, bytes=16 << 10)
+        for spec, time in (("flat:512", 0.9), ("kary:8^3", 0.3))
+    ]
     gains = figure(figures(rows), "Equivalence classes").numbers[1]
     assert column(gains, "binned")[512] == pytest.approx(3)
     assert column(gains)[512] == 3.4
@@ -100,5 +113,8 @@ def test_activities_are_compared_where_both_trees_were_measured():
 
 def test_the_reason_names_oversubscribed_processors():
     rows = [row("overlay-startup", "flat:64", 0.1)]
-    assert "up to 585 take turns on 2 processors" in figure(figures(rows, (585, 2)), "Figure 5a").reason
+    assert (
+        "up to 585 take turns on 2 processors"
+        in figure(figures(rows, (585, 2)), "Figure 5a").reason
+    )
     assert "take turns" not in figure(figures(rows, (65, 128)), "Figure 5a").reason

@@ -1,5 +1,6 @@
-"""Every number of `printed/`, copied from the papers, compared with the corresponding number of commodel. `where` is a
-published parameter set, a layout of table 1 of the τ–Lop paper, a pattern, or `figure/table` of a report."""
+"""Every number of `printed/`, copied from the papers, compared with the corresponding number of
+commodel. `where` is a published parameter set, a layout of table 1 of the τ–Lop paper, a pattern,
+or `figure/table` of a report."""
 
 import csv
 from collections import Counter
@@ -28,7 +29,9 @@ def tables(name):
     """Return the paper's numbers of all tables of a report, by subject."""
     figures = find_paper(name).figures(nothing())
     return {
-        f"{figure.name}/{numbers.title}": {"|".join(map(str, row.subject)): row.paper for row in numbers.rows}
+        f"{figure.name}/{numbers.title}": {
+            "|".join(map(str, row.subject)): row.paper for row in numbers.rows
+        }
         for figure in figures
         for numbers in figure.numbers
     }
@@ -36,7 +39,10 @@ def tables(name):
 
 @cache
 def published(name):
-    return {key: value.value for key, value in read_parameters(ROOT / f"params/published/{name}.yaml").values.items()}
+    return {
+        key: value.value
+        for key, value in read_parameters(ROOT / f"params/published/{name}.yaml").values.items()
+    }
 
 
 def table(path):
@@ -46,13 +52,19 @@ def table(path):
 
 @cache
 def layout(name):
-    """Return the numbers of nodes, GPUs and ranks of a layout file, as table 1 of the τ–Lop paper has them."""
+    """Return the numbers of nodes, GPUs and ranks of a layout file, as table 1 of the τ–Lop paper
+    has them."""
     ranks = table(f"params/layouts/fermi/{name}.csv")
     nodes = {int(rank["node"]) for rank in ranks}
     larger = sum(node < LARGER_NODES for node in nodes)
     cores = Counter(f"c={rank['cores']}" for rank in ranks if rank["device"] == "cpu")
     devices = Counter(rank["device"] for rank in ranks)
-    about = {"nodes of 12": larger, "nodes of 8": len(nodes) - larger, "GPU": devices["gpu"], "P": len(ranks)}
+    about = {
+        "nodes of 12": larger,
+        "nodes of 8": len(nodes) - larger,
+        "GPU": devices["gpu"],
+        "P": len(ranks),
+    }
     return about | {f"c={count}": cores[f"c={count}"] for count in range(2, 7)}
 
 
@@ -61,7 +73,9 @@ def sent(file, rank):
     """Return the number of doubles of each message of a rank, in order."""
     return {
         str(number): int(row["bytes"]) / 8
-        for number, row in enumerate(row for row in table(f"params/patterns/{file}") if row["rank"] == rank)
+        for number, row in enumerate(
+            row for row in table(f"params/patterns/{file}") if row["rank"] == rank
+        )
     }
 
 

@@ -25,10 +25,15 @@ KB = 8192
 
 
 def fitted(**settings) -> ParameterSet:
-    """Return a set whose transfer times grow in proportion to the number of concurrent transfers, up to 16."""
+    """Return a set whose transfer times grow in proportion to the number of concurrent transfers,
+    up to 16."""
     values = {"o_0.a": O_0, "o_1.a": O_1}
     for channel, slope in ((0, MEMORY), (1, WIRE)):
-        values |= {f"L_{channel}.{size}x{level}": slope * size * level for size in (0, 4 << 20) for level in (1, 16)}
+        values |= {
+            f"L_{channel}.{size}x{level}": slope * size * level
+            for size in (0, 4 << 20)
+            for level in (1, 16)
+        }
     numbers = estimates(values)
     forms = {"o_0": "constant", "o_1": "constant", "L_0": "table", "L_1": "table"}
     return ParameterSet("taulop", PLATFORM, "", numbers, forms=forms, settings=settings)
@@ -55,14 +60,19 @@ def test_terms_of_equation_10_are_the_printed_ones():
 
 
 def test_the_example_has_the_messages_of_the_partition_file():
-    """The file has the messages of iteration 80 without packing, and those of the sides of p1 in figure 9."""
+    """The file has the messages of iteration 80 without packing, and those of the sides of p1 in
+    figure 9."""
     example = examples.SUMMA.pattern
     text = "summa:partition=params/partitions/taulop-summa.csv:iteration=80"
     kernel = build_schedule(point(text, "paper", ranks=6, bytes=KB))
     for name in ("src", "dst", "bytes"):
         assert getattr(example, name).tolist() == getattr(kernel, name).tolist()
-    sides = build_schedule(point("wave2d:partition=params/partitions/taulop-wave.csv", "paper", ranks=8, bytes=8))
-    assert sorted(examples.WAVE.pattern.bytes.tolist()) == sorted(sides.bytes[sides.src == 1].tolist())
+    sides = build_schedule(
+        point("wave2d:partition=params/partitions/taulop-wave.csv", "paper", ranks=8, bytes=8)
+    )
+    assert sorted(examples.WAVE.pattern.bytes.tolist()) == sorted(
+        sides.bytes[sides.src == 1].tolist()
+    )
 
 
 def test_equation_7_lacks_the_rest_that_continues_after_the_network():
@@ -74,7 +84,9 @@ def test_equation_7_lacks_the_rest_that_continues_after_the_network():
 
 def test_concurrent_transmissions_double_with_each_stage():
     terms = rows(figures()["Figure 4"], "Concurrent transmissions")
-    assert [(row.paper, *row.ours) for row in terms.values()] == [(count, count) for count in (1, 2, 4, 8)] * 2
+    assert [(row.paper, *row.ours) for row in terms.values()] == [
+        (count, count) for count in (1, 2, 4, 8)
+    ] * 2
 
 
 def test_predictions_are_the_sums_of_the_terms():
@@ -85,24 +97,33 @@ def test_predictions_are_the_sums_of_the_terms():
         return row
 
     ten = cost("Figure 8")
-    network, memory = 3 * O_1 + WIRE * KB * (3 * 35 + 2 * 166 + 81), 2 * O_0 + 2 * MEMORY * KB * (2 * 116 + 18)
+    network, memory = (
+        3 * O_1 + WIRE * KB * (3 * 35 + 2 * 166 + 81),
+        2 * O_0 + 2 * MEMORY * KB * (2 * 116 + 18),
+    )
     assert ten.paper == pytest.approx(network + memory)
     assert ten.ours[0] == pytest.approx(ten.paper)
     seven = cost("Figure 6")
-    assert seven.paper == pytest.approx(2 * O_1 + WIRE * KB * (2 * 8 + 24) + O_0 + 2 * MEMORY * KB * 2 * 16)
+    assert seven.paper == pytest.approx(
+        2 * O_1 + WIRE * KB * (2 * 8 + 24) + O_0 + 2 * MEMORY * KB * 2 * 16
+    )
     assert seven.ours[0] == pytest.approx(seven.paper + O_0 + 2 * MEMORY * KB * 8)
     thirteen = cost("Figure 9")
     assert thirteen.paper == pytest.approx(3 * O_1 + WIRE * 8 * (3 * 48 + 2 * 16 + 32))
     assert thirteen.ours[0] == pytest.approx(thirteen.paper)
-    assert thirteen.ours[2] == pytest.approx(thirteen.paper - 2 * O_1)  # a message pays one overhead
+    # a message pays one overhead
+    assert thirteen.ours[2] == pytest.approx(thirteen.paper - 2 * O_1)
 
 
 @pytest.mark.parametrize(
-    ("where", "overhead", "slope"), [("one node", O_0, 2 * MEMORY), ("two nodes in turn", O_1, WIRE)]
+    ("where", "overhead", "slope"),
+    [("one node", O_0, 2 * MEMORY), ("two nodes in turn", O_1, WIRE)],
 )
 def test_the_broadcast_is_equation_4(where, overhead, slope):
     row = rows(figures(fitted())["Figure 4"], "Times")[where, 1024]
-    assert row.paper == pytest.approx(3 * O_0 + 2 * MEMORY * 1024 * (1 + 2 + 4) + overhead + slope * 1024 * 8)
+    assert row.paper == pytest.approx(
+        3 * O_0 + 2 * MEMORY * 1024 * (1 + 2 + 4) + overhead + slope * 1024 * 8
+    )
     assert row.ours[0] == pytest.approx(row.paper)
 
 
@@ -119,8 +140,15 @@ def test_measured_times_are_in_the_tables():
 def test_with_node_types_equations_have_no_time():
     values = {"o_0.fat.a": 1.0, "L_0.fat.0x1": 0.0, "o_1.fat.fat.a": 5.0, "L_1.fat.fat.0x1": 0.0}
     numbers = estimates(values)
-    forms = {"o_0.fat": "constant", "o_1.fat.fat": "constant", "L_0.fat": "table", "L_1.fat.fat": "table"}
-    typed = ParameterSet("taulop", PLATFORM, "", numbers, forms=forms, settings={"types": {"fat": 2}})
+    forms = {
+        "o_0.fat": "constant",
+        "o_1.fat.fat": "constant",
+        "L_0.fat": "table",
+        "L_1.fat.fat": "table",
+    }
+    typed = ParameterSet(
+        "taulop", PLATFORM, "", numbers, forms=forms, settings={"types": {"fat": 2}}
+    )
     ((row),) = rows(figures(typed)["Figure 8"], "Times").values()
     assert isnan(row.paper)
 
@@ -136,11 +164,14 @@ def project(monkeypatch):
 
 
 def evidence(*rows, sets=()) -> Evidence:
-    """Return evidence with these rows: (platform, operation, layout, ranks, bytes, family, measured, predicted)."""
+    """Return evidence with these rows: (platform, operation, layout, ranks, bytes, family,
+    measured, predicted)."""
     columns = ["platform", "operation", "layout", "ranks", "bytes", "model", "measured", "seconds"]
     comparison = pd.DataFrame(rows, columns=columns)
     comparison["point"] = comparison["platform"] + comparison["operation"] + comparison["layout"]
-    comparison = comparison.assign(algorithm="paper", topology="").reindex(columns=list_columns(COMPARISON))
+    comparison = comparison.assign(algorithm="paper", topology="").reindex(
+        columns=list_columns(COMPARISON)
+    )
     return Evidence(
         comparison,
         pd.DataFrame(columns=list_columns(SUMMARY)),
@@ -152,7 +183,9 @@ def evidence(*rows, sets=()) -> Evidence:
 def row(platform, operation, name, ranks, measured, **predictions):
     size = 8 if operation == WAVE else 8192
     point_columns = platform, operation.format(name), LAYOUT.format(name), ranks, size
-    return [(*point_columns, family, measured, prediction) for family, prediction in predictions.items()]
+    return [
+        (*point_columns, family, measured, prediction) for family, prediction in predictions.items()
+    ]
 
 
 ROWS = [
@@ -168,12 +201,15 @@ ROWS = [
 def rows_of(figure, place=0):
     numbers = figure.numbers[place]
     return {
-        row.subject: dict(zip(numbers.columns, row.ours, strict=True)) | {"paper": row.paper} for row in numbers.rows
+        row.subject: dict(zip(numbers.columns, row.ours, strict=True)) | {"paper": row.paper}
+        for row in numbers.rows
     }
 
 
 def kernel_figures(results=None):
-    return {figure.name: figure for figure in find_paper("taulop").figures(results or evidence(*ROWS))}
+    return {
+        figure.name: figure for figure in find_paper("taulop").figures(results or evidence(*ROWS))
+    }
 
 
 def test_runs_are_identified_by_their_points():
@@ -189,7 +225,10 @@ def test_runs_are_identified_by_their_points():
 
 def test_table_2_has_means_of_proportional_errors_beside_the_printed_ones():
     table = rows_of(kernel_figures()["Table 2"])
-    assert table["TCP", "SUMMA", 128, "τ–Lop"] == {"here": pytest.approx((1.5 + 2.0) / 2), "paper": 1.34}
+    assert table["TCP", "SUMMA", 128, "τ–Lop"] == {
+        "here": pytest.approx((1.5 + 2.0) / 2),
+        "paper": 1.34,
+    }
     assert table["TCP", "SUMMA", 128, "HLogGP"]["here"] == pytest.approx((4.0 + 1.0) / 2)
     assert table["TCP", "SUMMA", 128, "HLogGP, sums"]["paper"] == 6.64
     assert table["InfiniBand", "Wave2D", 256, "τ–Lop"]["here"] == pytest.approx(1.1)
@@ -209,15 +248,19 @@ def test_figures_list_times_and_errors_of_every_layout():
     assert rows_of(figures_by_name["Figure 14"])["SUMMA", "TCP", 128, "M1"]["HLogGP"] == 4.0
     figure_15 = rows_of(figures_by_name["Figure 15"])
     assert list(figure_15) == [("M2",)]
-    assert (figure_15["M2",]["no barrier"], figure_15["M2",]["barrier"], figure_15["M2",]["τ–Lop"]) == (1.5, 2.0, 1.0)
+    assert (
+        figure_15["M2",]["no barrier"],
+        figure_15["M2",]["barrier"],
+        figure_15["M2",]["τ–Lop"],
+    ) == (1.5, 2.0, 1.0)
     figure_16 = rows_of(figures_by_name["Figure 16"])["TCP", "τ–Lop"]
     assert figure_16["homogeneous"] == pytest.approx(1.2)
     assert figure_16["heterogeneous"] == pytest.approx(1.75)
 
 
 def test_tau_lop_is_also_predicted_with_other_interpretations():
-    """Transfer times are proportional to the number of concurrent transfers. Fewer transfers share a node than one
-    channel, and A1 counts fewer overheads."""
+    """Transfer times are proportional to the number of concurrent transfers. Fewer transfers share
+    a node than one channel, and A1 counts fewer overheads."""
     values = {f"L_{channel}.{size}x{level}": 1e-9 * size * level
               for channel in (0, 1) for size in (0, 1 << 20) for level in (1, 16)}  # fmt: skip
     values |= {"o_0.a": 1e-6, "o_1.a": 1e-3}
@@ -235,7 +278,10 @@ def test_tau_lop_is_also_predicted_with_other_interpretations():
     assert table["as fitted"] == pytest.approx((1.5 + 2.0) / 2)
     assert table["paper"] == 1.34
     assert table["by node"] > 1
-    assert all(isnan(rows_of(kernel_figures()["Table 2"], 1)["TCP", "SUMMA", 128][name]) for name in INTERPRETATIONS)
+    assert all(
+        isnan(rows_of(kernel_figures()["Table 2"], 1)["TCP", "SUMMA", 128][name])
+        for name in INTERPRETATIONS
+    )
 
 
 def test_hloggp_is_also_predicted_by_sums_of_messages():
@@ -244,7 +290,8 @@ def test_hloggp_is_also_predicted_by_sums_of_messages():
                for name, value in {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 0.0, "G": 1e-9}.items()}  # fmt: skip
     fitted = ParameterSet("hloggp", "fermi", "", numbers)
     by_layout = {
-        run.layout: run.predictions["HLogGP, sums"] for run in list_runs(evidence(*ROWS, sets=(fitted,)), "fermi")
+        run.layout: run.predictions["HLogGP, sums"]
+        for run in list_runs(evidence(*ROWS, sets=(fitted,)), "fermi")
     }
     for name, ranks in (("M1", 2), ("M2", 5)):
         points = [Point("", SUMMA.format(name), "paper", "", LAYOUT.format(name), ranks, 8192)]

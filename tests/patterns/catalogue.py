@@ -25,7 +25,8 @@ def takes(entry: Algorithm, text: str) -> bool:
 
 
 def spellings(entry: Algorithm) -> list[str]:
-    """Return an algorithm without its argument, if the argument is optional, and with some valid arguments."""
+    """Return an algorithm without its argument, if the argument is optional, and with some valid
+    arguments."""
     specs = [] if entry.needs_argument else [entry.short_name]
     if entry.argument:
         texts = SIZES if entry.argument.is_size else COUNTS
@@ -39,7 +40,9 @@ ALGORITHMS = sorted(
     if isinstance(entry, Algorithm)
     for spec in spellings(entry)
 )
-TREE_OPERATIONS = sorted(entry.operation for entry in ENTRIES.values() if isinstance(entry, TreeAlgorithm))
+TREE_OPERATIONS = sorted(
+    entry.operation for entry in ENTRIES.values() if isinstance(entry, TreeAlgorithm)
+)
 TREES = ("flat:5", "chain:4", "kary:2^3", "balanced:3x2", "binomial:4", "groups:3,1,2x2")
 
 
@@ -52,8 +55,14 @@ def point(operation, algorithm="", topology="", ranks=0, bytes=64, layout="block
 
 def catalogue(ranks: int, bytes: int) -> list[Point]:
     """Return all algorithms at a number of ranks, and all operations over all kinds of tree."""
-    points = [point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS]
-    return points + [point(operation, topology=spec, bytes=bytes) for operation in TREE_OPERATIONS for spec in TREES]
+    points = [
+        point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS
+    ]
+    return points + [
+        point(operation, topology=spec, bytes=bytes)
+        for operation in TREE_OPERATIONS
+        for spec in TREES
+    ]
 
 
 def with_memory(make):

@@ -1,4 +1,5 @@
-"""A slow replay of message contents: the data of every rank, byte by byte, and the ranks that contributed to them."""
+"""A slow replay of message contents: the data of every rank, byte by byte, and the ranks that
+contributed to them."""
 
 from collections import defaultdict, deque
 
@@ -20,8 +21,8 @@ def held(pattern: Schedule) -> list[list[tuple[int, int]]]:
 
 
 class Replay:
-    """Replay a schedule of an operation on `size` bytes.
-    `data` is the final data of every rank. `in_order`: every partial result covers consecutive ranks.
+    """Replay a schedule of an operation on `size` bytes. `data` is the final data of every rank.
+    `in_order`: every partial result covers consecutive ranks.
     """
 
     def __init__(self, pattern: Schedule, name: str, size: int):
@@ -32,7 +33,9 @@ class Replay:
         work = pattern.work
         reducing = work.kind == KINDS.index("reduce")
         self.reduced = defaultdict(int)
-        for step, rank, count in zip(work.step[reducing], work.rank[reducing], work.bytes[reducing], strict=True):
+        for step, rank, count in zip(
+            work.step[reducing], work.rank[reducing], work.bytes[reducing], strict=True
+        ):
             self.reduced[int(step), int(rank)] += int(count)
         self.combining = {place for place, count in self.reduced.items() if count or size == 0}
         runs = held(pattern)
@@ -44,19 +47,27 @@ class Replay:
     def _at_start(self, rank: int) -> Data:
         own = frozenset([rank])
         extents = self.operation.initial_data(rank, self.ranks, self.size, **self.parameters)
-        return {address: own for first, length in extents for address in range(first, first + length)}
+        return {
+            address: own for first, length in extents for address in range(first, first + length)
+        }
 
     def _play(self, pattern: Schedule, runs, step: int) -> None:
         arriving: dict[int, list[Data]] = defaultdict(list)
         for row in np.flatnonzero(pattern.step == step):
             source = self.data[pattern.src[row]]  # not changed before all of the step has been sent
-            message = {a: source[a] for first, length in runs[row] for a in range(first, first + length)}
+            message = {
+                a: source[a] for first, length in runs[row] for a in range(first, first + length)
+            }
             arriving[int(pattern.dst[row])].append(message)
         for rank, messages in arriving.items():
             if (step, rank) in self.combining:
                 assert self.reduced[step, rank] == sum(map(len, messages))
                 for address in set().union(*messages):
-                    self._combine(rank, address, [message[address] for message in messages if address in message])
+                    self._combine(
+                        rank,
+                        address,
+                        [message[address] for message in messages if address in message],
+                    )
             else:
                 for message in messages:
                     self.data[rank] |= message
@@ -64,7 +75,9 @@ class Replay:
     def _combine(self, rank: int, address: int, parts: list[frozenset]) -> None:
         every = [self.data[rank][address], *parts]
         whole = frozenset().union(*every)
-        assert len(whole) == sum(map(len, every)), f"rank {rank} counts something twice at {address}"
+        assert len(whole) == sum(map(len, every)), (
+            f"rank {rank} counts something twice at {address}"
+        )
         self.in_order &= max(whole) - min(whole) + 1 == len(whole)
         self.data[rank][address] = whole
 
@@ -72,26 +85,38 @@ class Replay:
         """Assert that every rank has the operation's final data."""
         all_ranks = frozenset(range(self.ranks))
         for rank in range(self.ranks):
-            for first, length in self.operation.final_data(rank, self.ranks, self.size, **self.parameters):
+            for first, length in self.operation.final_data(
+                rank, self.ranks, self.size, **self.parameters
+            ):
                 for address in range(first, first + length):
                     ranks = self.data[rank].get(address)
                     assert ranks is not None, f"rank {rank} lacks {address}"
                     if self.operation.reduces:
-                        assert ranks == all_ranks, f"rank {rank} has {sorted(ranks)} only at {address}"
+                        assert ranks == all_ranks, (
+                            f"rank {rank} has {sorted(ranks)} only at {address}"
+                        )
 
 
 def finishes_with_synchronous_sends(pattern: Schedule) -> bool:
-    """Return whether all messages arrive if each is transferred only while both ranks are in its step."""
+    """Return whether all messages arrive if each is transferred only while both ranks are in its
+    step."""
     rows_of: dict[tuple[int, int], set[int]] = defaultdict(set)
-    for row, (step, src, dst) in enumerate(zip(pattern.step, pattern.src, pattern.dst, strict=True)):
+    for row, (step, src, dst) in enumerate(
+        zip(pattern.step, pattern.src, pattern.dst, strict=True)
+    ):
         rows_of[int(src), int(step)].add(row)
         rows_of[int(dst), int(step)].add(row)
-    todo = [deque(sorted(step for owner, step in rows_of if owner == rank)) for rank in range(pattern.ranks)]
+    todo = [
+        deque(sorted(step for owner, step in rows_of if owner == rank))
+        for rank in range(pattern.ranks)
+    ]
     moved = True
     while moved:
         here = {(rank, steps[0]) for rank, steps in enumerate(todo) if steps}
         posted = [rows_of[place] for place in here]
-        moving = {row for rows in posted for row in rows if sum(row in other for other in posted) == 2}
+        moving = {
+            row for rows in posted for row in rows if sum(row in other for other in posted) == 2
+        }
         for rank, step in here:
             rows_of[rank, step] -= moving
             if not rows_of[rank, step]:

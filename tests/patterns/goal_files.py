@@ -1,5 +1,5 @@
-"""A GOAL schedule as text, the binary file that txt2bin of LogGOPSim 76451de (2024) wrote from it, a writer of such
-binary files, and patterns of schedgen over any number of ranks."""
+"""A GOAL schedule as text, the binary file that txt2bin of LogGOPSim 76451de (2024) wrote from it,
+a writer of such binary files, and patterns of schedgen over any number of ranks."""
 
 import base64
 import struct
@@ -40,21 +40,28 @@ BINARY = base64.b64decode(
 
 
 def packed(tasks, places=None, more=b""):
-    """Return tasks in the binary format. `places`: cpu and nic of every task (default 0). `more`: the bytes that
-    LogGOPSim 2 writes after every task."""
+    """Return tasks in the binary format. `places`: cpu and nic of every task (default 0). `more`:
+    the bytes that LogGOPSim 2 writes after every task."""
     places = np.zeros((len(tasks.rank), 2), dtype=int) if places is None else np.array(places)
     rank, needs, size = tasks.rank, tasks.dependencies, 39 + len(more)
     counts = np.bincount(rank, minlength=tasks.ranks)
     waits = np.bincount(needs.after, minlength=len(rank))
     idle = np.flatnonzero(waits == 0)
     idle_counts = np.bincount(rank[idle], minlength=tasks.ranks)
-    named = [np.bincount(needs.before[needs.on_start == begun], minlength=len(rank)) for begun in (False, True)]
+    named = [
+        np.bincount(needs.before[needs.on_start == begun], minlength=len(rank))
+        for begun in (False, True)
+    ]
     follower_counts = np.bincount(rank[needs.before], minlength=tasks.ranks)
     first_task, first_idle, first_follower = (
         np.cumsum(column) - column for column in (counts, idle_counts, follower_counts)
     )
     first_named = np.cumsum(named[0] + named[1]) - named[0] - named[1] - first_follower[rank]
-    ends = 14 + 16 * tasks.ranks + np.cumsum([0, *(8 + 4 * idle_counts + size * counts + 4 * follower_counts)])
+    ends = (
+        14
+        + 16 * tasks.ranks
+        + np.cumsum([0, *(8 + 4 * idle_counts + size * counts + 4 * follower_counts)])
+    )
     begins = ends[:-1]
     content = bytearray(int(ends[-1]))
 
@@ -72,7 +79,13 @@ def packed(tasks, places=None, more=b""):
     put("<u4", begins[rank[idle]] + 8 + 4 * idle_number, idle - first_task[rank[idle]])
     tasks_begin = begins + 8 + 4 * idle_counts
     rows = tasks_begin[rank] + size * (np.arange(len(rank)) - first_task[rank])
-    fields = [("<u4", waits), ("u1", tasks.kind), ("<u4", tasks.peer), ("<u8", tasks.size), ("<u4", tasks.tag)]
+    fields = [
+        ("<u4", waits),
+        ("u1", tasks.kind),
+        ("<u4", tasks.peer),
+        ("<u8", tasks.size),
+        ("<u4", tasks.tag),
+    ]
     fields += [("u1", places[:, 0]), ("u1", places[:, 1]), ("<u4", named[0]), ("<u4", first_named)]
     fields += [("<u4", named[1]), ("<u4", first_named + named[0])]
     place = 0
@@ -84,17 +97,26 @@ def packed(tasks, places=None, more=b""):
     order = np.lexsort((np.arange(len(needs.before)), needs.on_start, needs.before))
     owner = rank[needs.before[order]]
     number = np.arange(len(order)) - first_follower[owner]
-    put("<u4", (tasks_begin + size * counts)[owner] + 4 * number, needs.after[order] - first_task[owner])
+    put(
+        "<u4",
+        (tasks_begin + size * counts)[owner] + 4 * number,
+        needs.after[order] - first_task[owner],
+    )
     return bytes(content)
 
 
 def make_tasks(ranks, source, target, round, size=1024):
-    """Return the tasks of messages. A rank sends in its rounds in turn, each message after the last one received in an
-    earlier round."""
+    """Return the tasks of messages. A rank sends in its rounds in turn, each message after the last
+    one received in an earlier round."""
     rank, peer = np.concatenate([source, target]), np.concatenate([target, source])
     kind = np.repeat([SEND, RECEIVE], len(source))
     order = np.lexsort((kind, np.concatenate([round, round]), rank))
-    rank, kind, peer, tag = rank[order], kind[order], peer[order], np.zeros(len(order), dtype=np.int64)
+    rank, kind, peer, tag = (
+        rank[order],
+        kind[order],
+        peer[order],
+        np.zeros(len(order), dtype=np.int64),
+    )
     last = np.maximum.accumulate(np.where(kind == RECEIVE, np.arange(len(order)), -1))
     after = np.flatnonzero((kind == SEND) & (last >= 0) & (rank[last] == rank))
     needs = Dependencies(last[after], after, np.zeros(len(after), dtype=bool))
@@ -102,8 +124,12 @@ def make_tasks(ranks, source, target, round, size=1024):
 
 
 def make_binomial_broadcast(ranks):
-    source = np.concatenate([np.arange(min(1 << bit, ranks - (1 << bit))) for bit in range((ranks - 1).bit_length())])
-    round = np.concatenate([np.full(min(1 << bit, ranks - (1 << bit)), bit) for bit in range((ranks - 1).bit_length())])
+    source = np.concatenate(
+        [np.arange(min(1 << bit, ranks - (1 << bit))) for bit in range((ranks - 1).bit_length())]
+    )
+    round = np.concatenate(
+        [np.full(min(1 << bit, ranks - (1 << bit)), bit) for bit in range((ranks - 1).bit_length())]
+    )
     return make_tasks(ranks, source, source + (1 << round), round)
 
 

@@ -18,8 +18,8 @@ def ends(pattern, costs=LOGGP):
 
 @st.composite
 def programs(draw, most_ranks=5, most_messages=14, last=4):
-    """Draw (ranks, messages, work) with any steps; about half of them deadlock. The bytes of a message are
-    its number."""
+    """Draw (ranks, messages, work) with any steps; about half of them deadlock. The bytes of a
+    message are its number."""
     ranks = draw(st.integers(2, most_ranks))
     rank, step, later = st.integers(0, ranks - 1), st.integers(0, last), st.integers(0, 2)
     rows = []

@@ -26,17 +26,18 @@ def finish_times(
 ):
     """Return when each rank is done; None for a deadlock.
 
-    `links_passed`: the links of each message, and the seconds for which it needs each. `offsets`: the time
-    from its begin until it reaches each. `waits`: which messages their
-    senders wait for. `opposite`: the opposite link of some links, of which each message takes `opposite_share` of its
-    share. `bundled`: no link serves a message sooner than its other links do. `one_at_a_time`: of the messages of a
-    pair of ranks, each begins when the one before it is delivered. `weights`: the share of each message relative to
-    others.
+    `links_passed`: the links of each message, and the seconds for which it needs each. `offsets`:
+    the time from its begin until it reaches each. `waits`: which messages their senders wait for.
+    `opposite`: the opposite link of some links, of which each message takes `opposite_share` of its
+    share. `bundled`: no link serves a message sooner than its other links do. `one_at_a_time`: of
+    the messages of a pair of ranks, each begins when the one before it is delivered. `weights`: the
+    share of each message relative to others.
     """
     messages = range(len(pattern.src))
     sent, receive_posted, begun, delivered, done = {}, {}, {}, {}, [0.0] * pattern.ranks
     remaining = {message: dict(links_passed[message]) for message in messages}
-    passed, early = [0.0] * len(messages), [0.0] * len(messages)  # duration without the offsets; latency already over
+    # duration without the offsets; latency already over
+    passed, early = [0.0] * len(messages), [0.0] * len(messages)
 
     def rank_program(rank):
         clock = 0.0
@@ -48,11 +49,18 @@ def finish_times(
                 if (pattern.src[message], pattern.step[message]) == (rank, step):
                     clock += send[message]
                     sent[message] = clock
-            received = [m for m in messages if (pattern.dst[m], pattern.dst_wait[m]) == (rank, step)]
-            sender_waits = [m for m in messages if waits[m] and (pattern.src[m], pattern.src_wait[m]) == (rank, step)]
+            received = [
+                m for m in messages if (pattern.dst[m], pattern.dst_wait[m]) == (rank, step)
+            ]
+            sender_waits = [
+                m
+                for m in messages
+                if waits[m] and (pattern.src[m], pattern.src_wait[m]) == (rank, step)
+            ]
             yield {*received, *sender_waits}
             for arrival, receive_seconds in sorted(
-                (delivered[message] - early[message] + wire[message], receive[message]) for message in received
+                (delivered[message] - early[message] + wire[message], receive[message])
+                for message in received
             ):
                 clock = max(clock, arrival) + receive_seconds
             clock = max([clock, *(delivered[message] for message in sender_waits)])
@@ -65,7 +73,9 @@ def finish_times(
     now, wanted = 0.0, {}
     while True:
         while ready := [
-            rank for rank, awaited in awaited_by_rank.items() if awaited is not None and awaited <= delivered.keys()
+            rank
+            for rank, awaited in awaited_by_rank.items()
+            if awaited is not None and awaited <= delivered.keys()
         ]:
             for rank in ready:
                 awaited_by_rank[rank] = next(ranks[rank], None)
@@ -95,10 +105,17 @@ def finish_times(
         users = defaultdict(float)
         for message, link in reached:
             users[link] += weights[message]
-        weights_by_link = {link: sorted((own, users.get(opposite.get(link), 0.0))) for link, own in users.items()}
-        load = {link: larger + opposite_share * smaller for link, (smaller, larger) in weights_by_link.items()}
+        weights_by_link = {
+            link: sorted((own, users.get(opposite.get(link), 0.0))) for link, own in users.items()
+        }
+        load = {
+            link: larger + opposite_share * smaller
+            for link, (smaller, larger) in weights_by_link.items()
+        }
         slowest = {
-            message: max(links_passed[message][link] * load.get(link, 0.0) for link in remaining[message])
+            message: max(
+                links_passed[message][link] * load.get(link, 0.0) for link in remaining[message]
+            )
             for message in in_flight
         }
         rate = {
@@ -108,9 +125,13 @@ def finish_times(
         }
         seconds_left = [remaining[message][link] / rate[message, link] for message, link in rate]
         later = [time for place, time in reach_times.items() if place not in reached]
-        next_time = min([*start.values(), *later, now + min(seconds_left, default=inf)], default=inf)
+        next_time = min(
+            [*start.values(), *later, now + min(seconds_left, default=inf)], default=inf
+        )
         if next_time == inf:
-            return None if any(awaited is not None for awaited in awaited_by_rank.values()) else done
+            return (
+                None if any(awaited is not None for awaited in awaited_by_rank.values()) else done
+            )
         for message, link in rate:
             remaining[message][link] -= (next_time - now) * rate[message, link]
         now = next_time
@@ -121,7 +142,9 @@ def finish_times(
             for link, seconds in list(remaining[message].items()):
                 if seconds <= 1e-9:
                     del remaining[message][link]
-                    passed[message] = max(passed[message], now - begun[message] - offsets[message][link])
+                    passed[message] = max(
+                        passed[message], now - begun[message] - offsets[message][link]
+                    )
             if not remaining[message]:
                 own_end = begun[message] + max(passed[message], unshared[message])
                 delivered[message] = max(now, own_end)

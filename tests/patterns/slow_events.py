@@ -1,4 +1,5 @@
-"""Rank-local schedules in a plain event simulator: every rank runs until it has to wait for an action of another one.
+"""Rank-local schedules in a plain event simulator: every rank runs until it has to wait for an
+action of another one.
 
 It is the reference for levels and replay, and uses neither.
 """
@@ -26,8 +27,8 @@ class DeadlockError(Exception):
 def finish_times(ranks, messages, work, cost):
     """Return the finish time of every rank.
 
-    `work`: (rank, step, seconds). `cost(row)`: send, wire, receive, gap_out, gap_in, request (NaN: eager) and grant of
-    a message.
+    `work`: (rank, step, seconds). `cost(row)`: send, wire, receive, gap_out, gap_in, request (NaN:
+    eager) and grant of a message.
     """
     steps = [set() for _ in range(ranks)]
     for message in messages:
@@ -61,7 +62,8 @@ def finish_times(ranks, messages, work, cost):
                 posted[row] = start + send
 
     def wait(rank, step):
-        """Return whether all messages due in this step have departed; if so, advance the clock of the rank."""
+        """Return whether all messages due in this step have departed; if so, advance the clock of
+        the rank."""
         due_in = [row for row, m in enumerate(messages) if m.dst == rank and m.dst_wait == step]
         due_out = [row for row, m in enumerate(messages) if m.src == rank and m.src_wait == step]
         if any(left(row) is None for row in due_in + due_out):

@@ -5,9 +5,11 @@ from collections import defaultdict
 import numpy as np
 
 
-def finish_times(schedule, send, receive, wire, gap_out, gap_in, work_seconds, request=None, answer=None):
-    """Return the finish time of every rank. Costs are functions of a row number; `request` is NaN for an eager
-    message."""
+def finish_times(
+    schedule, send, receive, wire, gap_out, gap_in, work_seconds, request=None, answer=None
+):
+    """Return the finish time of every rank. Costs are functions of a row number; `request` is NaN
+    for an eager message."""
     done = [0.0] * schedule.ranks
     out_free = [0.0] * schedule.ranks
     last_in = [-np.inf] * schedule.ranks

@@ -1,4 +1,5 @@
-"""Properties of all patterns of the catalogue, and closed forms of the messages of single algorithms."""
+"""Properties of all patterns of the catalogue, and closed forms of the messages of single
+algorithms."""
 
 from collections import defaultdict
 
@@ -14,7 +15,15 @@ from commodel.patterns.operations import find_operation
 from commodel.patterns.phases import join_stages, make_phase
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import KINDS
-from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, TREES, catalogue, point, with_memory
+from tests.patterns.catalogue import (
+    ALGORITHMS,
+    ENTRIES,
+    TREE_OPERATIONS,
+    TREES,
+    catalogue,
+    point,
+    with_memory,
+)
 from tests.patterns.dataflow import Replay, finishes_with_synchronous_sends
 from tests.refusals import catch_error_message
 
@@ -36,11 +45,13 @@ def test_messages_are_between_two_ranks_of_the_schedule(ranks, bytes):
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
 def test_every_algorithm_delivers_exactly_the_data_of_the_operation(operation, choice, data):
-    """Ranks send only data that they have, combine no operand twice, and end with the data of the operation, at any
-    number of ranks."""
+    """Ranks send only data that they have, combine no operand twice, and end with the data of the
+    operation, at any number of ranks."""
     ranks = data.draw(st.integers(2, 9 if operation == "alltoall" else 33), label="ranks")
     size = 0 if operation == "barrier" else data.draw(st.integers(0, 3 * ranks), label="bytes")
-    Replay(build_schedule(point(operation, choice, ranks=ranks, bytes=size)), operation, size).check()
+    Replay(
+        build_schedule(point(operation, choice, ranks=ranks, bytes=size)), operation, size
+    ).check()
 
 
 SEGMENTED = sorted(
@@ -53,17 +64,24 @@ SEGMENTED = sorted(
 @pytest.mark.parametrize(("operation", "choice"), SEGMENTED)
 @given(ranks=st.integers(2, 6), segment=st.integers(1, 7), size=st.integers(0, 80))
 @settings(max_examples=15, deadline=None)
-def test_segments_that_do_not_divide_the_data_carry_each_byte_once(operation, choice, ranks, segment, size):
+def test_segments_that_do_not_divide_the_data_carry_each_byte_once(
+    operation, choice, ranks, segment, size
+):
     pattern = build_schedule(point(operation, f"{choice}:{segment}", ranks=ranks, bytes=size))
     Replay(pattern, operation, size).check()
 
 
-@pytest.mark.parametrize(("operation", "choice"), [name for name in ALGORITHMS if find_operation(name[0]).reduces])
+@pytest.mark.parametrize(
+    ("operation", "choice"), [name for name in ALGORITHMS if find_operation(name[0]).reduces]
+)
 def test_a_reduction_combines_operands_in_the_stated_order(operation, choice):
-    """If partial results always cover consecutive ranks, the order is RANK_ORDER; otherwise ANY_ORDER."""
+    """If partial results always cover consecutive ranks, the order is RANK_ORDER; otherwise
+    ANY_ORDER."""
     entry, _ = find_algorithm(operation, choice)
     orders = {
-        Replay(build_schedule(point(operation, choice, ranks=ranks, bytes=40)), operation, 40).in_order
+        Replay(
+            build_schedule(point(operation, choice, ranks=ranks, bytes=40)), operation, 40
+        ).in_order
         for ranks in range(2, 20)
     }
     assert entry.order == (RANK_ORDER if orders == {True} else ANY_ORDER)
@@ -99,17 +117,24 @@ def find_informing_ranks(pattern):
     return reached
 
 
-@pytest.mark.parametrize("choice", [choice for operation, choice in ALGORITHMS if operation == "barrier"])
+@pytest.mark.parametrize(
+    "choice", [choice for operation, choice in ALGORITHMS if operation == "barrier"]
+)
 def test_no_rank_leaves_a_barrier_before_all_have_entered(choice):
     for ranks in (*range(2, 20), 31, 32, 33):
-        heard_of = find_informing_ranks(build_schedule(point("barrier", choice, ranks=ranks, bytes=0)))
+        heard_of = find_informing_ranks(
+            build_schedule(point("barrier", choice, ranks=ranks, bytes=0))
+        )
         assert all(known == set(range(ranks)) for known in heard_of), ranks
 
 
 @pytest.mark.parametrize(
     ("operation", "spec"),
     [
-        *(("bcast", spec) for spec in ("lineer", "linear:4", "chain:x", "chain:-1", "binomial:0", "knomial:1")),
+        *(
+            ("bcast", spec)
+            for spec in ("lineer", "linear:4", "chain:x", "chain:-1", "binomial:0", "knomial:1")
+        ),
         *(("gather", spec) for spec in ("windowed", "windowed:0", "windowed:x")),
     ],
 )
@@ -142,11 +167,13 @@ def test_the_slow_replay_detects_a_missing_rank_and_missing_data():
 )
 def test_algorithm_names_of_mpi_libraries_are_translated(operation, spec, own):
     translated = make_point(
-        PlatformResources.unlimited(), {"operation": operation, "algorithm": spec, "ranks": 4, "bytes": 8}
+        PlatformResources.unlimited(),
+        {"operation": operation, "algorithm": spec, "ranks": 4, "bytes": 8},
     )
     assert translated.algorithm == own
     assert translated == make_point(
-        PlatformResources.unlimited(), {"operation": operation, "algorithm": own, "ranks": 4, "bytes": 8}
+        PlatformResources.unlimited(),
+        {"operation": operation, "algorithm": own, "ranks": 4, "bytes": 8},
     )
 
 
@@ -158,10 +185,16 @@ def test_n_way_dissemination_takes_log_rounds(ways, ranks):
 
 
 def test_n_way_dissemination_has_as_many_ways_as_there_are_ranks():
-    """With more ways than other ranks, all signals are sent in one round, and memory is used only for these."""
-    pattern, most = with_memory(lambda: build_schedule(point("barrier", "n-way:9999999", ranks=5, bytes=0)))
+    """With more ways than other ranks, all signals are sent in one round, and memory is used only
+    for these."""
+    pattern, most = with_memory(
+        lambda: build_schedule(point("barrier", "n-way:9999999", ranks=5, bytes=0))
+    )
     wanted = build_schedule(point("barrier", "n-way:4", ranks=5, bytes=0))
-    assert (pattern.src.tolist(), pattern.dst.tolist()) == (wanted.src.tolist(), wanted.dst.tolist())
+    assert (pattern.src.tolist(), pattern.dst.tolist()) == (
+        wanted.src.tolist(),
+        wanted.dst.tolist(),
+    )
     assert most < 1 << 20
 
 
@@ -169,15 +202,21 @@ def volumes(ranks, size):
     """Return the total bytes sent by algorithms, by closed forms."""
     once, twice, every = (ranks - 1) * size, 2 * (ranks - 1) * size, ranks * (ranks - 1) * size
     hops = sum(far.bit_count() for far in range(ranks)) * size
-    short = sum(min(low, ranks - rank) * size / ranks for rank in range(1, ranks) if (low := rank & -rank))
+    short = sum(
+        min(low, ranks - rank) * size / ranks for rank in range(1, ranks) if (low := rank & -rank)
+    )
     return {
         "bcast": dict.fromkeys(
-            ("linear", "binomial", "binomial-near", "chain", "knomial:3", "binary", "split-binary"), once
+            ("linear", "binomial", "binomial-near", "chain", "knomial:3", "binary", "split-binary"),
+            once,
         )
         | {"scatter-allgather-ring": short + once},
-        "gather": dict.fromkeys(("linear", "linear-sync:100", "windowed:3"), once) | {"binomial": hops},
-        "scatter": dict.fromkeys(("linear", "linear-sync", "windowed:3"), once) | {"binomial": hops},
-        "reduce": dict.fromkeys(("linear", "binomial", "binary"), once) | {"in-order": ranks * size},
+        "gather": dict.fromkeys(("linear", "linear-sync:100", "windowed:3"), once)
+        | {"binomial": hops},
+        "scatter": dict.fromkeys(("linear", "linear-sync", "windowed:3"), once)
+        | {"binomial": hops},
+        "reduce": dict.fromkeys(("linear", "binomial", "binary"), once)
+        | {"in-order": ranks * size},
         "allreduce": dict.fromkeys(("ring", "ring:100", "reduce-bcast"), twice),
         "reduce-scatter": dict.fromkeys(("ring", "pairwise"), once),
         "allgather": dict.fromkeys(("ring", "bruck", "neighbor-exchange"), every),
@@ -190,7 +229,10 @@ def test_sent_bytes_equal_the_closed_forms(ranks):
     for operation, volume in volumes(ranks, 1000).items():
         for choice, wanted in volume.items():
             sent = build_schedule(point(operation, choice, ranks=ranks, bytes=1000)).bytes.sum()
-            assert sent == pytest.approx(wanted, rel=0.02 if "scatter-all" in choice else 0), (operation, choice)
+            assert sent == pytest.approx(wanted, rel=0.02 if "scatter-all" in choice else 0), (
+                operation,
+                choice,
+            )
     barriers = {"dissemination": (ranks - 1).bit_length() * ranks, "linear": 2 * (ranks - 1)}
     for choice, messages in barriers.items():
         pattern = build_schedule(point("barrier", choice, ranks=ranks, bytes=0))
@@ -206,8 +248,8 @@ def test_recursive_doubling_of_a_power_of_two(ranks):
 
 @pytest.mark.parametrize("ranks", [16, 64, 128])
 def test_rabenseifner_sends_the_long_halves_to_the_near_ranks(ranks):
-    """With 8 ranks a node, a half, a quarter and an eighth of the vector stay within the node. Only the remaining
-    exchanges, in both phases, leave the node."""
+    """With 8 ranks a node, a half, a quarter and an eighth of the vector stay within the node. Only
+    the remaining exchanges, in both phases, leave the node."""
     size = 1 << 20
     pattern = build_schedule(point("allreduce", "rabenseifner", ranks=ranks, bytes=size))
     outside = pattern.bytes[pattern.src // 8 != pattern.dst // 8].sum()
@@ -245,13 +287,17 @@ def test_segments_go_down_the_binomial_tree_one_after_the_other(ranks):
 
 @pytest.mark.parametrize("ranks", [9, 16])
 def test_a_windowed_gather_has_at_most_the_window_of_blocks_in_flight(ranks):
-    """A sender sends its block in a step after it received its token. The rank that sent the token had sent its block
-    before."""
+    """A sender sends its block in a step after it received its token. The rank that sent the token
+    had sent its block before."""
     pattern = build_schedule(point("gather", "windowed:3", ranks=ranks, bytes=10))
     blocks, tokens = pattern.dst == 0, pattern.dst != 0
     sent = dict(zip(pattern.src[blocks].tolist(), pattern.step[blocks].tolist(), strict=True))
     got = dict(
-        zip(pattern.dst[tokens].tolist(), zip(pattern.src[tokens], pattern.step[tokens], strict=True), strict=True)
+        zip(
+            pattern.dst[tokens].tolist(),
+            zip(pattern.src[tokens], pattern.step[tokens], strict=True),
+            strict=True,
+        )
     )
     for rank, step in sent.items():
         if rank <= 3:
@@ -286,7 +332,9 @@ def count_noncontiguous_bytes(pattern):
 @pytest.mark.parametrize(("operation", "choice"), ALGORITHMS)
 @pytest.mark.parametrize("ranks", [8, 13])
 def test_a_rank_copies_at_least_the_noncontiguous_bytes_of_sent_messages(operation, choice, ranks):
-    pattern = build_schedule(point(operation, choice, ranks=ranks, bytes=0 if operation == "barrier" else 24 * ranks))
+    pattern = build_schedule(
+        point(operation, choice, ranks=ranks, bytes=0 if operation == "barrier" else 24 * ranks)
+    )
     pieces = count_noncontiguous_bytes(pattern)
     assert np.all(count_copied_bytes(pattern) >= pieces)
     assert pieces.any() or (operation, choice) not in BRUCK

@@ -1,4 +1,5 @@
-"""Ids of points: independent of docstrings and comments of an algorithm, and changed by any change of its messages."""
+"""Ids of points: independent of docstrings and comments of an algorithm, and changed by any change
+of its messages."""
 
 import json
 import os
@@ -65,8 +66,8 @@ def id_of(chosen):
 
 @pytest.fixture
 def tree_file(tmp_path, monkeypatch):
-    """Return the path of a tree file in an empty cache. A run caches trees by path, so a file of the same name in
-    another folder may be another tree."""
+    """Return the path of a tree file in an empty cache. A run caches trees by path, so a file of
+    the same name in another folder may be another tree."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tree.csv").write_text("node,parent\n0,\n1,0\n2,0\n3,1\n")
     make_tree.cache_clear()
@@ -82,7 +83,8 @@ def test_ids_of_points_are_the_recorded_ones(tree_file):
 def test_an_id_contains_the_waves_unless_there_is_one(tree_file):
     for text, wanted in IDS.items():
         once, some, more = (
-            make_point(PlatformResources("p", 64, 64), entry_of(text) | {"waves": waves}) for waves in (1, 2, 50)
+            make_point(PlatformResources("p", 64, 64), entry_of(text) | {"waves": waves})
+            for waves in (1, 2, 50)
         )
         assert ids([once]) == [wanted]
         assert len({wanted, *ids([some, more])}) == 3
@@ -91,8 +93,8 @@ def test_an_id_contains_the_waves_unless_there_is_one(tree_file):
 
 
 def test_docstrings_comments_and_hash_seeds_change_no_id(tree_file, tmp_path):
-    """A copy of the package has another docstring and a comment in every file; the ids are computed in a process with
-    another hash seed."""
+    """A copy of the package has another docstring and a comment in every file; the ids are computed
+    in a process with another hash seed."""
     shutil.copytree(PACKAGE, tmp_path / "commodel", ignore=shutil.ignore_patterns("__pycache__"))
     for path in tmp_path.glob("commodel/**/*.py"):
         text = path.read_text()
@@ -101,7 +103,9 @@ def test_docstrings_comments_and_hash_seeds_change_no_id(tree_file, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": "12345"}
     command = [sys.executable, "-c", ASK]
     requested = json.dumps([entry_of(text) for text in IDS])
-    done = subprocess.run(command, input=requested, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, input=requested, env=environment, capture_output=True, text=True, check=True
+    )
     module, *ids_there = json.loads(done.stdout)
     assert Path(module).is_relative_to(tmp_path)
     assert ids_there == list(IDS.values())
@@ -109,9 +113,9 @@ def test_docstrings_comments_and_hash_seeds_change_no_id(tree_file, tmp_path):
 
 def test_encoded_integers_do_not_depend_on_byte_order_or_width():
     numbers = [1, -2, 1 << 20]
-    assert {encode_integers(np.array(numbers, dtype=kind)) for kind in ("<i4", ">i4", "<i8", ">i8")} == {
-        b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)
-    }
+    assert {
+        encode_integers(np.array(numbers, dtype=kind)) for kind in ("<i4", ">i4", "<i8", ">i8")
+    } == {b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)}
 
 
 def other_receiver(pattern):
@@ -123,7 +127,9 @@ def one_byte_more(pattern):
 
 
 def one_step_later(pattern):
-    return replace(pattern, step=pattern.step + (np.arange(len(pattern.step)) == len(pattern.step) - 1))
+    return replace(
+        pattern, step=pattern.step + (np.arange(len(pattern.step)) == len(pattern.step) - 1)
+    )
 
 
 def with_a_copy(pattern):
@@ -142,7 +148,14 @@ def of_other_data(pattern):
     return replace(pattern, contents=contents)
 
 
-CHANGES = [other_receiver, one_byte_more, one_step_later, with_a_copy, of_another_end, of_other_data]
+CHANGES = [
+    other_receiver,
+    one_byte_more,
+    one_step_later,
+    with_a_copy,
+    of_another_end,
+    of_other_data,
+]
 
 
 def changed(monkeypatch, entry, change, when=lambda pattern, size: True):
@@ -152,7 +165,9 @@ def changed(monkeypatch, entry, change, when=lambda pattern, size: True):
         pattern = entry.build(first, size, *argument, **named).whole
         return change(pattern) if when(pattern, size) else pattern
 
-    monkeypatch.setitem(discover("patterns.algorithms", "ALGORITHM"), entry.name, replace(entry, build=build))
+    monkeypatch.setitem(
+        discover("patterns.algorithms", "ALGORITHM"), entry.name, replace(entry, build=build)
+    )
 
 
 SOME = {  # an algorithm of each kind, and an operation over trees
@@ -173,7 +188,9 @@ def test_an_id_changes_with_every_input_of_the_player(monkeypatch):
             with monkeypatch.context() as patch:
                 changed(patch, ENTRIES[changed_one], change)
                 after = ids(SOME.values())
-            others = [name for name, old, new in zip(SOME, before, after, strict=True) if old != new]
+            others = [
+                name for name, old, new in zip(SOME, before, after, strict=True) if old != new
+            ]
             assert others == [changed_one], change
 
 
@@ -189,10 +206,14 @@ def test_an_id_changes_with_messages_at_the_own_size_or_ranks_only(monkeypatch, 
     with monkeypatch.context() as patch:
         changed(patch, ENTRIES[name], one_byte_more, lambda pattern, size: size >= 1 << 20)
         after = ids(points)
-    assert [old != new for old, new in zip(before, after, strict=True)] == [entry.bytes > 100 for entry in points]
+    assert [old != new for old, new in zip(before, after, strict=True)] == [
+        entry.bytes > 100 for entry in points
+    ]
     changed(monkeypatch, ENTRIES[name], one_byte_more, lambda pattern, size: pattern.ranks == 31)
     after = ids(points)
-    assert [old != new for old, new in zip(before, after, strict=True)] == [entry.ranks == 31 for entry in points]
+    assert [old != new for old, new in zip(before, after, strict=True)] == [
+        entry.ranks == 31 for entry in points
+    ]
 
 
 def test_ids_depend_on_the_content_of_trees_and_layouts(tree_file, monkeypatch):
@@ -210,7 +231,8 @@ def test_ids_depend_on_the_content_of_trees_and_layouts(tree_file, monkeypatch):
         before = id_of(chosen)
         with monkeypatch.context() as patch:
             patch.setattr(
-                "commodel.patterns.point_digests.place_ranks", lambda layout, ranks: place_ranks(layout, ranks)[::-1]
+                "commodel.patterns.point_digests.place_ranks",
+                lambda layout, ranks: place_ranks(layout, ranks)[::-1],
             )
             assert id_of(chosen) != before
 
@@ -221,8 +243,13 @@ def test_no_large_schedule_is_built_for_an_id(monkeypatch, ranks):
     built = []
     for entry in ENTRIES.values():
         changed(monkeypatch, entry, lambda pattern: built.append(pattern) or pattern)
-    points = [point(*name, ranks=ranks, bytes=size) for name in ALGORITHMS for size in (1, (1 << 31) - 1)]
-    points += [point("bcast", spec, ranks=ranks, bytes=1 << 30) for spec in ("chain:1", "binomial:1", "chain:1024TiB")]
+    points = [
+        point(*name, ranks=ranks, bytes=size) for name in ALGORITHMS for size in (1, (1 << 31) - 1)
+    ]
+    points += [
+        point("bcast", spec, ranks=ranks, bytes=1 << 30)
+        for spec in ("chain:1", "binomial:1", "chain:1024TiB")
+    ]
     points += [point(operation, topology=f"flat:{ranks}") for operation in TREE_OPERATIONS]
     add_digests(points)
     assert max(pattern.ranks for pattern in built) <= MAX_RANKS_BUILT + 1

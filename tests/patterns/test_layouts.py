@@ -1,5 +1,5 @@
-"""Layouts: every rank has one node, no node exceeds its limit, and a complete spec needs no platform; mapping of ranks
-by their traffic; and the sixteen layouts of the τ–Lop paper."""
+"""Layouts: every rank has one node, no node exceeds its limit, and a complete spec needs no
+platform; mapping of ranks by their traffic; and the sixteen layouts of the τ–Lop paper."""
 
 import re
 from collections import Counter
@@ -66,7 +66,10 @@ def test_every_rank_is_placed_on_one_node(spec, ranks):
     assert place_ranks(spec, ranks).tolist() == node.tolist()
 
 
-@given(st.sampled_from(sorted(set(SPECS) - {"kinds", "pack", "scatter"})).flatmap(SPECS.get), st.integers(1, 200))
+@given(
+    st.sampled_from(sorted(set(SPECS) - {"kinds", "pack", "scatter"})).flatmap(SPECS.get),
+    st.integers(1, 200),
+)
 def test_nodes_are_filled_within_their_limit(spec, ranks):
     layout, arguments = find_layout(spec)
     per_node, counts = layout.ranks_per_node(arguments), np.bincount(place_ranks(spec, ranks))
@@ -77,14 +80,16 @@ def test_nodes_are_filled_within_their_limit(spec, ranks):
 
 @given(st.one_of(SPECS.values()), st.integers(1, 60))
 def test_the_node_usage_of_a_tree_follows_the_layout(spec, leaves):
-    """The node usage is the number of ranks per node in the spec, however few ranks there are; without one, it is the
-    largest number of ranks on a node."""
+    """The node usage is the number of ranks per node in the spec, however few ranks there are;
+    without one, it is the largest number of ranks on a node."""
     entry = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
     point = make_point(PlatformResources("big", 1000, 1000), entry)
     most = int(np.bincount(place_ranks(spec, leaves + 1)).max())
     requested = None if spec.startswith("kinds") else int(re.search(r"\d+", spec)[0])
     assert point.node_usage == f"{requested or most} a node"
-    assert most == min(requested or most, leaves + 1) or spec.startswith(("cyclic", "block-cyclic", "scatter"))
+    assert most == min(requested or most, leaves + 1) or spec.startswith(
+        ("cyclic", "block-cyclic", "scatter")
+    )
     assert most <= int(point.node_usage.split()[0])
 
 
@@ -108,7 +113,8 @@ def test_block_cyclic_with_block_size_q_is_block_and_with_1_is_cyclic(per_node, 
         == place_ranks(f"block:{per_node}", ranks).tolist()
     )
     assert (
-        place_ranks(f"block-cyclic:{per_node}x1", ranks).tolist() == place_ranks(f"cyclic:{per_node}", ranks).tolist()
+        place_ranks(f"block-cyclic:{per_node}x1", ranks).tolist()
+        == place_ranks(f"cyclic:{per_node}", ranks).tolist()
     )
 
 
@@ -124,7 +130,15 @@ def test_omitted_parts_of_a_layout_come_from_the_platform():
 @pytest.mark.parametrize(
     "spec",
     [
-        *["blok:2", "block:0", "block:-1", "block:two", "cyclic:1.5", "block-cyclic:4", "block-cyclic:4x3"],
+        *[
+            "blok:2",
+            "block:0",
+            "block:-1",
+            "block:two",
+            "cyclic:1.5",
+            "block-cyclic:4",
+            "block-cyclic:4x3",
+        ],
         *[
             "block-cyclic:",
             "random:2",
@@ -137,7 +151,14 @@ def test_omitted_parts_of_a_layout_come_from_the_platform():
             "kinds:",
             "kinds:4core",
         ],
-        *["kinds:4cor@2", "kinds:core@2", "kinds:4core@0", "kinds:fat=4core", "kinds:1core@1", "kinds:0@4"],
+        *[
+            "kinds:4cor@2",
+            "kinds:core@2",
+            "kinds:4core@0",
+            "kinds:fat=4core",
+            "kinds:1core@1",
+            "kinds:0@4",
+        ],
     ],
 )
 def test_a_wrong_layout_is_refused_in_one_line(spec):
@@ -161,16 +182,23 @@ def test_a_layout_has_to_fit_the_platform(tmp_path):
         point = make_point(resources, wanted)
         return point.layout, point.nodes
 
-    assert layout("kinds:fat=3core+1accelerator,thin=2core", 10) == ("kinds:3core+1accelerator@2,2core@2", 3)
+    assert layout("kinds:fat=3core+1accelerator,thin=2core", 10) == (
+        "kinds:3core+1accelerator@2,2core@2",
+        3,
+    )
     assert layout("kinds:thin=2core", 2) == ("kinds:0@2,2core@2", 3)
     assert layout("random:2@1", 8) == ("random:2@1", 4)
-    assert "need 2 nodes of 5 cores; platform 'mine' has 4 of 4" in catch_error_message(layout, "kinds:fat=5core", 6)
+    assert "need 2 nodes of 5 cores; platform 'mine' has 4 of 4" in catch_error_message(
+        layout, "kinds:fat=5core", 6
+    )
     assert "need 5 nodes" in catch_error_message(layout, "random:2@1", 10)
     assert "room for 8" in catch_error_message(layout, "kinds:fat=4core", 9)
 
 
 def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
-    text = "launcher: simgrid\nnodes: 3\ncores: 4\ntypes: {fat: 2, thin: 1}\nfewer_cores: {thin: 2}\n"
+    text = (
+        "launcher: simgrid\nnodes: 3\ncores: 4\ntypes: {fat: 2, thin: 1}\nfewer_cores: {thin: 2}\n"
+    )
     (tmp_path / "net.xml").write_text(NETWORK)
     resources = platform(tmp_path, text + "simgrid: {file: net.xml}\n")
 
@@ -202,7 +230,9 @@ def test_host_names_of_a_platform_become_node_numbers(tmp_path):
     hosts = platform(tmp_path, "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [x, y, z]}\n")
     assert hosts.hosts == ("x", "y")
     (tmp_path / "ranks.txt").write_text("y\nx\n")
-    assert complete_layout(hosts, f"file:{tmp_path / 'ranks.txt'}", 2).layout.endswith("ranks.txt@1,0")
+    assert complete_layout(hosts, f"file:{tmp_path / 'ranks.txt'}", 2).layout.endswith(
+        "ranks.txt@1,0"
+    )
 
 
 @given(
@@ -242,11 +272,21 @@ def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
     ],
 )
 def test_a_point_has_the_farthest_distance_class_of_the_ranks(layout, levels_crossed):
-    combination = {"operation": "bcast", "algorithm": "linear", "ranks": 2, "bytes": 8, "layout": layout}
+    combination = {
+        "operation": "bcast",
+        "algorithm": "linear",
+        "ranks": 2,
+        "bytes": 8,
+        "layout": layout,
+    }
     resources = PlatformResources("p", nodes=6, cores=2, levels=LEVELS)
     points = [make_point(resources, combination)]
-    assert [point.reach for point in [*points, *make_library_points(resources, points)]] == [levels_crossed] * 2
-    flat = make_point(PlatformResources("p", nodes=6, cores=2), combination | {"layout": points[0].layout})
+    assert [point.reach for point in [*points, *make_library_points(resources, points)]] == [
+        levels_crossed
+    ] * 2
+    flat = make_point(
+        PlatformResources("p", nodes=6, cores=2), combination | {"layout": points[0].layout}
+    )
     assert (flat.reach, flat.id) == ("", points[0].id)
 
 
@@ -278,7 +318,8 @@ HOSTS = PlatformDefaults(hosts=("a", "b", "c", "d"))
 
 @pytest.fixture
 def written(tmp_path):
-    """Return a function that writes a rank file, or a table of processes, and returns its layout."""
+    """Return a function that writes a rank file, or a table of processes, and returns its
+    layout."""
 
     def write(text: str) -> str:
         (tmp_path / "mine.csv").write_text(text)
@@ -303,13 +344,18 @@ def test_processes_have_nodes_cores_and_kinds(written):
 def test_other_layouts_have_one_core_a_rank():
     assert list_cores("block:2", 3).tolist() == [1, 1, 1]
     assert list_process_kinds("block:2", 3, TYPES) == ["fat/1", "fat/1", "thin/1"]
-    assert list_process_kinds("kinds:1core+1accelerator@1,1core@2", 3, TYPES) == ["fat/1", "fat/gpu", "thin/1"]
+    assert list_process_kinds("kinds:1core+1accelerator@1,1core@2", 3, TYPES) == [
+        "fat/1",
+        "fat/gpu",
+        "thin/1",
+    ]
     assert (count_layout_ranks("block:2"), assigns_cores("block:2")) == (None, False)
 
 
 def test_hosts_of_a_process_table_are_mapped_to_nodes_of_the_platform(written):
     spec = complete_spec(
-        written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"), PlatformDefaults(hosts=("a", "b", "c"), max_cores=2)
+        written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"),
+        PlatformDefaults(hosts=("a", "b", "c"), max_cores=2),
     )
     assert spec.endswith("mine.csv@2,0")
     assert place_ranks(spec, 2).tolist() == [2, 0]
@@ -320,17 +366,26 @@ def test_a_process_table_that_uses_more_cores_than_a_node_has_is_refused(written
     spec = written(HEADER + "0,0,6,cpu\n1,1,5,cpu\n2,0,6,cpu\n3,1,1,gpu\n")
     room = {"types": (("fat", 1), ("thin", 1)), "max_cores": 12}
     assert complete_spec(spec, PlatformDefaults(**room, fewer_cores=(("thin", 6),))) == spec
-    assert "mine.csv:5: found 6 cores in use on node 1, wanted at most its 5" in catch_error_message(
-        complete_spec, spec, PlatformDefaults(**room, fewer_cores=(("thin", 5),))
+    assert (
+        "mine.csv:5: found 6 cores in use on node 1, wanted at most its 5"
+        in catch_error_message(
+            complete_spec, spec, PlatformDefaults(**room, fewer_cores=(("thin", 5),))
+        )
     )
-    assert "mine.csv:4: found 12 cores in use on node 0, wanted at most its 11" in catch_error_message(
-        complete_spec, spec, PlatformDefaults(max_cores=11)
+    assert (
+        "mine.csv:4: found 12 cores in use on node 0, wanted at most its 11"
+        in catch_error_message(complete_spec, spec, PlatformDefaults(max_cores=11))
     )
 
 
 def test_a_process_table_sets_the_ranks_and_the_cores_change_the_point_id(written):
     def point(text: str):
-        wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": written(HEADER + text)}
+        wanted = {
+            "operation": "bcast",
+            "algorithm": "binomial",
+            "bytes": 8,
+            "layout": written(HEADER + text),
+        }
         (own,) = add_digests([make_point(PlatformResources("p", 2, 8), wanted)])
         return own
 
@@ -353,7 +408,9 @@ def test_hosts_of_a_rank_file_are_mapped_to_nodes_of_the_platform(written):
     assert spec.endswith("mine.csv@2,0")
     assert place_ranks(spec, 3).tolist() == [2, 0, 2]
     assert complete_spec(spec, HOSTS) == spec
-    assert "mine.csv:2: found host 'e'" in catch_error_message(complete_spec, written("a\ne\n"), HOSTS)
+    assert "mine.csv:2: found host 'e'" in catch_error_message(
+        complete_spec, written("a\ne\n"), HOSTS
+    )
 
 
 @pytest.mark.parametrize(
@@ -365,7 +422,11 @@ def test_hosts_of_a_rank_file_are_mapped_to_nodes_of_the_platform(written):
         (HEADER + "0,0,1,cpu\n2,0,1,cpu\n", 3, "found rank 2, but none 1"),
         (HEADER + "0,0,1,cpu\n0,0,1,cpu\n", 3, "found rank 0 again, first on line 2"),
         (HEADER + "0,-1,1,cpu\n1,x/y,1,cpu\n", 3, "node: found 'x/y'"),
-        (HEADER + "0,0,1,cpu\n1,a,1,cpu\n", 3, "found 'a', wanted all hosts by name or all by number"),
+        (
+            HEADER + "0,0,1,cpu\n1,a,1,cpu\n",
+            3,
+            "found 'a', wanted all hosts by name or all by number",
+        ),
         (HEADER + "0,0,0,cpu\n", 2, "cores: found '0', wanted a whole number from 1"),
         (HEADER + "0,0,1.5,cpu\n", 2, "cores: found '1.5'"),
         (HEADER + "0,0,²,cpu\n", 2, "cores"),
@@ -421,7 +482,8 @@ def test_the_process_table_of_a_layout_is_listed_as_an_input_file(written):
 
 def make_traffic(operation, algorithm, ranks, size=4096):
     point = make_point(
-        PlatformResources.unlimited(), {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size}
+        PlatformResources.unlimited(),
+        {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size},
     )
     return make_traffic_graph(build_schedule(point))
 
@@ -434,7 +496,8 @@ def crossing(weights, node, hierarchy=None):
 
 
 def test_a_grid_is_cut_into_tiles():
-    """8×8 ranks on four nodes of 16: nodes of two rows have 3 × 8 pairs across nodes, tiles of 4×4 have 2 × 8."""
+    """8×8 ranks on four nodes of 16: nodes of two rows have 3 × 8 pairs across nodes, tiles of 4×4
+    have 2 × 8."""
     weights = make_traffic("halo:grid=8x8", "nonblocking", 64)
     rows, pair = np.arange(64) // 16, weights.max()
     assert crossing(weights, rows) == pytest.approx(24 * pair)
@@ -452,8 +515,8 @@ def test_mapping_places_heavy_pairs_of_shuffled_ranks_on_one_node():
 
 
 def test_mapping_keeps_clusters_of_ranks_within_groups_of_nodes():
-    """Two clusters of ranks with heavy internal traffic are mapped to the two leaves, although node numbers alternate
-    between leaves."""
+    """Two clusters of ranks with heavy internal traffic are mapped to the two leaves, although node
+    numbers alternate between leaves."""
     hierarchy = Hierarchy.of({"leaf": [0, 1, 0, 1]})
     dense = np.full((16, 16), 1.0)
     odd = np.arange(16) % 2 == 1
@@ -461,7 +524,9 @@ def test_mapping_keeps_clusters_of_ranks_within_groups_of_nodes():
     np.fill_diagonal(dense, 0)
     node = map_ranks(csr_array(dense), np.arange(16) // 4, list(hierarchy.groups.values()))
     assert crossing(csr_array(dense), node, hierarchy) == 64
-    assert len({tuple(sorted(set(node[odd]))), tuple(sorted(set(node[~odd])))} & {(0, 2), (1, 3)}) == 2
+    assert (
+        len({tuple(sorted(set(node[odd]))), tuple(sorted(set(node[~odd])))} & {(0, 2), (1, 3)}) == 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -521,23 +586,36 @@ def test_layouts_of_table_1(name):
     spec = f"processes:{ROOT}/params/layouts/fermi/{name}.csv"
     resources = make_resources(FERMI)
     kinds = list_process_kinds(
-        complete_spec(spec, PlatformDefaults(types=resources.types, max_cores=12, fewer_cores=resources.fewer_cores)),
+        complete_spec(
+            spec,
+            PlatformDefaults(
+                types=resources.types, max_cores=12, fewer_cores=resources.fewer_cores
+            ),
+        ),
         total,
         FERMI.types,
     )
     cores_of_process, node = list_cores(spec, total), place_ranks(spec, total)
     processes_by_cores = Counter(
-        count for count, kind in zip(cores_of_process, kinds, strict=True) if not kind.endswith("gpu")
+        count
+        for count, kind in zip(cores_of_process, kinds, strict=True)
+        if not kind.endswith("gpu")
     )
     assert [processes_by_cores[count] for count in (6, 5, 4, 3, 2)] == processes
     assert sum(kind.endswith("gpu") for kind in kinds) == gpu
     assert (len(kinds), count_layout_ranks(spec)) == (total, total)
     used = np.unique(node)
     assert (np.sum(used < 9), np.sum(used >= 9)) == (fat, thin)
-    assert np.bincount(node, cores_of_process)[used].tolist() == [12] * fat + [8] * thin  # no core is left over
+    # no core is left over
+    assert np.bincount(node, cores_of_process)[used].tolist() == [12] * fat + [8] * thin
 
 
-KERNEL_OF_PARTITION_SET = {"summa-128": "gemm", "summa-256": "gemm", "wave2d-256": "wave", "wave2d-512": "wave"}
+KERNEL_OF_PARTITION_SET = {
+    "summa-128": "gemm",
+    "summa-256": "gemm",
+    "wave2d-256": "wave",
+    "wave2d-512": "wave",
+}
 
 
 @pytest.mark.parametrize("partition_set", KERNEL_OF_PARTITION_SET)
@@ -550,7 +628,8 @@ def test_every_layout_of_table_1_has_a_partition_for_all_ranks(partition_set):
 
 
 @pytest.mark.parametrize(
-    ("partition_set", "name"), list(zip(KERNEL_OF_PARTITION_SET, ["M16", "M10", "M1", "M6"], strict=True))
+    ("partition_set", "name"),
+    list(zip(KERNEL_OF_PARTITION_SET, ["M16", "M10", "M1", "M6"], strict=True)),
 )
 def test_partition_files_equal_the_output_of_the_partition_command(partition_set, name, tmp_path):
     """`make partitions` writes these files."""
@@ -564,5 +643,8 @@ def test_partition_files_equal_the_output_of_the_partition_command(partition_set
     ]
     done = CliRunner().invoke(main, ["partition", *options, "-o", str(tmp_path / "again.csv")])
     assert done.exit_code == 0, done.output
-    again, stored = tmp_path / "again.csv", ROOT / f"params/partitions/fermi/{partition_set}/{name}.csv"
+    again, stored = (
+        tmp_path / "again.csv",
+        ROOT / f"params/partitions/fermi/{partition_set}/{name}.csv",
+    )
     assert again.read_text() == stored.read_text()

@@ -1,4 +1,5 @@
-"""Trees: valid parents, sizes as published, optimality as published; files and drawings of trees."""
+"""Trees: valid parents, sizes as published, optimality as published; files and drawings of
+trees."""
 
 import heapq
 import math
@@ -35,13 +36,19 @@ SPECS = {  # what one may write for every topology
         lambda fans: "balanced:" + "x".join(map(str, fans))
     ),
     "binomial": st.builds("binomial:{}".format, st.integers(1, 8)),
-    "groups": st.lists(NUMBER, min_size=1, max_size=6).map(lambda sizes: "groups:" + ",".join(map(str, sizes))),
+    "groups": st.lists(NUMBER, min_size=1, max_size=6).map(
+        lambda sizes: "groups:" + ",".join(map(str, sizes))
+    ),
     "knomial": st.builds("knomial:{}@{}".format, st.integers(2, 9), st.integers(1, 300)),
     "generic": st.lists(st.integers(1, 4), min_size=1, max_size=4).map(
         lambda fans: "generic:" + ":".join(map(str, fans))
     ),
-    "postal": st.builds("postal:{}@{}".format, st.floats(1, 50).map("{:.6g}".format), st.integers(1, 300)),
-    "optimal": st.builds("optimal:{}us,{}us,{}us@{}".format, NUMBER, NUMBER, NUMBER, st.integers(1, 300)),
+    "postal": st.builds(
+        "postal:{}@{}".format, st.floats(1, 50).map("{:.6g}".format), st.integers(1, 300)
+    ),
+    "optimal": st.builds(
+        "optimal:{}us,{}us,{}us@{}".format, NUMBER, NUMBER, NUMBER, st.integers(1, 300)
+    ),
     "random": st.builds("random:{}@{}".format, st.integers(1, 300), st.integers(0, 9)),
 }
 
@@ -77,7 +84,8 @@ def test_every_topology_is_known_here():
 
 @given(st.one_of(SPECS.values()))
 def test_every_topology_is_a_tree(spec):
-    """Each parent has a smaller number than its child, so there is no cycle, and node 0 is the root of all nodes."""
+    """Each parent has a smaller number than its child, so there is no cycle, and node 0 is the root
+    of all nodes."""
     built = make_tree(spec)
     assert built.parent[0] == -1
     if "@" in spec and not spec.startswith("random"):
@@ -94,7 +102,8 @@ def test_every_topology_is_a_tree(spec):
 
 @given(st.sampled_from(["knomial", "postal", "optimal", "binomial"]).flatmap(SPECS.get))
 def test_the_first_child_has_the_deepest_subtree(spec):
-    """A node sends to its children in order. In postal and optimal trees a later child may be deeper by one level."""
+    """A node sends to its children in order. In postal and optimal trees a later child may be
+    deeper by one level."""
     built = make_tree(spec)
     below = np.zeros(built.nodes, dtype=int)
     for node in range(built.nodes - 1, 0, -1):
@@ -106,7 +115,10 @@ def test_the_first_child_has_the_deepest_subtree(spec):
 
 @pytest.mark.parametrize("order", [1, 5, 10])
 def test_two_nomial_is_binomial(order):
-    assert make_tree(f"knomial:2@{1 << order}").parent.tolist() == make_tree(f"binomial:{order}").parent.tolist()
+    assert (
+        make_tree(f"knomial:2@{1 << order}").parent.tolist()
+        == make_tree(f"binomial:{order}").parent.tolist()
+    )
     assert sorted(np.bincount(make_tree(f"binomial:{order}").depth)) == sorted(
         math.comb(order, k) for k in range(order + 1)
     )
@@ -121,7 +133,12 @@ def test_depths_of_a_knomial_tree(base, digits):
 
 @pytest.mark.parametrize(
     ("theirs", "ours"),
-    [("b:2^4", "kary:2^4"), ("b:4x3", "balanced:4x3"), ("k:3@20", "knomial:3@20"), ("g:2:8,4", "generic:2:8,4")],
+    [
+        ("b:2^4", "kary:2^4"),
+        ("b:4x3", "balanced:4x3"),
+        ("k:3@20", "knomial:3@20"),
+        ("g:2:8,4", "generic:2:8,4"),
+    ],
 )
 def test_spellings_of_mrnet(theirs, ours):
     assert canonicalize_topology(theirs) == ours
@@ -130,9 +147,14 @@ def test_spellings_of_mrnet(theirs, ours):
 
 def test_a_random_tree_is_repeatable_and_mean_depths_are_harmonic_numbers():
     """The expected depth of node n (from 0) is the harmonic number H_n."""
-    assert make_tree("random:50@1").parent.tolist() == make_tree.__wrapped__("random:50@1").parent.tolist()
+    assert (
+        make_tree("random:50@1").parent.tolist()
+        == make_tree.__wrapped__("random:50@1").parent.tolist()
+    )
     assert make_tree("random:50@1").parent.tolist() != make_tree("random:50@2").parent.tolist()
-    depths = np.mean([make_tree.__wrapped__(f"random:200@{seed}").depth for seed in range(300)], axis=0)
+    depths = np.mean(
+        [make_tree.__wrapped__(f"random:200@{seed}").depth for seed in range(300)], axis=0
+    )
     wanted = np.concatenate([[0], np.cumsum(1 / np.arange(1, 200))])
     assert np.allclose(depths[1:].mean(), wanted[1:].mean(), rtol=0.02)
 
@@ -179,11 +201,14 @@ def test_a_wrong_topology_is_refused_in_one_line(spec):
     catch_error_message(make_tree, spec)
 
 
-@pytest.mark.parametrize("spec", ["random:5", "random:5@", "random:5@x", "kary:2", "knomial:2", "postal:2", "flat:x"])
+@pytest.mark.parametrize(
+    "spec", ["random:5", "random:5@", "random:5@x", "kary:2", "knomial:2", "postal:2", "flat:x"]
+)
 def test_an_incomplete_tree_spec_is_refused_with_the_expected_form(spec):
     name = spec.partition(":")[0]
     with pytest.raises(
-        UserError, match=re.escape(f"wanted {discover('patterns.trees.topologies', 'TOPOLOGY')[name].form}")
+        UserError,
+        match=re.escape(f"wanted {discover('patterns.trees.topologies', 'TOPOLOGY')[name].form}"),
     ):
         make_tree(spec)
 
@@ -203,7 +228,8 @@ def cost(shape: Tree, name: str, **numbers: float) -> float:
 
 
 def slow(nodes: int, latency: Fraction, gap: Fraction) -> Fraction:
-    """Return when the last node has the message: each node in turn receives at the earliest possible time."""
+    """Return when the last node has the message: each node in turn receives at the earliest
+    possible time."""
     offers, last = [latency], Fraction(0)
     for _ in range(nodes - 1):
         last = heapq.heappop(offers)
@@ -212,12 +238,17 @@ def slow(nodes: int, latency: Fraction, gap: Fraction) -> Fraction:
     return last
 
 
-@pytest.mark.parametrize("numbers", [(6, 2, 4), (0, 1, 3), (10, 0, 1), (1, 3, 2), (5, 1, 0), (2, 0, 7)])
+@pytest.mark.parametrize(
+    "numbers", [(6, 2, 4), (0, 1, 3), (10, 0, 1), (1, 3, 2), (5, 1, 0), (2, 0, 7)]
+)
 @pytest.mark.parametrize("nodes", [2, 4, 7])
 def test_no_tree_is_better_under_logp(numbers, nodes):
     """The reference is the best of all ordered trees with this number of nodes."""
     L, o, g = numbers
-    all_trees = (Tree(np.array([-1, *parents])) for parents in product(*(range(node) for node in range(1, nodes))))
+    all_trees = (
+        Tree(np.array([-1, *parents]))
+        for parents in product(*(range(node) for node in range(1, nodes)))
+    )
     best = min(cost(shape, "logp", L=L, o=o, g=g) for shape in all_trees)
     optimal = cost(make_tree(f"optimal:{L},{o},{g}@{nodes}"), "logp", L=L, o=o, g=g)
     assert optimal == pytest.approx(best)
@@ -233,19 +264,28 @@ def test_the_optimal_logp_tree_of_the_published_example():
 def test_the_prediction_of_a_postal_tree_is_the_end_of_the_greedy_broadcast(nodes, lam):
     postal = make_optimal_tree(nodes, lam, Fraction(1))
     assert postal.nodes == nodes
-    assert cost(postal, "postal", lam=float(lam), g=1) == pytest.approx(float(slow(nodes, lam, Fraction(1))))
+    assert cost(postal, "postal", lam=float(lam), g=1) == pytest.approx(
+        float(slow(nodes, lam, Fraction(1)))
+    )
 
 
-@given(st.integers(2, 200), st.fractions(0, 20, max_denominator=30), st.fractions(0, 20, max_denominator=30))
+@given(
+    st.integers(2, 200),
+    st.fractions(0, 20, max_denominator=30),
+    st.fractions(0, 20, max_denominator=30),
+)
 def test_optimal_trees_take_the_least_time_at_any_latency_and_gap(nodes, latency, gap):
     latency += Fraction(1, 30)
     optimal = make_optimal_tree(nodes, latency, gap)
-    assert cost(optimal, "logp", L=float(latency), o=0, g=float(gap)) == pytest.approx(float(slow(nodes, latency, gap)))
+    assert cost(optimal, "logp", L=float(latency), o=0, g=float(gap)) == pytest.approx(
+        float(slow(nodes, latency, gap))
+    )
 
 
 @pytest.mark.parametrize("lam", [1, 2, 3, 7])
 def test_postal_trees_grow_as_published(lam):
-    """N_t = N_(t−1) + N_(t−λ). For λ = 2 these are the Fibonacci numbers, for λ = 1 the tree is binomial."""
+    """N_t = N_(t−1) + N_(t−λ). For λ = 2 these are the Fibonacci numbers, for λ = 1 the tree is
+    binomial."""
     size = [count_reached(time, lam, 1, 10**9) for time in range(40)]
     assert size[:lam] == [1] * lam
     assert all(size[time] == size[time - 1] + size[time - lam] for time in range(lam, 30))
@@ -335,7 +375,10 @@ def test_leaves_are_evenly_spread_and_parents_centred(spec):
 @pytest.mark.parametrize("spec", DRAWN)
 def test_svg_holds_every_node_and_edge(spec):
     drawing = ET.fromstring(draw_tree(make_tree(spec)))
-    count = {kind: len(drawing.findall(f"{{http://www.w3.org/2000/svg}}{kind}")) for kind in ("circle", "line", "text")}
+    count = {
+        kind: len(drawing.findall(f"{{http://www.w3.org/2000/svg}}{kind}"))
+        for kind in ("circle", "line", "text")
+    }
     nodes = make_tree(spec).nodes
     assert count == {"circle": nodes, "line": nodes - 1, "text": nodes}
 

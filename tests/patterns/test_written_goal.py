@@ -1,5 +1,5 @@
-"""GOAL files, text and binary: reading returns what was written, errors have one line, and steps satisfy all
-dependencies."""
+"""GOAL files, text and binary: reading returns what was written, errors have one line, and steps
+satisfy all dependencies."""
 
 import struct
 import sys
@@ -25,7 +25,13 @@ from commodel.patterns.pattern_files.tasks import (
     make_schedule,
     match_messages,
 )
-from tests.patterns.goal_files import BINARY, TEXT, make_binomial_broadcast, make_dissemination, packed
+from tests.patterns.goal_files import (
+    BINARY,
+    TEXT,
+    make_binomial_broadcast,
+    make_dissemination,
+    packed,
+)
 from tests.patterns.rank_local import ends
 from tests.refusals import catch_error_message
 
@@ -42,12 +48,18 @@ def programs(draw):
         rows[src].append((SEND, size, dst, tag))
         rows[dst].append((RECEIVE, size, src, tag))
     for tasks in rows:
-        tasks += [(CALCULATE, time, 0, 0) for time in draw(st.lists(st.sampled_from((0, 0, 7)), max_size=4))]
+        tasks += [
+            (CALCULATE, time, 0, 0)
+            for time in draw(st.lists(st.sampled_from((0, 0, 7)), max_size=4))
+        ]
     rows = [draw(st.permutations(tasks)) for tasks in rows]
     first = 0
     for tasks in rows:
         for _ in range(draw(st.integers(0, 2 * len(tasks)))):
-            before, after = draw(st.integers(0, len(tasks) - 1)), draw(st.integers(0, len(tasks) - 1))
+            before, after = (
+                draw(st.integers(0, len(tasks) - 1)),
+                draw(st.integers(0, len(tasks) - 1)),
+            )
             if draw(st.integers(0, 9)):  # seldom a circle
                 before, after = min(before, after), max(before, after)
             if before != after:
@@ -56,7 +68,16 @@ def programs(draw):
     rank = np.repeat(np.arange(ranks), [len(tasks) for tasks in rows])
     kind, size, peer, tag = np.array([row for tasks in rows for row in tasks]).T
     before, after, begun = np.array(needs, dtype=int).reshape(-1, 3).T
-    return Tasks("made up", ranks, rank, kind, size, peer, tag, Dependencies(before, after, begun.astype(bool)))
+    return Tasks(
+        "made up",
+        ranks,
+        rank,
+        kind,
+        size,
+        peer,
+        tag,
+        Dependencies(before, after, begun.astype(bool)),
+    )
 
 
 @pytest.fixture
@@ -86,7 +107,9 @@ def test_a_goal_file_of_three_ranks_takes_the_specified_times(read):
 
 def test_a_receive_waited_for_after_work_overlaps_the_work(read):
     """A trace represents MPI_Irecv, work and MPI_Wait by a receive, a calc and a calc of 0."""
-    body = f"r: recv 8b from 1\nw: {seconds(20)}\nw irequires r\nz: calc 0\nz requires w\nz requires r"
+    body = (
+        f"r: recv 8b from 1\nw: {seconds(20)}\nw irequires r\nz: calc 0\nz requires w\nz requires r"
+    )
     sender = f"w: {seconds(10)}\ns: send 8b to 0\ns requires w"
     pattern = read(ranks(body, sender))
     assert ends(pattern) == [21, 11]
@@ -111,7 +134,8 @@ def test_waits_at_a_calc_of_0_are_delayed_until_a_task_requires_the_calc(read):
 def test_independent_chains_do_not_deadlock(read):
     """If rank 0 waited for both of its receives in one step, the ranks would deadlock."""
     zero = (
-        "a: recv 8b from 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\nc: recv 8b from 1 tag 3\nd: send 8b to 1 tag 4"
+        "a: recv 8b from 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\nc: recv 8b from 1 tag 3\n"
+        "d: send 8b to 1 tag 4"
     )
     first = "a: send 8b to 0 tag 3\nb: recv 8b from 0 tag 4\nb requires a\nc: send 8b to 0 tag 1\nc requires b"
     last = "d: recv 8b from 0 tag 2\nd requires c"
@@ -167,8 +191,14 @@ def test_the_operation_file_reads_goal_and_tables(tmp_path):
 @pytest.mark.parametrize(
     ("row", "complaint"),
     [
-        ("2147483648,send,0,1,8,,", "column step: found '2147483648', wanted a whole number from 0 to 2147483647"),
-        ("3,send,0,1,8,,2", "column wait: found '2', wanted no step before the one that posts the message"),
+        (
+            "2147483648,send,0,1,8,,",
+            "column step: found '2147483648', wanted a whole number from 0 to 2147483647",
+        ),
+        (
+            "3,send,0,1,8,,2",
+            "column wait: found '2', wanted no step before the one that posts the message",
+        ),
         ("0,compute,0,,,-1,", "column seconds: found '-1', wanted a number of seconds from 0"),
         ("0,reduce,0,,8,,1", "column wait: found '1', wanted nothing: reduce is done in its step"),
     ],
@@ -181,8 +211,16 @@ def test_the_error_for_a_mistake_in_a_table_names_the_line_and_column(row, compl
 
 SEND_ONE, TAKE_ONE = "a: send 8b to 1 tag 3", "a: recv 8b from 0 tag 3"
 MISTAKES = [
-    (ranks(SEND_ONE, "calc 5"), 3, "rank 0 sends 8 bytes to rank 1 with tag 3, and it has no matching receive"),
-    (ranks("calc 5", TAKE_ONE), 6, "rank 1 receives from rank 0 with tag 3, and it has no matching send"),
+    (
+        ranks(SEND_ONE, "calc 5"),
+        3,
+        "rank 0 sends 8 bytes to rank 1 with tag 3, and it has no matching receive",
+    ),
+    (
+        ranks("calc 5", TAKE_ONE),
+        6,
+        "rank 1 receives from rank 0 with tag 3, and it has no matching send",
+    ),
     (ranks(SEND_ONE, TAKE_ONE.replace("3", "4")), 3, "and it has no matching receive"),
     (ranks(f"{SEND_ONE}\nb: send 8b to 1 tag 3", TAKE_ONE), 4, "no matching receive"),
     (ranks(SEND_ONE, f"{TAKE_ONE}\nrecv 8b from 0 tag 3"), 7, "no matching send"),
@@ -197,15 +235,26 @@ MISTAKES = [
         "circle of requires: line 3 of rank 0 waits for line 4 of rank 0, which waits for line 3",
     ),
     (
-        ranks("a: send 8b to 1\nb: recv 8b from 1\na requires b", "a: send 8b to 0\nb: recv 8b from 0\na requires b"),
+        ranks(
+            "a: send 8b to 1\nb: recv 8b from 1\na requires b",
+            "a: send 8b to 0\nb: recv 8b from 0\na requires b",
+        ),
         3,
         "a deadlock: line 3 of rank 0 waits for line 8 of rank 1, which waits for line 3 of rank 0",
     ),
     (ranks("send 8b to 2", TAKE_ONE), 3, "found rank 2, wanted 0 to 1"),
-    (ranks("send 8b to 0", ""), 3, "rank 0 sends 8 bytes to rank 0 with tag 0, and it has no matching receive"),
+    (
+        ranks("send 8b to 0", ""),
+        3,
+        "rank 0 sends 8 bytes to rank 0 with tag 0, and it has no matching receive",
+    ),
     (ranks("send 8b to -1", ""), 3, "sends to any rank, wanted one"),
     (ranks("send 8b to 1 tag -1", TAKE_ONE), 3, "sends with any tag, wanted one"),
-    (ranks(SEND_ONE, "recv 8b from -1 tag 4"), 6, "rank 1 receives from any rank with tag 4: no rank sends that"),
+    (
+        ranks(SEND_ONE, "recv 8b from -1 tag 4"),
+        6,
+        "rank 1 receives from any rank with tag 4: no rank sends that",
+    ),
     (
         ranks(SEND_ONE, "recv 8b from -1 tag 3\nrecv 8b from -1 tag 3", "send 8b to 1 tag 3"),
         6,
@@ -216,41 +265,87 @@ MISTAKES = [
         7,
         "receives from rank 0 with any tag: rank 0 with tag 3 and rank 0 with tag 4 match",
     ),
-    (ranks(SEND_ONE, "recv 8b from 0 tag 4294967296"), 6, "found tag 4294967296, wanted 0 to 4294967294"),
-    (ranks("send 2000000000000000b to 1", TAKE_ONE), 3, "found 2000000000000000 bytes, wanted at most"),
-    (ranks("calc 2000000000000000000", TAKE_ONE), 3, "found 2000000000000000000, wanted at most 1e+09 s"),
-    (ranks("calc 9223372036854775808", TAKE_ONE), 3, "found 9223372036854775808, wanted at most 9223372036854775807"),
-    (ranks("send 8b to 9223372036854775808", TAKE_ONE), 3, "found 9223372036854775808, wanted at most"),
-    (ranks(f"{SEND_ONE}\na requires b", TAKE_ONE), 4, "found label 'b', which rank 0 does not have"),
+    (
+        ranks(SEND_ONE, "recv 8b from 0 tag 4294967296"),
+        6,
+        "found tag 4294967296, wanted 0 to 4294967294",
+    ),
+    (
+        ranks("send 2000000000000000b to 1", TAKE_ONE),
+        3,
+        "found 2000000000000000 bytes, wanted at most",
+    ),
+    (
+        ranks("calc 2000000000000000000", TAKE_ONE),
+        3,
+        "found 2000000000000000000, wanted at most 1e+09 s",
+    ),
+    (
+        ranks("calc 9223372036854775808", TAKE_ONE),
+        3,
+        "found 9223372036854775808, wanted at most 9223372036854775807",
+    ),
+    (
+        ranks("send 8b to 9223372036854775808", TAKE_ONE),
+        3,
+        "found 9223372036854775808, wanted at most",
+    ),
+    (
+        ranks(f"{SEND_ONE}\na requires b", TAKE_ONE),
+        4,
+        "found label 'b', which rank 0 does not have",
+    ),
     (ranks(f"{SEND_ONE}\na: calc 5", TAKE_ONE), 4, "found label a twice in rank 0"),
     (ranks("a: send 8 to 1", TAKE_ONE), 3, "found 'a: send 8 to 1', wanted LABEL: send Xb to R"),
     (ranks("a: send 8b from 1", TAKE_ONE), 3, "wanted LABEL: send Xb to R"),
     (ranks("a: calc 5 tag 3", TAKE_ONE), 3, "found a calc with a tag"),
     (ranks("a: calc 5.5", TAKE_ONE), 3, "wanted LABEL"),
     (ranks("a: calc 99999999999999999999", TAKE_ONE), 3, "wanted LABEL"),
-    (ranks(SEND_ONE, TAKE_ONE).removesuffix("}"), 6, "the end of the file inside rank 1, wanted }; is it cut?"),
-    (ranks(SEND_ONE, TAKE_ONE).replace("ranks 2", "ranks 3"), 7, "found no rank 2, wanted all of 3; is the file cut?"),
+    (
+        ranks(SEND_ONE, TAKE_ONE).removesuffix("}"),
+        6,
+        "the end of the file inside rank 1, wanted }; is it cut?",
+    ),
+    (
+        ranks(SEND_ONE, TAKE_ONE).replace("ranks 2", "ranks 3"),
+        7,
+        "found no rank 2, wanted all of 3; is the file cut?",
+    ),
     (ranks(SEND_ONE, TAKE_ONE).replace("rank 1", "rank 0"), 5, "found rank 0 twice"),
     (ranks(SEND_ONE, TAKE_ONE).replace("rank 1", "rank 2"), 5, "found rank 2, wanted 0 to 1"),
     (ranks(SEND_ONE, TAKE_ONE).replace("}\nrank", "rank"), 4, "found 'rank 1 {' inside rank 0"),
-    (ranks(SEND_ONE, TAKE_ONE).replace("num_ranks 2\n", ""), 1, "found rank 0, wanted num_ranks N before it"),
-    (ranks(SEND_ONE, TAKE_ONE).replace("ranks 2", "ranks 99999999"), 1, "found 99999999 ranks, wanted 1 to 16777216"),
+    (
+        ranks(SEND_ONE, TAKE_ONE).replace("num_ranks 2\n", ""),
+        1,
+        "found rank 0, wanted num_ranks N before it",
+    ),
+    (
+        ranks(SEND_ONE, TAKE_ONE).replace("ranks 2", "ranks 99999999"),
+        1,
+        "found 99999999 ranks, wanted 1 to 16777216",
+    ),
     ("// nothing", 1, "found no num_ranks"),
     (ranks(SEND_ONE, TAKE_ONE) + "\nl: calc 5", 8, "wanted rank R {"),
 ]
 
 
-@pytest.mark.parametrize("receive", ["from -1 tag 3", "from 4294967295 tag 3", "from 0 tag -1", "from -1 tag -1"])
+@pytest.mark.parametrize(
+    "receive", ["from -1 tag 3", "from 4294967295 tag 3", "from 0 tag -1", "from -1 tag -1"]
+)
 def test_a_receive_from_any_rank_that_one_rank_sends_to(read, receive):
     """Rank 2 also sends a message with this tag, but to rank 0: it matches no receive of rank 1."""
     others = "send 8b to 0 tag 3", "recv 8b from 2 tag 3"
-    twice = [ranks(f"{SEND_ONE}\n{others[1]}", f"recv 8b {what}", others[0]) for what in (receive, "from 0 tag 3")]
+    twice = [
+        ranks(f"{SEND_ONE}\n{others[1]}", f"recv 8b {what}", others[0])
+        for what in (receive, "from 0 tag 3")
+    ]
     open_end, named = map(read, twice)
     assert open_end.encode() == named.encode()
 
 
 def test_a_rank_sends_to_itself(read):
-    """The message takes o + L + o of LogGP, and later tasks wait for it, also if there is only one rank."""
+    """The message takes o + L + o of LogGP, and later tasks wait for it, also if there is only one
+    rank."""
     body = "s: send 8b to 0 tag 1\nr: recv 8b from 0 tag 1\nr irequires s"
     assert ends(read(ranks(body))) == [3]
     then = f"{body}\nt: send 8b to 1\nt requires r"
@@ -267,9 +362,12 @@ def test_a_mistake_in_a_goal_file_is_refused_with_the_line_number(text, line, co
 
 
 def test_cached_and_parsed_tasks_are_equal(read):
-    """A line with a blank before the colon, or with two blanks around `requires`, is parsed and not looked up in the
-    cache."""
-    body = "\n".join(f"l{n}: {SEND_ONE.partition(': ')[2]}\nc{n}: calc 5 cpu 1\nc{n} requires l{n}" for n in range(9))
+    """A line with a blank before the colon, or with two blanks around `requires`, is parsed and not
+    looked up in the cache."""
+    body = "\n".join(
+        f"l{n}: {SEND_ONE.partition(': ')[2]}\nc{n}: calc 5 cpu 1\nc{n} requires l{n}"
+        for n in range(9)
+    )
     receives = "\n".join(f"l{n}: recv 8b from 0 tag 3" for n in range(9))
     text = ranks(body, receives)
     apart = text.replace(":", " :").replace(" requires ", "  requires  ")
@@ -289,7 +387,9 @@ LINES = st.lists(
 )  # fmt: skip
 
 
-@hypothesis.settings(max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.settings(
+    max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
 @hypothesis.given(st.lists(LINES, min_size=1, max_size=4), st.permutations(range(4)))
 def test_ranks_read_in_blocks_equal_ranks_read_line_by_line(tmp_path, bodies, order):
     """A file with comments is read line by line. The errors of both readers are also equal."""
@@ -307,21 +407,29 @@ def test_ranks_read_in_blocks_equal_ranks_read_line_by_line(tmp_path, bodies, or
         except UserError as error:
             found.append(str(error).replace(" // c", ""))
             continue
-        needs = np.stack([tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start])
+        needs = np.stack(
+            [tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start]
+        )
         columns = np.stack([tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag, tasks.line])
-        found.append((tasks.ranks, tasks.other_units, columns.tolist(), needs[:, np.lexsort(needs)].tolist()))
+        found.append(
+            (tasks.ranks, tasks.other_units, columns.tolist(), needs[:, np.lexsort(needs)].tolist())
+        )
     assert found[0] == found[1]
 
 
 def test_ranks_of_many_lines_are_read_in_blocks(tmp_path, monkeypatch):
     """The file is longer than a block. Only its first line is read by the line reader."""
-    body = "\n".join(f"l{2 * step}: send 8b to {{}}\nl{2 * step + 1}: recv 8b from {{}}" for step in range(2000))
+    body = "\n".join(
+        f"l{2 * step}: send 8b to {{}}\nl{2 * step + 1}: recv 8b from {{}}" for step in range(2000)
+    )
     body += "\n" + "\n".join(f"l{2 * step} requires l{2 * step - 1}" for step in range(1, 2000))
     pairs = [((rank + 1) % 64, (rank - 1) % 64) for rank in range(64)]
     (tmp_path / "a.goal").write_text(ranks(*(body.format(*pair * 2000) for pair in pairs)) + "\n")
     assert (tmp_path / "a.goal").stat().st_size > CHUNK_BYTES
     taken, take = [], goal._Reader.read_line
-    monkeypatch.setattr(goal._Reader, "read_line", lambda reader, text: taken.append(text) or take(reader, text))
+    monkeypatch.setattr(
+        goal._Reader, "read_line", lambda reader, text: taken.append(text) or take(reader, text)
+    )
     tasks = goal.read_tasks(tmp_path / "a.goal")
     assert taken == ["num_ranks 64"]
     assert len(tasks.rank) == 64 * 4000
@@ -330,14 +438,23 @@ def test_ranks_of_many_lines_are_read_in_blocks(tmp_path, monkeypatch):
 
 
 def slow_order(tasks):
-    """Return the order in which tasks begin, and the matching end of each message; None for a deadlock."""
-    needs = list(zip(tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start, strict=True))
+    """Return the order in which tasks begin, and the matching end of each message; None for a
+    deadlock."""
+    needs = list(
+        zip(
+            tasks.dependencies.before,
+            tasks.dependencies.after,
+            tasks.dependencies.on_start,
+            strict=True,
+        )
+    )
     posted, over, queues, other_end = [], set(), {}, {}
     while len(over) < len(tasks.rank):
         ready = [
             task
             for task in range(len(tasks.rank))
-            if task not in posted and all(b in (posted if begun else over) for b, a, begun in needs if a == task)
+            if task not in posted
+            and all(b in (posted if begun else over) for b, a, begun in needs if a == task)
         ]
         if not ready:
             return None
@@ -346,8 +463,12 @@ def slow_order(tasks):
             if tasks.kind[task] != RECEIVE:
                 over.add(task)
             if tasks.kind[task] != CALCULATE:
-                pair = (tasks.rank[task], tasks.peer[task])[:: 1 if tasks.kind[task] == SEND else -1]
-                queues.setdefault((*pair, tasks.tag[task]), ([], []))[int(tasks.kind[task] == RECEIVE)].append(task)
+                pair = (tasks.rank[task], tasks.peer[task])[
+                    :: 1 if tasks.kind[task] == SEND else -1
+                ]
+                queues.setdefault((*pair, tasks.tag[task]), ([], []))[
+                    int(tasks.kind[task] == RECEIVE)
+                ].append(task)
         for sends, receives in queues.values():
             for send, receive in zip(sends, receives, strict=False):
                 over.add(receive)
@@ -358,18 +479,22 @@ def slow_order(tasks):
 @settings(max_examples=300)
 @given(programs())
 def test_steps_satisfy_all_dependencies_or_report_a_deadlock(tasks):
-    """Every dependency holds in the steps of its rank, and all bytes and all work are in the schedule. Programs without
-    an order are refused as a deadlock."""
+    """Every dependency holds in the steps of its rank, and all bytes and all work are in the
+    schedule. Programs without an order are refused as a deadlock."""
     expected = slow_order(tasks)
     if expected is None:
-        with pytest.raises(UserError, match=r"^made up: (a deadlock|a circle of requires): task \d+ of rank") as caught:
+        with pytest.raises(
+            UserError, match=r"^made up: (a deadlock|a circle of requires): task \d+ of rank"
+        ) as caught:
             make_schedule(tasks)
         event(caught.value.message.split(":")[1])
         return
     event("schedule")
     posted, other_end = expected
     matching = match_messages(tasks)
-    assert matching.other_end.tolist() == [other_end.get(task, -1) for task in range(len(tasks.rank))]
+    assert matching.other_end.tolist() == [
+        other_end.get(task, -1) for task in range(len(tasks.rank))
+    ]
     assert posted == sorted(posted, key=lambda task: (matching.round[task], task))
     assert_kept(tasks, posted, Steps.of(tasks, matching))
     pattern = make_schedule(tasks)
@@ -380,10 +505,17 @@ def test_steps_satisfy_all_dependencies_or_report_a_deadlock(tasks):
 
 
 def assert_kept(tasks, posted, steps):
-    """Assert that steps satisfy all dependencies: within a step a rank posts receives, then sends, waits, and
-    calculates."""
+    """Assert that steps satisfy all dependencies: within a step a rank posts receives, then sends,
+    waits, and calculates."""
     begun, over = {}, {}
-    needs = list(zip(tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start, strict=True))
+    needs = list(
+        zip(
+            tasks.dependencies.before,
+            tasks.dependencies.after,
+            tasks.dependencies.on_start,
+            strict=True,
+        )
+    )
     for task in posted:
         before = [(begun if begins else over)[b] for b, a, begins in needs if a == task]
         if tasks.is_zero_calc[task]:
@@ -392,7 +524,10 @@ def assert_kept(tasks, posted, steps):
             begun[task] = over[task] = steps.post[task], 3
             assert all(place <= over[task] for place in before)
         else:
-            begun[task], over[task] = (steps.post[task], int(tasks.kind[task] == SEND)), (steps.wait[task], 2)
+            begun[task], over[task] = (
+                (steps.post[task], int(tasks.kind[task] == SEND)),
+                (steps.wait[task], 2),
+            )
             assert all(place <= begun[task] for place in before)
             assert begun[task] < over[task]
 
@@ -427,7 +562,15 @@ def test_packed_binary_tasks_are_read_unchanged(tmp_path_factory, tasks):
     for name in ("ranks", "rank", "kind", "size", "peer", "tag"):
         np.testing.assert_array_equal(getattr(tasks, name), getattr(again, name))
     rows = [
-        sorted(zip(*(getattr(program.dependencies, field.name) for field in fields(program.dependencies)), strict=True))
+        sorted(
+            zip(
+                *(
+                    getattr(program.dependencies, field.name)
+                    for field in fields(program.dependencies)
+                ),
+                strict=True,
+            )
+        )
         for program in (tasks, again)
     ]
     assert rows[0] == rows[1]
@@ -456,7 +599,8 @@ def count_calls(function, *arguments):
 
 
 def test_a_broadcast_is_put_in_steps_within_400_bytes_a_message():
-    """A file of a million messages, one for each rank, therefore takes 400 MB besides the interpreter."""
+    """A file of a million messages, one for each rank, therefore takes 400 MB besides the
+    interpreter."""
     tasks = make_binomial_broadcast(1 << 15)
     tracemalloc.start()
     try:
@@ -482,7 +626,9 @@ def test_channels_of_large_ranks_and_tags_match(ranks):
 
 def test_a_truncated_binary_file_is_refused(read_binary):
     for length in range(8, len(BINARY)):
-        with pytest.raises(UserError, match=r"a\.bin: found \d+ bytes, wanted .*; is the file cut\?"):
+        with pytest.raises(
+            UserError, match=r"a\.bin: found \d+ bytes, wanted .*; is the file cut\?"
+        ):
             read_binary(BINARY[:length])
 
 
@@ -504,7 +650,10 @@ MOSTLY_ZERO = Tasks(  # four tasks of a rank fit both task sizes
 def test_binary_of_loggopsim_2_is_named(tmp_path_factory, tasks):
     path = tmp_path_factory.mktemp("goal") / "a.bin"
     path.write_bytes(packed(tasks, more=bytes(65)))
-    with pytest.raises(UserError, match=r"a\.bin: found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text"):
+    with pytest.raises(
+        UserError,
+        match=r"a\.bin: found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text",
+    ):
         goal_binary.read_tasks(path)
 
 
@@ -533,7 +682,10 @@ FIRST = BLOCKS + 12  # its first task
         (changed(BLOCKS + 4, "<I", 2**32 - 1), "do not match its counts"),
         (changed(BLOCKS + 8, "<I", 1), "do not match its counts"),
         (changed(FIRST, "<I", 1), "do not match its counts"),
-        (changed(FIRST + 39, "<I", 2), "task 1 of rank 0 has another number of dependencies than listed"),
+        (
+            changed(FIRST + 39, "<I", 2),
+            "task 1 of rank 0 has another number of dependencies than listed",
+        ),
         (changed(FIRST + 4, "<B", 9), "task 0 of rank 0: found kind 9"),
         (changed(FIRST + 9, "<Q", 2**64 - 1), "wanted at most 1e+09 s"),
         (changed(FIRST + 39 + 9, "<Q", 2**63), "task 1 of rank 0: found"),
@@ -542,7 +694,10 @@ FIRST = BLOCKS + 12  # its first task
             changed(FIRST + 39 + 5, "<I", 2),
             "task 0 of rank 1: rank 1 receives from rank 0 with tag 7, and it has no matching send",
         ),
-        (changed(FIRST + 39 + 17, "<I", 2**32 - 1), "task 1 of rank 0: sends with any tag, wanted one"),
+        (
+            changed(FIRST + 39 + 17, "<I", 2**32 - 1),
+            "task 1 of rank 0: sends with any tag, wanted one",
+        ),
         (changed(FIRST + 23, "<I", 3), "rank 0 names other followers than it has"),
         (changed(FIRST + 23, "<I", 2**32 - 1), "rank 0 names other followers than it has"),
         (changed(FIRST + 27, "<I", 2), "rank 0 names other followers than it has"),

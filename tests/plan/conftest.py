@@ -11,7 +11,8 @@ from tests.plan.planning import PLATFORM
 
 @pytest.fixture
 def planned(tmp_path):
-    """Return planned(matrix, more, platform), which plans an experiment with this matrix, without a survey."""
+    """Return planned(matrix, more, platform), which plans an experiment with this matrix, without a
+    survey."""
 
     def plan(matrix, more="", platform=PLATFORM):
         for folder in ("platforms", "experiments"):

@@ -1,4 +1,5 @@
-"""A matrix with trees, layouts and a barrier, platforms to plan it on, and the points of a plan by workload."""
+"""A matrix with trees, layouts and a barrier, platforms to plan it on, and the points of a plan by
+workload."""
 
 from itertools import groupby
 
@@ -14,4 +15,7 @@ MATRIX = """
 def alternatives(points):
     """Return the points of each workload."""
     ordered = sorted(points, key=lambda point: point.workload)
-    return {group: list(members) for group, members in groupby(ordered, key=lambda point: point.workload)}
+    return {
+        group: list(members)
+        for group, members in groupby(ordered, key=lambda point: point.workload)
+    }

@@ -1,5 +1,5 @@
-"""Experiment and platform files: their values, one-line errors, and arbitrary values anywhere, which load safely or are
-refused."""
+"""Experiment and platform files: their values, one-line errors, and arbitrary values anywhere,
+which load safely or are refused."""
 
 import copy
 import json
@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.plan import config
-from tests.configfiles import EXPERIMENT, FILES, HOSTS, LOCAL, NETWORK, SIMGRID, SLURM, load, paths, refusal
+from tests.configfiles import (
+    EXPERIMENT,
+    FILES,
+    HOSTS,
+    LOCAL,
+    NETWORK,
+    SIMGRID,
+    SLURM,
+    load,
+    paths,
+    refusal,
+)
 
 SCHEMAS = Path(__file__).parents[2] / "workflow" / "schemas"
 
@@ -35,8 +46,13 @@ def test_experiment(tmp_path):
     assert experiment.block_platform(first) == "local"
     assert experiment.block_platform(second) == "fast-ethernet-32"
     where = experiment.error((*second.path, "axes", "algorithm", 1), "no such algorithm")
-    assert where.message == f"{tmp_path}/some.yaml:22: matrix[1].axes.algorithm[1]: no such algorithm"
-    assert first.error(("axes", "topology"), "no").message == f"{tmp_path}/some.yaml:12: matrix[0].axes.topology: no"
+    assert (
+        where.message == f"{tmp_path}/some.yaml:22: matrix[1].axes.algorithm[1]: no such algorithm"
+    )
+    assert (
+        first.error(("axes", "topology"), "no").message
+        == f"{tmp_path}/some.yaml:12: matrix[0].axes.topology: no"
+    )
 
 
 def test_defaults_and_short_forms(tmp_path):
@@ -45,14 +61,20 @@ def test_defaults_and_short_forms(tmp_path):
     assert experiment.measure == config.Experiment.model_validate({"platform": "x"}).measure
     assert experiment.matrix == ()
     assert load(tmp_path, "platform: local\nmodels: all\n").models == "all"
-    assert load(tmp_path, "platform: local\nprobe_bytes: 1KiB:4KiB:*2\n").probe_bytes == (1024, 2048, 4096)
+    assert load(tmp_path, "platform: local\nprobe_bytes: 1KiB:4KiB:*2\n").probe_bytes == (
+        1024,
+        2048,
+        4096,
+    )
     explicit = "platform: local\nprobe_bytes: auto\n"
     assert load(tmp_path, explicit).digest == load(tmp_path, "platform: local\n").digest
 
 
 def test_digest_is_of_the_content(tmp_path):
     experiment = load(tmp_path, EXPERIMENT)
-    assert experiment.digest == load(tmp_path, "# a comment\n" + EXPERIMENT, name="other.yaml").digest
+    assert (
+        experiment.digest == load(tmp_path, "# a comment\n" + EXPERIMENT, name="other.yaml").digest
+    )
     assert experiment.digest == load(tmp_path, EXPERIMENT.replace("1MiB", "1024 KiB")).digest
     assert experiment.digest != load(tmp_path, EXPERIMENT.replace("seed: 1", "seed: 2")).digest
     platform = load(tmp_path, SIMGRID, "platform")
@@ -74,7 +96,12 @@ def test_the_title_of_a_platform_is_not_in_its_digest(tmp_path):
 
 def test_platforms(tmp_path):
     local = load(tmp_path, LOCAL, "platform")
-    assert (local.launcher, local.cores, local.simulated, local.simgrid_file) == ("local", os.cpu_count(), False, None)
+    assert (local.launcher, local.cores, local.simulated, local.simgrid_file) == (
+        "local",
+        os.cpu_count(),
+        False,
+        None,
+    )
     simulated = load(tmp_path, SIMGRID, "platform")
     assert simulated.simulated
     assert simulated.simgrid_file == tmp_path / "net.xml"
@@ -283,7 +310,10 @@ def test_broken_platform(tmp_path, text, old, new, wanted):
 
 
 TEXTS = [
-    (kind, text, path) for kind, text in FILES for path in paths(yaml.safe_load(text)) if path and path != ("title",)
+    (kind, text, path)
+    for kind, text in FILES
+    for path in paths(yaml.safe_load(text))
+    if path and path != ("title",)
 ]
 EVIL = ["a;b", "a b;", "$(id)", "`id`", "a|b", "a&b", "a>b", "a<b", "a\nb", "a'b", 'a"b', "a\\b", "$HOME", "-x",
         "--x=1", "a\0b", "", " ", "*", "~", "a#b", "!x", "{a}", "ａ", "a\u2028b", "a\n", "a\rb"]  # fmt: skip
@@ -311,25 +341,38 @@ def mutated(text, path, value):
 def test_shell_metacharacters_are_refused_everywhere(tmp_path, kind, text, path):
     for evil in EVIL:
         if path[:2] == ("simgrid", "config") and evil in ("-x", "a;b"):
-            continue  # SimGrid's own syntax; stands after --cfg=key: in an argument list, never in a shell
+            # SimGrid's own syntax; stands after --cfg=key: in an argument list, never in a shell
+            continue
         refusal(tmp_path, mutated(text, path, evil), kind)
 
 
 @pytest.mark.parametrize(("kind", "text", "path"), TEXTS, ids=lambda value: str(value)[:40])
 def test_wrong_kinds_of_value_are_refused_everywhere(tmp_path, kind, text, path):
     for value in (True, -1, [[1]], {"x": {}}, [], {"from": 1}, 1.5e200):
-        if path == ("simgrid", "config") or (path[:2] == ("simgrid", "config") and not isinstance(value, list | dict)):
+        if path == ("simgrid", "config") or (
+            path[:2] == ("simgrid", "config") and not isinstance(value, list | dict)
+        ):
             continue
         if path[-1] == "factor" and value == 1.5e200:
             continue
-        if path in {("matrix", 0, key) for key in ("exclude", "include")} | {("matrix",)} and value == []:
+        if (
+            path in {("matrix", 0, key) for key in ("exclude", "include")} | {("matrix",)}
+            and value == []
+        ):
             continue
         refusal(tmp_path, mutated(text, path, value), kind)
 
 
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(-1e200, 1e200) | st.text(max_size=20) | st.sampled_from(EVIL),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(-1e200, 1e200)
+    | st.text(max_size=20)
+    | st.sampled_from(EVIL),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -345,7 +388,8 @@ def test_any_mutation_loads_or_is_refused_in_one_line(tmp_path_factory, place, v
     except UserError as caught:
         error = caught
     assert error.exit_code == 2
-    assert re.fullmatch(rf"{folder}/some.yaml:\d+: .*", error.message)  # a dot is never a line break
+    # a dot is never a line break
+    assert re.fullmatch(rf"{folder}/some.yaml:\d+: .*", error.message)
 
 
 def texts(value):
@@ -362,7 +406,9 @@ def texts(value):
 @settings(max_examples=400)
 @given(
     st.sampled_from([place for place in TEXTS if "where" not in place[2]]),
-    st.text(max_size=12) | st.text(st.sampled_from("ab0;:-/.* \n$"), max_size=6) | st.sampled_from(EVIL),
+    st.text(max_size=12)
+    | st.text(st.sampled_from("ab0;:-/.* \n$"), max_size=6)
+    | st.sampled_from(EVIL),
 )
 def test_every_accepted_value_is_safe_on_a_command_line(tmp_path_factory, place, value):
     kind, text, path = place
@@ -374,7 +420,10 @@ def test_every_accepted_value_is_safe_on_a_command_line(tmp_path_factory, place,
     for block in content.get("matrix", ()):
         block.pop("exclude")
     if content.get("simgrid"):
-        assert all(SAFE.fullmatch(inner) and " " not in inner for inner in texts(content["simgrid"].pop("config")))
+        assert all(
+            SAFE.fullmatch(inner) and " " not in inner
+            for inner in texts(content["simgrid"].pop("config"))
+        )
     for word in texts(content):
         assert SAFE.fullmatch(word)
         assert ";" not in word

@@ -1,4 +1,5 @@
-"""The matrix: axes, exclusions, and rows of a table beside the YAML file, which give the same points as `include`."""
+"""The matrix: axes, exclusions, and rows of a table beside the YAML file, which give the same
+points as `include`."""
 
 import itertools
 import shutil
@@ -44,7 +45,12 @@ def test_axes_in_the_order_written_then_zips_then_include(tmp_path):
         ({"bytes": 1024, "operation": "bcast", "nodes": 4, "layout": "cyclic"}, ()),
         ({"operation": "reduce", "nodes": 2, "ranks_per_node": 3, "ranks": 6}, ("include", 0)),
     ]
-    assert list(next(iter(matrix.list_combinations(block)))[0]) == ["bytes", "operation", "nodes", "layout"]
+    assert list(next(iter(matrix.list_combinations(block)))[0]) == [
+        "bytes",
+        "operation",
+        "nodes",
+        "layout",
+    ]
 
 
 def test_waves_are_an_axis_and_a_name_in_exclusions(tmp_path):
@@ -95,21 +101,28 @@ def test_exclude_sees_derived_and_missing_names(tmp_path):
 
 
 def test_given_ranks_win(tmp_path):
-    block = block_of(tmp_path, "  - axes: {operation: bcast, ranks: 5, nodes: 2, ranks_per_node: 4}\n")
+    block = block_of(
+        tmp_path, "  - axes: {operation: bcast, ranks: 5, nodes: 2, ranks_per_node: 4}\n"
+    )
     assert points(block)[0]["ranks"] == 5
 
 
 def test_a_failing_exclude_expression_is_refused_with_file_and_line(tmp_path):
     block = block_of(
-        tmp_path, "  - axes: {operation: bcast}\n    exclude:\n      - where: ranks == 1\n      - where: bytes > 1\n"
+        tmp_path,
+        "  - axes: {operation: bcast}\n    exclude:\n      - where: ranks == 1\n      - where: bytes > 1\n",
     )
-    with pytest.raises(UserError, match=r"some.yaml:6: matrix\[0\].exclude\[1\].where: 'bytes > 1' cannot"):
+    with pytest.raises(
+        UserError, match=r"some.yaml:6: matrix\[0\].exclude\[1\].where: 'bytes > 1' cannot"
+    ):
         points(block)
 
 
 def test_too_many_are_refused_before_the_first(tmp_path):
     text = "  - axes: {operation: bcast, ranks: '1:90000:+1', bytes: '1:90000:+1'}\n    include: [{operation: bcast}]\n"
-    with pytest.raises(UserError, match=r"some.yaml:2: matrix: found 8100000001 combinations, wanted at most"):
+    with pytest.raises(
+        UserError, match=r"some.yaml:2: matrix: found 8100000001 combinations, wanted at most"
+    ):
         matrix.check_size(experiment_of(tmp_path, text))
 
 
@@ -126,7 +139,10 @@ values = st.lists(st.integers(1, 9), min_size=1, max_size=4)
 def test_is_the_obvious_loop(axes, zipped, bound):
     data = {"axes": {"operation": ["bcast", "reduce"], **axes}}
     if zipped:
-        layouts = {"layout": [layout for _, layout in zipped], "algorithm": [f"a{number}" for number, _ in zipped]}
+        layouts = {
+            "layout": [layout for _, layout in zipped],
+            "algorithm": [f"a{number}" for number, _ in zipped],
+        }
         data["zips"] = {"z": layouts}
     if "nodes" in axes:
         data["exclude"] = [{"where": f"nodes > {bound}"}]
@@ -208,8 +224,16 @@ MISTAKES = [
     ("4x2", "4x(", "jobs.tsv:5: parameters.grid: found '4x(', wanted "),
     ("64KiB", "64KB", "jobs.tsv:2: bytes: found the unit 'KB' in '64KB'; did you mean"),
     ("reduce", "", "jobs.tsv:3: operation: found nothing, wanted a name"),
-    ("chain:4KiB\t", "chain:4KiB\tflat:4", "jobs.tsv:2: topology: found beside an algorithm, wanted one of the two"),
-    ("kary:2^3", "file:../x", "jobs.tsv:3: topology: found 'file:../x', which leads out of the project's folder"),
+    (
+        "chain:4KiB\t",
+        "chain:4KiB\tflat:4",
+        "jobs.tsv:2: topology: found beside an algorithm, wanted one of the two",
+    ),
+    (
+        "kary:2^3",
+        "file:../x",
+        "jobs.tsv:3: topology: found 'file:../x', which leads out of the project's folder",
+    ),
     ("4x2\tyes", "4x2\tyes\tyes", "jobs.tsv:5: found more cells than the 11 columns"),
     ("\twaves", "\twave", "jobs.tsv:1: wave: found an unknown column; did you mean 'waves'?"),
     ("\twaves", "\tbytes", "jobs.tsv:1: found the column 'bytes' twice"),

@@ -1,4 +1,5 @@
-"""The summary of a plan: remaining work, warnings about limits, notes on points, and one line for all probes."""
+"""The summary of a plan: remaining work, warnings about limits, notes on points, and one line for
+all probes."""
 
 import re
 from dataclasses import replace
@@ -35,7 +36,10 @@ def run_verb(*arguments: str) -> str:
 
 def test_a_plan_without_new_points_says_that_a_run_measures_nothing(measured):
     answer, *_ = run_verb("plan", "e").splitlines()
-    assert answer == "e: 30 points and 5 probe cases in 3 batches; all are done already: a run measures nothing."
+    assert (
+        answer
+        == "e: 30 points and 5 probe cases in 3 batches; all are done already: a run measures nothing."
+    )
 
 
 def test_new_points_of_batches_that_are_done_are_counted(measured):
@@ -53,7 +57,13 @@ def test_a_run_announces_and_starts_batches_with_new_points(measured, monkeypatc
     to_start = []
 
     def run_with_display(campaign, command, log, display):
-        to_start.append([batch.name for batch in campaign.plan.batches if not campaign.done_file(batch).exists()])
+        to_start.append(
+            [
+                batch.name
+                for batch in campaign.plan.batches
+                if not campaign.done_file(batch).exists()
+            ]
+        )
         return 7
 
     monkeypatch.setattr("commodel.api.campaigns.run_with_display", run_with_display)
@@ -93,8 +103,14 @@ def test_a_warning_states_the_share_that_will_end_as_budget(planned):
     batch = next(batch for batch in plan.batches if batch.points)
     long = replace(batch, seconds=174_475.0, most=500_000.0, budget=28_800.0)
     assert not [line for line in summarize_plan(plan) if line.startswith("WARNING")]
-    (warning,) = (line for line in summarize_plan(replace(plan, batches=(long,))) if line.startswith("WARNING"))
-    assert warning.startswith(f"WARNING: {batch.name} is estimated to take 2 d, but the time limit is 8 h: ")
+    (warning,) = (
+        line
+        for line in summarize_plan(replace(plan, batches=(long,)))
+        if line.startswith("WARNING")
+    )
+    assert warning.startswith(
+        f"WARNING: {batch.name} is estimated to take 2 d, but the time limit is 8 h: "
+    )
     assert "about 83% of the measurements will end as 'budget'" in warning
     (row,) = make_batch_rows(replace(plan, batches=(long,)))
     assert (row["takes about"], row["time limit"]) == ("2 d", "8 h")
@@ -104,9 +120,16 @@ def test_a_warning_names_points_that_are_too_large_to_simulate(planned):
     """1,024 ranks send a million messages at once, by the algorithm and by SimGrid's default."""
     platform = SIMULATED.replace("cores: 1", "cores: 64")
     matrix = "  - axes: {operation: alltoall, algorithm: linear, ranks: [64, 1024], layout: 'block:64', bytes: 1KiB}"
-    (warning,) = (line for line in summarize_plan(planned(matrix, "", platform)) if line.startswith("WARNING"))
-    assert re.match(r"WARNING: 2 points are estimated to take up to \d+ h \d+ min to simulate, ", warning)
-    assert "but the limit of a point is 10 min on big: they end as 'timeout', that is, not measured" in warning
+    (warning,) = (
+        line for line in summarize_plan(planned(matrix, "", platform)) if line.startswith("WARNING")
+    )
+    assert re.match(
+        r"WARNING: 2 points are estimated to take up to \d+ h \d+ min to simulate, ", warning
+    )
+    assert (
+        "but the limit of a point is 10 min on big: they end as 'timeout', that is, not measured"
+        in warning
+    )
     small = planned(matrix.replace("[64, 1024]", "64"), "", platform)
     assert not [line for line in summarize_plan(small) if line.startswith("WARNING")]
 
@@ -117,7 +140,8 @@ def test_a_note_states_that_points_of_0_bytes_move_no_data(planned):
   - axes: {operation: allgather, algorithm: ring, ranks: [4, 8], bytes: [0, 64]}
   - axes: {operation: barrier, algorithm: dissemination, ranks: 8}"""
     note = (
-        "4 points of allgather with 0 bytes: no data move, so the times are the overhead of messages or of the library"
+        "4 points of allgather with 0 bytes: no data move, so the times are the overhead of "
+        "messages or of the library"
     )
     assert note in summarize_plan(planned(matrix))
     assert not [line for line in summarize_plan(planned(MATRIX)) if "0 bytes" in line]

@@ -1,4 +1,5 @@
-"""Plans of a matrix: points and the library defaults of their workloads, probes of each distance class, and batches."""
+"""Plans of a matrix: points and the library defaults of their workloads, probes of each distance
+class, and batches."""
 
 import json
 
@@ -39,7 +40,9 @@ def test_each_workload_has_one_library_default_for_each_layout(planned):
     in_matrix = alternatives(without_defaults.points)
     for workload, members in alternatives(plan.points).items():
         defaults = [point for point in members if not point.predictable]
-        assert sorted(point.layout for point in defaults) == sorted({point.layout for point in in_matrix[workload]})
+        assert sorted(point.layout for point in defaults) == sorted(
+            {point.layout for point in in_matrix[workload]}
+        )
         assert {(point.leaves, point.bytes, point.node_usage) for point in members} == {
             (defaults[0].leaves, defaults[0].bytes, defaults[0].node_usage)
         }
@@ -48,7 +51,9 @@ def test_each_workload_has_one_library_default_for_each_layout(planned):
 def test_layouts_with_equal_numbers_of_ranks_and_nodes_are_alternatives(planned):
     points = planned(MATRIX, "library: false").points
     workloads = alternatives(point for point in points if point.operation == "bcast")
-    layouts = {workload: {point.layout for point in members} for workload, members in workloads.items()}
+    layouts = {
+        workload: {point.layout for point in members} for workload, members in workloads.items()
+    }
     assert layouts["big bcast 8 ranks 8 B 4 nodes"] == {"block:2", "cyclic:2"}
     assert layouts["big bcast 8 ranks 8 B 2 nodes"] == {"block:4"}
     assert len(workloads["big bcast 7 ranks 1024 B 4 nodes"]) == 4
@@ -70,25 +75,38 @@ def test_trees_with_equal_leaves_are_alternatives_on_any_number_of_nodes(planned
 
 
 def test_trees_with_equal_ranks_per_node_are_alternatives(planned, tmp_path, monkeypatch):
-    """Their layouts may differ. The library default belongs to the same workload, although it needs fewer ranks."""
+    """Their layouts may differ. The library default belongs to the same workload, although it needs
+    fewer ranks."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ranks.txt").write_text("".join(f"{node // 2 + 1}\n" for node in range(9)))
-    layouts = ["block:2", "cyclic:2", "random:2@7", "block-cyclic:2x2", "kinds:2core@1,0@1,1core+1accelerator@30"]
+    layouts = [
+        "block:2",
+        "cyclic:2",
+        "random:2@7",
+        "block-cyclic:2x2",
+        "kinds:2core@1,0@1,1core+1accelerator@30",
+    ]
     tree = "operation: reduce, topology: 'flat:8', bytes: 8"
     plan = planned(f"\n  - axes: {{{tree}, layout: {[*layouts, 'file:ranks.txt']}}}")
     assert {point.workload for point in plan.points} == {"big reduce 8 leaves 8 B 2 a node"}
     assert plan.merged_layouts == {"block-cyclic:2x2": "block:2"}
     of_defaults = {point.layout for point in plan.points if not point.predictable}
     assert of_defaults == {*layouts, "file:ranks.txt"} - {"block-cyclic:2x2"}
-    other = "kinds:1core@1,3core@9"  # at most 3 ranks per node, for the 15 ranks of the tree and the default's 9
-    points = planned(f"\n  - axes: {{{tree.replace('flat:8', 'kary:2^3')}, layout: ['{other}', 'block:3']}}").points
+    # at most 3 ranks per node, for the 15 ranks of the tree and the default's 9
+    other = "kinds:1core@1,3core@9"
+    points = planned(
+        f"\n  - axes: {{{tree.replace('flat:8', 'kary:2^3')}, layout: ['{other}', 'block:3']}}"
+    ).points
     assert {point.workload for point in points} == {"big reduce 8 leaves 8 B 3 a node"}
 
 
 @pytest.mark.parametrize("spec", TREES)
 @pytest.mark.parametrize("per_node", [1, 2, 5])
 def test_the_library_default_of_a_tree_needs_no_inner_nodes(spec, per_node):
-    point = make_point(RESOURCES, {"operation": "reduce", "topology": spec, "bytes": 8, "layout": f"block:{per_node}"})
+    point = make_point(
+        RESOURCES,
+        {"operation": "reduce", "topology": spec, "bytes": 8, "layout": f"block:{per_node}"},
+    )
     (default,) = make_library_points(RESOURCES, [point])
     assert default.ranks == make_tree(spec).leaves + 1 <= point.ranks
     assert default.workload == point.workload
@@ -115,7 +133,8 @@ def test_a_library_default_in_the_matrix_is_not_added_again(operation, ranks, pe
 
 
 def test_a_tree_and_an_algorithm_have_different_library_defaults(planned):
-    """Even if both have nine ranks: a broadcast over nine, and one from a front-end to eight leaves."""
+    """Even if both have nine ranks: a broadcast over nine, and one from a front-end to eight
+    leaves."""
     plan = planned(
         "\n  - axes: {operation: bcast, algorithm: linear, ranks: 9, layout: 'block:1', bytes: 8}"
         "\n  - axes: {operation: bcast, topology: 'flat:8', layout: 'block:1', bytes: 8}"
@@ -132,9 +151,15 @@ def test_library_defaults_are_measured_by_program_library_and_never_predicted(pl
             for row in start.rows:
                 started[row["id"]] = start.program, start.ranks, start.layout
     for point in plan.points:
-        assert started[point.id] == ("player" if point.predictable else "library", point.ranks, point.layout)
+        assert started[point.id] == (
+            "player" if point.predictable else "library",
+            point.ranks,
+            point.layout,
+        )
     predicted = predict(HOCKNEY, plan.points, strict=False)
-    assert [prediction.point for prediction in predicted] == [point for point in plan.points if point.predictable]
+    assert [prediction.point for prediction in predicted] == [
+        point for point in plan.points if point.predictable
+    ]
     default = next(point for point in plan.points if not point.predictable)
     with pytest.raises(UserError, match="measured, not predicted"):
         predict(HOCKNEY, [default])
@@ -164,7 +189,8 @@ LARGE = f"""
 
 
 def split(planned, batch):
-    """Return the batches with points of a long experiment; `batch` is the value of its key `batch`."""
+    """Return the batches with points of a long experiment; `batch` is the value of its key
+    `batch`."""
     plan = planned(LARGE, f"measure: {{min_samples: 200, seconds: 1 min}}\nbatch: {batch}")
     return [batch for batch in plan.batches if batch.points]
 
@@ -194,7 +220,11 @@ def test_batches_that_do_not_fit_the_budget_are_split_and_partition_the_points(p
 def test_simulated_points_share_a_batch_up_to_the_next_power_of_two(planned):
     matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: [2, 3, 4, 5, 8, 9], bytes: 8}"
     real, simulated = (
-        [{point.nodes for point in batch.points} for batch in planned(matrix, "", platform).batches if batch.points]
+        [
+            {point.nodes for point in batch.points}
+            for batch in planned(matrix, "", platform).batches
+            if batch.points
+        ]
         for platform in (PLATFORM, SIMULATED)
     )
     assert real == [{2}, {3}, {4}, {5}, {8}, {9}]
@@ -204,15 +234,20 @@ def test_simulated_points_share_a_batch_up_to_the_next_power_of_two(planned):
 def test_a_simulated_batch_is_not_named_after_more_nodes_than_the_platform_has(planned):
     matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: [5, 17, 24], bytes: 8}"
     batches = planned(matrix, "", SIMULATED.replace("nodes: 64", "nodes: 24")).batches
-    assert [batch.name.rsplit("-", 1)[0] for batch in batches if batch.points] == ["big-upto8n", "big-upto24n"]
+    assert [batch.name.rsplit("-", 1)[0] for batch in batches if batch.points] == [
+        "big-upto8n",
+        "big-upto24n",
+    ]
 
 
 def test_layouts_that_place_ranks_on_the_same_nodes_are_measured_once(planned):
-    """Ranks on 4 nodes: one each with block:1 and cyclic:1. Two each are placed differently by block and cyclic."""
+    """Ranks on 4 nodes: one each with block:1 and cyclic:1. Two each are placed differently by
+    block and cyclic."""
     axes = "operation: bcast, algorithm: linear, bytes: 8, layout: [block, cyclic], nodes: 4, ranks_per_node: [1, 2]"
     plan = planned(f"  - axes: {{{axes}}}")
     layouts = [point.layout for point in plan.points]
-    assert sorted(layouts) == sorted(2 * ["block:1", "block:2", "cyclic:2"])  # each with the MPI default
+    # each with the MPI default
+    assert sorted(layouts) == sorted(2 * ["block:1", "block:2", "cyclic:2"])
     assert plan.merged_layouts == {"cyclic:1": "block:1"}
     line = "cyclic:1 places these ranks on the same nodes as block:1: such points are measured once, as block:1"
     assert line in summarize_plan(plan)
@@ -239,7 +274,11 @@ def test_an_error_about_ranks_that_do_not_fit_names_the_axis_to_change(planned, 
 def test_names_of_batches_state_their_nodes_or_the_limit(planned):
     matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: [3, 5], bytes: 8}"
     real, simulated, shared = (
-        {batch.name.rsplit("-", 1)[0]: batch.nodes for batch in planned(matrix, *more).batches if batch.points}
+        {
+            batch.name.rsplit("-", 1)[0]: batch.nodes
+            for batch in planned(matrix, *more).batches
+            if batch.points
+        }
         for more in (("", PLATFORM), ("", SIMULATED), ("batch: {smaller: true}", PLATFORM))
     )
     assert real == {"big-3n": 3, "big-5n": 5}
@@ -264,7 +303,8 @@ def test_the_time_limit_of_a_batch_is_at_most_its_budget(planned, budget, minute
 
 
 def test_a_time_limit_leaves_room_for_a_slow_and_noisy_machine(planned):
-    """On a noisy machine a point may need `max_samples`, but samples are taken for at most `seconds`, here a minute."""
+    """On a noisy machine a point may need `max_samples`, but samples are taken for at most
+    `seconds`, here a minute."""
     few, many = (
         planned(LARGE, f"measure: {{seconds: 1 min, max_samples: {max_samples}}}").batches
         for max_samples in (30, 1000000)
@@ -277,32 +317,47 @@ def test_a_time_limit_leaves_room_for_a_slow_and_noisy_machine(planned):
 
 
 def test_a_budget_is_at_least_a_minute_and_a_timeout_does_not_change_names_of_batches(planned):
-    with pytest.raises(UserError, match=r"e\.yaml:3: batch\.budget: found 30 s, wanted at least 1 min"):
+    with pytest.raises(
+        UserError, match=r"e\.yaml:3: batch\.budget: found 30 s, wanted at least 1 min"
+    ):
         planned(MATRIX, "batch: {budget: 30 s}")
-    names = [{batch.name for batch in planned(MATRIX, more).batches} for more in ("", "measure: {timeout: 5 min}")]
+    names = [
+        {batch.name for batch in planned(MATRIX, more).batches}
+        for more in ("", "measure: {timeout: 5 min}")
+    ]
     assert names[0] == names[1]
 
 
-STREAMS = "  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: 8, bytes: 8, waves: %s}"
+STREAMS = (
+    "  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: 8, bytes: 8, waves: %s}"
+)
 
 
 def test_a_stream_is_a_workload_with_a_library_default(planned):
     workloads = alternatives(planned(STREAMS % "[1, 50]").points)
-    assert sorted({point.waves for point in members} for members in workloads.values()) == [{1}, {50}]
-    assert {tuple(sorted(point.alternative for point in members)) for members in workloads.values()} == {
-        ("binomial", LIBRARY, "linear")
-    }
+    assert sorted({point.waves for point in members} for members in workloads.values()) == [
+        {1},
+        {50},
+    ]
+    assert {
+        tuple(sorted(point.alternative for point in members)) for members in workloads.values()
+    } == {("binomial", LIBRARY, "linear")}
 
 
 def test_points_of_one_wave_are_the_same_as_without_the_axis_waves(planned):
     plain = planned(STREAMS.replace(", waves: %s", ""))
     assert planned(STREAMS % 1).batches == plain.batches
-    assert {point.id for point in plain.points} < {point.id for point in planned(STREAMS % "[1, 50]").points}
+    assert {point.id for point in plain.points} < {
+        point.id for point in planned(STREAMS % "[1, 50]").points
+    }
 
 
 def test_the_estimated_time_is_linear_in_the_waves_which_case_files_contain(planned):
     single, many, more = (planned(STREAMS % waves, platform=SIMULATED) for waves in (1, 1001, 2001))
-    work = [sum(batch.seconds for batch in plan.batches if batch.points) for plan in (single, many, more)]
+    work = [
+        sum(batch.seconds for batch in plan.batches if batch.points)
+        for plan in (single, many, more)
+    ]
     assert work[2] - work[1] == pytest.approx(work[1] - work[0])
     (batch,) = (batch for batch in many.batches if batch.points)
     rows = [row for start in list_starts(batch, ROOT) for row in start.rows]
@@ -331,16 +386,21 @@ def test_a_matrix_with_too_many_points_is_refused(planned, monkeypatch):
 
 
 LEVELS = {"leaf": 4, "pod": 12}
-SCATTERED = "  - axes: {operation: bcast, algorithm: binomial, ranks: 8, layout: 'scatter:leaf', bytes: 8}"
+SCATTERED = (
+    "  - axes: {operation: bcast, algorithm: binomial, ranks: 8, layout: 'scatter:leaf', bytes: 8}"
+)
 PROBE_SIZES = [1, 1024]
 
 
 def list_classes(entry, site):
-    """Return the names of the largest distance classes between rank 0 and the other ranks of a case, over all cases."""
+    """Return the names of the largest distance classes between rank 0 and the other ranks of a
+    case, over all cases."""
     names = set()
     for case in find_probe(entry).cases("p", site, PROBE_SIZES):
         nodes = np.array(case.where or range(site.nodes))
-        distance = site.levels.distance(nodes[0], nodes[1 : case.ranks] if case.layout == "block:1" else nodes)
+        distance = site.levels.distance(
+            nodes[0], nodes[1 : case.ranks] if case.layout == "block:1" else nodes
+        )
         names.add(site.levels.names[int(np.max(distance))])
     return names
 
@@ -360,36 +420,60 @@ def test_with_one_distance_class_no_cases_are_added():
 
 def test_auto_adds_nodepairs_if_the_platform_names_levels_else_evenness(planned):
     for levels, more in (("", {"evenness"}), ("levels: {leaf: 8}\n", {"nodepairs"})):
-        assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work", "mixture", *more}
+        assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {
+            "pingpong",
+            "work",
+            "mixture",
+            *more,
+        }
 
 
 def test_naming_levels_keeps_measured_points(planned):
-    """Batches keep their names, so that only new cases are measured. Points whose layout uses a level get new ids."""
+    """Batches keep their names, so that only new cases are measured. Points whose layout uses a
+    level get new ids."""
     plans = [
-        planned(MATRIX, platform=PLATFORM + levels) for levels in ("", "levels: {leaf: 8}\n", "levels: {leaf: 4}\n")
+        planned(MATRIX, platform=PLATFORM + levels)
+        for levels in ("", "levels: {leaf: 8}\n", "levels: {leaf: 4}\n")
     ]
     assert len({tuple(batch.name for batch in plan.batches) for plan in plans}) == 1
     near, nearer = (
-        [point.id for point in planned(SCATTERED, platform=PLATFORM + f"levels: {{leaf: {nodes}}}\n").points]
+        [
+            point.id
+            for point in planned(
+                SCATTERED, platform=PLATFORM + f"levels: {{leaf: {nodes}}}\n"
+            ).points
+        ]
         for nodes in (8, 4)
     )
     assert not set(near) & set(nearer)
 
 
 def mixture_sizes(plan):
-    return sorted({case.settings["bytes"] for batch in plan.batches for case in batch.cases if case.probe == "mixture"})
+    return sorted(
+        {
+            case.settings["bytes"]
+            for batch in plan.batches
+            for case in batch.cases
+            if case.probe == "mixture"
+        }
+    )
 
 
 @pytest.mark.parametrize("probes", ["auto", "[auto, mixture]"])
 def test_probes_keep_to_their_share_of_the_time(planned, probes):
-    """With few points on 64 simulated nodes, slow probes have every second size, also if the experiment names them."""
+    """With few points on 64 simulated nodes, slow probes have every second size, also if the
+    experiment names them."""
     matrix = "  - axes: {operation: alltoall, algorithm: linear, ranks: 64, bytes: %s}"
     more = f"probes: {probes}\nprobe_bytes: {{from: 1, to: 4MiB, factor: 4}}"
-    few, many = (planned(matrix % sizes, more, SIMULATED) for sizes in ("8", "{from: 1024, to: 128KiB, factor: 2}"))
+    few, many = (
+        planned(matrix % sizes, more, SIMULATED)
+        for sizes in ("8", "{from: 1024, to: 128KiB, factor: 2}")
+    )
     assert mixture_sizes(few) == [4**power for power in range(3, 12, 2)]
     assert mixture_sizes(many) == [4**power for power in range(3, 12)]
     seconds = [
-        sum(batch.seconds for batch in many.batches if bool(batch.cases) == probing) for probing in (True, False)
+        sum(batch.seconds for batch in many.batches if bool(batch.cases) == probing)
+        for probing in (True, False)
     ]
     assert seconds[0] <= PROBE_SHARE * sum(seconds)
 

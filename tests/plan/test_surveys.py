@@ -1,4 +1,5 @@
-"""Networks from surveys: stored by platform, read with the platform file, replaced by levels that this file names."""
+"""Networks from surveys: stored by platform, read with the platform file, replaced by levels that
+this file names."""
 
 from contextlib import chdir
 from dataclasses import replace
@@ -41,7 +42,9 @@ def write(path, text):
 
 
 def learned(platform, **more):
-    return LearnedNetwork("here", platform.digest, "first", "2026-01-02", 6, ("a", "b", "c", "d"), LEVELS, **more)
+    return LearnedNetwork(
+        "here", platform.digest, "first", "2026-01-02", 6, ("a", "b", "c", "d"), LEVELS, **more
+    )
 
 
 def test_a_learned_network_is_read_back_and_gives_the_platform_levels(place):
@@ -50,7 +53,9 @@ def test_a_learned_network_is_read_back_and_gives_the_platform_levels(place):
     assert read_network("here", network.digest) == network
     assert path == find_network_file("here", network.digest)
     assert place().hierarchy.group_lists == {"leaf": [0, 0, 1, 1]}
-    assert not load_platform("params/platforms/here.yaml", use_learned_levels=False).hierarchy.groups
+    assert not load_platform(
+        "params/platforms/here.yaml", use_learned_levels=False
+    ).hierarchy.groups
 
 
 def test_levels_of_the_file_go_before_learned_ones_and_another_platform_has_none(place):
@@ -93,7 +98,8 @@ def on_slurm(place):
 
 
 def test_slurm_jobs_request_the_surveyed_hosts_in_their_order(place, on_slurm):
-    """A run makes its plan before the survey; the network file exists once the later jobs are submitted."""
+    """A run makes its plan before the survey; the network file exists once the later jobs are
+    submitted."""
     before = on_slurm()
     survey, *others = before.batches
     assert is_survey(survey)
@@ -103,11 +109,19 @@ def test_slurm_jobs_request_the_surveyed_hosts_in_their_order(place, on_slurm):
     assert [list_networks_needed(before, batch.name) for batch in others] == [[path]] * 3
     assert {find_nodelist(before, batch.name) for batch in before.batches} == {""}
     write_network(replace(learned(place(SLURM)), hosts=("d", "c", "b", "a")))
-    assert [find_nodelist(before, batch.name) for batch in before.batches] == ["", "d,c,b,a", "d,c", "d,c,b,a"]
+    assert [find_nodelist(before, batch.name) for batch in before.batches] == [
+        "",
+        "d,c,b,a",
+        "d,c",
+        "d,c,b,a",
+    ]
     after = on_slurm("second")
     assert after.platforms["here"].hosts == ("d", "c", "b", "a")
     assert after.platforms["here"].levels == LEVELS
-    assert [list_hosts(after, batch) for batch in after.batches[-2:]] == [("d", "c"), ("d", "c", "b", "a")]
+    assert [list_hosts(after, batch) for batch in after.batches[-2:]] == [
+        ("d", "c"),
+        ("d", "c", "b", "a"),
+    ]
     without = on_slurm("second", survey=False)
     assert not without.platforms["here"].hosts
     assert {find_nodelist(without, batch.name) for batch in without.batches} == {""}
@@ -115,7 +129,8 @@ def test_slurm_jobs_request_the_surveyed_hosts_in_their_order(place, on_slurm):
 
 
 def test_deleting_a_network_file_causes_a_new_survey(place, on_slurm):
-    """Samples are discarded only if a network file was written; a run that was killed before reuses them."""
+    """Samples are discarded only if a network file was written; a run that was killed before reuses
+    them."""
     campaign = Campaign(on_slurm(), SafePath.at(Path("results/first")))
     survey, *others = campaign.plan.batches
     for batch in campaign.plan.batches:
@@ -138,13 +153,18 @@ def test_hosts_that_are_requested_by_name_need_no_features(place, on_slurm):
     typed = SLURM + "types: {fat: 2, thin: 2}\nslurm: {features: {fat: f, thin: t}}\n"
     platform = place(typed)
     plan = on_slurm(text=typed)
-    assert [find_constraint(plan, batch.name) for batch in plan.batches[-2:]] == ["[f*2]", "[f*2&t*2]"]
+    assert [find_constraint(plan, batch.name) for batch in plan.batches[-2:]] == [
+        "[f*2]",
+        "[f*2&t*2]",
+    ]
     write_network(learned(platform))
     assert find_constraint(plan, plan.batches[0].name) == "[f*2&t*2]"
     assert {find_constraint(plan, batch.name) for batch in plan.batches[1:]} == {""}
 
 
-@pytest.mark.parametrize("hosts", [(), ("a", "b", "c"), ("a", "b", "c", "c"), ("a", "b", "c", "d; true")])
+@pytest.mark.parametrize(
+    "hosts", [(), ("a", "b", "c"), ("a", "b", "c", "c"), ("a", "b", "c", "d; true")]
+)
 def test_a_slurm_network_with_missing_or_invalid_hosts_is_refused(place, hosts):
     write_network(replace(learned(place(SLURM)), hosts=hosts))
     with pytest.raises(UserError, match=r"here-.*yaml.*hosts"):

@@ -7,12 +7,18 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.platforms import tools as toolchain
-from commodel.platforms.build import build_toolchain, find_starter, note_compiler, refuse_mismatched_starter
+from commodel.platforms.build import (
+    build_toolchain,
+    find_starter,
+    note_compiler,
+    refuse_mismatched_starter,
+)
 
 
 @pytest.fixture
 def mpi(tmp_path):
-    """Return mpi(name, *programs), which makes a folder with these programs, as an installed MPI has."""
+    """Return mpi(name, *programs), which makes a folder with these programs, as an installed MPI
+    has."""
 
     def make(name, *programs):
         folder = tmp_path / name
@@ -59,18 +65,35 @@ MPICH, OPEN_4, OPEN_5 = (
         (MPICH, HYDRA, "", ""),  # of another version
         (OPEN_4, PRRTE, "", ""),
         (OPEN_5, OPENRTE, "", ""),
-        (MPICH, OPENRTE, "", "have MPICH .* is of Open MPI: .* the mpicc and the mpiexec of one MPI first on PATH"),
-        (OPEN_4, HYDRA, "", r"have Open MPI \(Open MPI v4.1.4, package: Debian\), but .* is of MPICH"),
+        (
+            MPICH,
+            OPENRTE,
+            "",
+            "have MPICH .* is of Open MPI: .* the mpicc and the mpiexec of one MPI first on PATH",
+        ),
+        (
+            OPEN_4,
+            HYDRA,
+            "",
+            r"have Open MPI \(Open MPI v4.1.4, package: Debian\), but .* is of MPICH",
+        ),
         (MPICH, SRUN, "pmi2", ""),
         (MPICH, SRUN, "pmix", ""),  # it may have been built for that, as others may
         (OPEN_4, SRUN, "pmi2", ""),
-        (OPEN_5, SRUN, "pmi2", "has no pmi2: .* write mpi: pmix in section slurm of the platform file"),
+        (
+            OPEN_5,
+            SRUN,
+            "pmi2",
+            "has no pmi2: .* write mpi: pmix in section slurm of the platform file",
+        ),
         (OPEN_5, SRUN, "pmix", ""),
         ("MPI of a stranger", HYDRA, "", ""),
         (None, HYDRA, "", ""),  # programs that start only under their own starter
     ],
 )
-def test_a_starter_of_another_mpi_kind_is_refused(mpi, on_path, tmp_path, library, starter, slurm_mpi, refused):
+def test_a_starter_of_another_mpi_kind_is_refused(
+    mpi, on_path, tmp_path, library, starter, slurm_mpi, refused
+):
     """Another mpicc beside the starter, as a distribution installs beside srun, is accepted."""
     programs = mpi("build") / "mpi"
     programs.mkdir()
@@ -90,7 +113,9 @@ def test_a_starter_of_another_mpi_kind_is_refused(mpi, on_path, tmp_path, librar
 def test_a_mismatch_cured_by_a_rebuild_names_the_build_command(mpi, on_path, tmp_path):
     programs = mpi("build") / "mpi"
     programs.mkdir()
-    (programs / "player").write_text(f"""#!/bin/sh\nprintf '%s' '{json.dumps({"mpi": OPEN_4})}'\n""")
+    (programs / "player").write_text(
+        f"""#!/bin/sh\nprintf '%s' '{json.dumps({"mpi": OPEN_4})}'\n"""
+    )
     (programs / "player").chmod(0o755)
     own = mpi("own", "mpicc", "mpiexec")
     (own / "mpiexec").write_text(f"#!/bin/sh\nprintf '{HYDRA}'\n")
@@ -121,7 +146,9 @@ def test_without_a_compiler_only_existing_builds_can_be_used(mpi, on_path, tmp_p
 
 
 @pytest.mark.parametrize("change", ["another MPI is preferred", "an upgrade in place"])
-def test_the_note_is_new_when_another_compiler_is_under_the_same_path(mpi, on_path, tmp_path, change):
+def test_the_note_is_new_when_another_compiler_is_under_the_same_path(
+    mpi, on_path, tmp_path, change
+):
     """Debian's alternatives replace a compiler under the same path."""
     real, path = mpi("real", "mpicc.one", "wrapper"), mpi("bin")
     (real / "mpicc.two").symlink_to("wrapper")
@@ -159,10 +186,12 @@ def test_programs_are_rebuilt_if_the_compiler_at_the_same_path_changes(mpi, on_p
 
 
 def test_a_build_removes_programs_and_objects_of_deleted_sources(mpi, on_path, tmp_path):
-    """A program that is no longer among the sources is removed; the others stay. The compiler of this test only makes
-    empty files."""
+    """A program that is no longer among the sources is removed; the others stay. The compiler of
+    this test only makes empty files."""
     compiler = mpi("own") / "mpicc"
-    compiler.write_text('#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : > "$2"; shift; done\n')
+    compiler.write_text(
+        '#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : > "$2"; shift; done\n'
+    )
     compiler.chmod(0o755)
     on_path(compiler.parent, *os.environ["PATH"].split(os.pathsep))
     folder = build_toolchain(tmp_path, "mpi")
@@ -176,9 +205,13 @@ def test_a_build_removes_programs_and_objects_of_deleted_sources(mpi, on_path, t
 
 def test_a_compile_error_is_reported_in_one_line(mpi, on_path, tmp_path):
     compiler = mpi("own") / "mpicc"
-    compiler.write_text("#!/bin/sh\nprintf 'mpi.h:7: note: here\\nmpi.h:9: error: no such type\\n' >&2\nexit 1\n")
+    compiler.write_text(
+        "#!/bin/sh\nprintf 'mpi.h:7: note: here\\nmpi.h:9: error: no such type\\n' >&2\nexit 1\n"
+    )
     compiler.chmod(0o755)
     on_path(compiler.parent, *os.environ["PATH"].split(os.pathsep))
-    with pytest.raises(UserError, match=r"do not compile with .*own/mpicc: mpi\.h:9: error: no such type") as refused:
+    with pytest.raises(
+        UserError, match=r"do not compile with .*own/mpicc: mpi\.h:9: error: no such type"
+    ) as refused:
         build_toolchain(tmp_path, "mpi")
     assert "\n" not in refused.value.message

@@ -39,7 +39,9 @@ def test_the_folder_of_the_batch_is_there_and_nothing_of_the_environment_is_lost
         *("/bin/apptainer", "--silent", "exec", "--bind", "/p/raw/b"),
         *("--pwd", "/p/raw/b/.work", "/images/it.sif"),
     )
-    assert "--sharens" in make_prefix(IMAGE, "/bin/apptainer", Path("/p"), Path("/p"), share_namespace=True)
+    assert "--sharens" in make_prefix(
+        IMAGE, "/bin/apptainer", Path("/p"), Path("/p"), share_namespace=True
+    )
 
 
 def test_the_mpi_of_the_host_comes_first_and_cannot_be_written():
@@ -98,7 +100,10 @@ def test_another_image_is_another_platform_and_another_overhead_sheet_is_not(pro
     ("container", "complaint"),
     [
         ("{image: no.sif}", "container.image: .*no.sif cannot be read: No such file"),
-        ("{image: ../it.sif}", "container.image: found '../it.sif', wanted a file below the project"),
+        (
+            "{image: ../it.sif}",
+            "container.image: found '../it.sif', wanted a file below the project",
+        ),
         (
             "{image: out/it.sif}",
             "container.image: found 'out/it.sif', which is a link that leaves .*TRUSTED=/.*/outside[0-9]+$",
@@ -111,14 +116,26 @@ def test_another_image_is_another_platform_and_another_overhead_sheet_is_not(pro
             "{image: it.sif, model: bind, mpi: /opt/mpi}",
             "container.mpi: found '/opt/mpi', which is in no .*TRUSTED=/opt/mpi$",
         ),
-        ("{image: it.sif, bind: [/a, /b]}", r"container.bind\[0\]: found '/a', which is in no folder"),
-        ("{image: pipe}", "container.image: .*pipe: cannot be read: found a pipe or a device, wanted a file"),
+        (
+            "{image: it.sif, bind: [/a, /b]}",
+            r"container.bind\[0\]: found '/a', which is in no folder",
+        ),
+        (
+            "{image: pipe}",
+            "container.image: .*pipe: cannot be read: found a pipe or a device, wanted a file",
+        ),
         ("{image: --help}", "container.image: found '--help'"),
         ("{image: 'it.sif;true'}", "container.image: found 'it.sif;true'"),
         ("{image: 'docker://it'}", "container.image: found 'docker://it'"),
         ("{image: it.sif, model: bind}", "container: found no key 'mpi'"),
-        ("{image: it.sif, mpi: /opt/mpi}", "container.mpi: found '/opt/mpi', which only model: bind has"),
-        ("{image: it.sif, model: bind, mpi: opt}", "container.mpi: found 'opt', wanted an absolute path"),
+        (
+            "{image: it.sif, mpi: /opt/mpi}",
+            "container.mpi: found '/opt/mpi', which only model: bind has",
+        ),
+        (
+            "{image: it.sif, model: bind, mpi: opt}",
+            "container.mpi: found 'opt', wanted an absolute path",
+        ),
         ("{image: it.sif, bind: ['/etc:/opt']}", r"container.bind\[0\]: found '/etc:/opt'"),
         ("{image: it.sif, bind: [/a/../etc]}", r"container.bind\[0\]: found '/a/../etc'"),
         ("{image: it.sif, options: --cleanenv}", "container.options: found an unknown key"),
@@ -144,7 +161,9 @@ def test_images_and_binds_in_trusted_folders_are_accepted(project, tmp_path_fact
     (project / "out").symlink_to(outside)
     monkeypatch.setenv(TRUSTED_VARIABLE, f"relative:/nowhere:{outside}")
     for image in (outside / "it.sif", "out/it.sif"):
-        loaded = platform(project, f"{{image: {image}, model: bind, mpi: {outside}/mpi, bind: [{outside}]}}")
+        loaded = platform(
+            project, f"{{image: {image}, model: bind, mpi: {outside}/mpi, bind: [{outside}]}}"
+        )
         assert loaded.image.file == project / image
     with pytest.raises(UserError, match="which is in no folder that you trust"):
         platform(project, f"{{image: it.sif, bind: [{outside}-2]}}")
@@ -152,8 +171,14 @@ def test_images_and_binds_in_trusted_folders_are_accepted(project, tmp_path_fact
 
 def test_a_simulated_platform_with_a_container_section_is_refused(project):
     (project / "net.xml").write_text(NETWORK)
-    with pytest.raises(UserError, match="container: found a section that launcher 'simgrid' does not have"):
-        platform(project, "{image: it.sif}", "launcher: simgrid\nnodes: 1\ncores: 1\nsimgrid: {file: net.xml}\n")
+    with pytest.raises(
+        UserError, match="container: found a section that launcher 'simgrid' does not have"
+    ):
+        platform(
+            project,
+            "{image: it.sif}",
+            "launcher: simgrid\nnodes: 1\ncores: 1\nsimgrid: {file: net.xml}\n",
+        )
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,15 @@ def job(tmp_path):
         arguments = ("--out", "a b;c")
         platform = load_platform(path)
         known = platform.node_names or ("n0", "n1", "n2", "n3")
-        return Job(platform, "/bin/start", "/bin/player", arguments, nodes, Path("/tmp/hosts"), names or known)
+        return Job(
+            platform,
+            "/bin/start",
+            "/bin/player",
+            arguments,
+            nodes,
+            Path("/tmp/hosts"),
+            names or known,
+        )
 
     return make
 
@@ -90,13 +98,18 @@ def test_the_placement_file_names_known_hosts(job):
 def test_processes_keep_neighbouring_cores_of_their_node(job):
     launched_job = replace(job("slurm", nodes=(1, 0, 1, 1)), cores_per_rank=(6, 4, 5, 1))
     assert launched_job.cores == "0 6\n0 4\n6 5\n11 1\n"
-    assert replace(launched_job, drives_accelerator=(False, False, False, True)).cores == "0 6\n0 4\n6 5\n11 1 gpu\n"
+    assert (
+        replace(launched_job, drives_accelerator=(False, False, False, True)).cores
+        == "0 6\n0 4\n6 5\n11 1 gpu\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["hosts", "simgrid"])
 def test_hosts_and_simgrid_launchers_take_node_names_from_the_platform(name, job):
     platform = job(name).platform
-    assert LAUNCHERS[name].names(platform, "/bin/start", platform.nodes) == platform.node_names != ()
+    assert (
+        LAUNCHERS[name].names(platform, "/bin/start", platform.nodes) == platform.node_names != ()
+    )
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
@@ -111,19 +124,26 @@ def test_hosts_put_every_rank_where_the_plan_states(job, mpi, monkeypatch, tmp_p
     (tmp_path / "agent").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COMMODEL_AGENT", "./agent")  # programs start in another folder
-    assert set(LAUNCHERS["hosts"].argv(job("hosts", text=text))) >= {*plain, str(tmp_path / "agent")}
+    assert set(LAUNCHERS["hosts"].argv(job("hosts", text=text))) >= {
+        *plain,
+        str(tmp_path / "agent"),
+    }
 
 
-def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform_states(job, tmp_path):
+def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform_states(
+    job, tmp_path
+):
     starter = tmp_path / "mpirun"
     starter.write_text("#!/bin/sh\necho 'HYDRA build details:'\n")
     starter.chmod(0o755)
     platforms = {
-        mpi: job("hosts", text=PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")).platform for mpi in MPI_NAMES
+        mpi: job("hosts", text=PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")).platform
+        for mpi in MPI_NAMES
     }
     assert LAUNCHERS["hosts"].names(platforms["mpich"], str(starter), 2) == ("a", "b")
     with pytest.raises(
-        UserError, match=r"hosts.yaml:4: hosts.mpi: found 'openmpi', wanted 'mpich', the MPI of .*mpirun"
+        UserError,
+        match=r"hosts.yaml:4: hosts.mpi: found 'openmpi', wanted 'mpich', the MPI of .*mpirun",
     ):
         LAUNCHERS["hosts"].names(platforms["openmpi"], str(starter), 2)
 

@@ -1,6 +1,8 @@
-"""SimGrid XML from unknown sources describes hosts and links; any other content is refused with its line.
+"""SimGrid XML from unknown sources describes hosts and links; any other content is refused with its
+line.
 
-Values of SimGrid's settings are refused before a run if SimGrid would fail on them or misread them."""
+Values of SimGrid's settings are refused before a run if SimGrid would fail on them or misread
+them."""
 
 import subprocess
 
@@ -8,7 +10,11 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import load_platform
-from commodel.platforms.simulated_networks import check_value, read_network, write_network_with_traces
+from commodel.platforms.simulated_networks import (
+    check_value,
+    read_network,
+    write_network_with_traces,
+)
 from commodel.platforms.tools import ROOT
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
@@ -29,15 +35,24 @@ REFUSED = {
         4,
         "smpi/wtime: found '1us', wanted a number without a unit",
     ),
-    "a trace file": (HEAD + '<trace id="t" file="/etc/passwd"/>' + CLUSTER, 4, "found file= of <trace>"),
+    "a trace file": (
+        HEAD + '<trace id="t" file="/etc/passwd"/>' + CLUSTER,
+        4,
+        "found file= of <trace>",
+    ),
     "a line of a trace": (
         HEAD + '<trace id="t" periodicity="1">\n0 x\n</trace>' + CLUSTER,
         6,
         "found '0 x' in a <trace>",
     ),
-    "an endless trace": (HEAD + '<trace id="t">\n0 1\n</trace>' + CLUSTER, 4, "without periodicity="),
+    "an endless trace": (
+        HEAD + '<trace id="t">\n0 1\n</trace>' + CLUSTER,
+        4,
+        "without periodicity=",
+    ),
     "a trace of no link": (
-        HEAD + '<trace id="t" periodicity="1">0 1</trace><trace_connect trace="t" element="l" kind="LATENCY"/>',
+        HEAD
+        + '<trace id="t" periodicity="1">0 1</trace><trace_connect trace="t" element="l" kind="LATENCY"/>',
         4,
         "found element='l', wanted the id of a <link> above",
     ),
@@ -46,14 +61,30 @@ REFUSED = {
         4,
         "found kind='STATE'",
     ),
-    "a file of speeds": (HEAD + '<host id="h" speed="1f" speed_file="/etc/passwd"/>' + CLUSTER, 4, "found speed_file="),
+    "a file of speeds": (
+        HEAD + '<host id="h" speed="1f" speed_file="/etc/passwd"/>' + CLUSTER,
+        4,
+        "found speed_file=",
+    ),
     "a program": (HEAD + '<actor host="node-0" function="x"/>' + CLUSTER, 4, "found <actor>"),
     "another file": (HEAD + '<include file="x.xml"/>' + CLUSTER, 4, "found <include>"),
-    "too many hosts": (HEAD + CLUSTER.replace("0-3", "0-99999999"), 4, "found 100000000 hosts, wanted at most"),
-    "endless numbers": (HEAD + CLUSTER.replace("0-3", "0-" + "9" * 30), 4, "wanted numbers such as 0-31"),
+    "too many hosts": (
+        HEAD + CLUSTER.replace("0-3", "0-99999999"),
+        4,
+        "found 100000000 hosts, wanted at most",
+    ),
+    "endless numbers": (
+        HEAD + CLUSTER.replace("0-3", "0-" + "9" * 30),
+        4,
+        "wanted numbers such as 0-31",
+    ),
     "another root": ("<html/>", 1, "wanted <platform>"),
     "a library": ("\x7fELF", 1, "not XML"),
-    "an unknown encoding": ('<?xml version="1.0" encoding="nonsense"?><platform/>', None, "not XML"),
+    "an unknown encoding": (
+        '<?xml version="1.0" encoding="nonsense"?><platform/>',
+        None,
+        "not XML",
+    ),
 }
 
 
@@ -68,7 +99,9 @@ def test_an_invalid_simgrid_network_file_is_refused(tmp_path, text, line, messag
 
 
 @pytest.mark.parametrize(
-    "path", sorted([*ROOT.glob("params/**/*.xml"), *ROOT.glob("tests/**/*.xml")]), ids=lambda path: path.stem
+    "path",
+    sorted([*ROOT.glob("params/**/*.xml"), *ROOT.glob("tests/**/*.xml")]),
+    ids=lambda path: path.stem,
 )
 def test_the_networks_of_this_project_are_read(path):
     assert read_network(path).content == path.read_bytes()
@@ -78,7 +111,9 @@ def test_a_platform_with_such_a_network_names_both_files(tmp_path):
     (tmp_path / "net.xml").write_text(HEAD + "<actor/></platform>")
     platform = tmp_path / "machine.yaml"
     platform.write_text("launcher: simgrid\nnodes: 2\ncores: 1\nsimgrid:\n  file: net.xml\n")
-    with pytest.raises(UserError, match=f"^{platform}:5: simgrid.file: {tmp_path}/net.xml:4: found <actor>"):
+    with pytest.raises(
+        UserError, match=f"^{platform}:5: simgrid.file: {tmp_path}/net.xml:4: found <actor>"
+    ):
         load_platform(platform)
 
 
@@ -99,7 +134,12 @@ HOSTS = {
         FOUR,
         r":5: simgrid.prefix: found 'nod-', but net.xml has no host 'nod-0'; wanted the prefix of hosts like 'one-0'",
     ),
-    "too many": ("node-", 3, FOUR, r":2: nodes: found 3, but net.xml has no host 'node-2'; wanted at most 2 nodes"),
+    "too many": (
+        "node-",
+        3,
+        FOUR,
+        r":2: nodes: found 3, but net.xml has no host 'node-2'; wanted at most 2 nodes",
+    ),
     "a suffix": ("node-", 1, FOUR.replace('suffix=""', 'suffix=".x"'), "has no host 'node-0'"),
     "no host at all": ("node-", 1, "</platform>", "wanted hosts in it"),
 }
@@ -109,7 +149,9 @@ HOSTS = {
 def test_the_network_has_the_hosts_of_the_platform(tmp_path, prefix, nodes, network, message):
     (tmp_path / "net.xml").write_text(HEAD + network)
     platform = tmp_path / "machine.yaml"
-    platform.write_text(f"launcher: simgrid\nnodes: {nodes}\ncores: 1\nsimgrid:\n  prefix: {prefix}\n  file: net.xml\n")
+    platform.write_text(
+        f"launcher: simgrid\nnodes: {nodes}\ncores: 1\nsimgrid:\n  prefix: {prefix}\n  file: net.xml\n"
+    )
     if message:
         with pytest.raises(UserError, match=message):
             load_platform(platform)
@@ -190,7 +232,9 @@ int main(int argc, char **argv) {
         ("network/bandwidth-factor", "0.97", "0.97"),
     ],
 )
-def test_a_single_number_is_passed_in_the_form_that_every_simgrid_reads(tmp_path, name, value, passed):
+def test_a_single_number_is_passed_in_the_form_that_every_simgrid_reads(
+    tmp_path, name, value, passed
+):
     (tmp_path / "net.xml").write_text(HEAD + CLUSTER)
     text = f"launcher: simgrid\nnodes: 4\ncores: 1\nsimgrid: {{file: net.xml, config: {{{name}: VALUE}}}}\n"
     for number, written in enumerate((value, passed)):
@@ -210,7 +254,8 @@ def test_an_error_shows_the_value_of_the_file(tmp_path, value):
 
 
 def test_a_wrong_last_piece_of_hundreds_is_refused_at_once(tmp_path):
-    """The time to refuse a value must not double with each piece. Sizes of ten digits up to an int are accepted."""
+    """The time to refuse a value must not double with each piece. Sizes of ten digits up to an int
+    are accepted."""
     pieces = ";".join(f"{size}:0.5" for size in range(10, 400))
     check_value("smpi/bw-factor", f"{pieces};2146999999:1")
     for last in ("2147483648:1", "12345678901:1", "500:x"):
@@ -240,10 +285,19 @@ def test_traces_become_files_that_links_name(tmp_path):
 
 @pytest.mark.slow
 def test_simgrid_agrees(simgrid_programs, tmp_path):
-    for name, text in (("net.xml", HEAD + CLUSTER), ("hosts", "node-0\nnode-1\n"), ("one.c", PROGRAM)):
+    for name, text in (
+        ("net.xml", HEAD + CLUSTER),
+        ("hosts", "node-0\nnode-1\n"),
+        ("one.c", PROGRAM),
+    ):
         (tmp_path / name).write_text(text)
     subprocess.run(["smpicc", "one.c", "-o", "one"], cwd=tmp_path, check=True)
     start = ["smpirun", "-np", "2", "-platform", "net.xml", "-hostfile", "hosts"]
     for name, value in TAKEN + FATAL:
-        run = subprocess.run([*start, f"--cfg={name}:{value}", "./one"], cwd=tmp_path, capture_output=True, check=False)
+        run = subprocess.run(
+            [*start, f"--cfg={name}:{value}", "./one"],
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+        )
         assert (run.returncode == 0) == ((name, value) in TAKEN), (name, value)

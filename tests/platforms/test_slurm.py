@@ -1,5 +1,5 @@
-"""Slurm: its allocations, switches and outages, and the executor that tolerates outages. The real Slurm is in
-tests/lab."""
+"""Slurm: its allocations, switches and outages, and the executor that tolerates outages. The real
+Slurm is in tests/lab."""
 
 import asyncio
 import os
@@ -37,7 +37,13 @@ from snakemake_executor_plugin_slurm_patient import UNLISTED, Executor
 TYPED = "launcher: slurm\nnodes: 5\ncores: 2\ntypes: {fat: 2, thin: 3}\nslurm: {features: {fat: bigmem, thin: std}}\n"
 NODES = "\n".join(
     f"NodeName={name} Arch=x86_64 AvailableFeatures={features} ActiveFeatures={features} OS=Linux #1 SMP RealMemory=1"
-    for name, features in [("a1", "std"), ("a2", "std,bigmem"), ("b1", "bigmem"), ("b2", "std"), ("b3", "(null)")]
+    for name, features in [
+        ("a1", "std"),
+        ("a2", "std,bigmem"),
+        ("b1", "bigmem"),
+        ("b2", "std"),
+        ("b3", "(null)"),
+    ]
 )
 
 
@@ -53,7 +59,8 @@ def typed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("nodes", "asked"), [(1, "[bigmem*1]"), (2, "[bigmem*2]"), (3, "[bigmem*2&std*1]"), (5, "[bigmem*2&std*3]")]
+    ("nodes", "asked"),
+    [(1, "[bigmem*1]"), (2, "[bigmem*2]"), (3, "[bigmem*2&std*1]"), (5, "[bigmem*2&std*3]")],
 )
 def test_an_allocation_holds_the_first_nodes_of_the_platform(typed, nodes, asked):
     assert make_constraint(typed(), nodes) == asked
@@ -68,7 +75,12 @@ def test_nodes_are_ordered_by_type_each_once(typed):
     names = ("a1", "a2", "b1", "b2", "b3")
     features = parse_features(NODES)
     assert features["a2"] == {"std", "bigmem"}
-    assert order_by_type(names, features, list_wanted_features(typed(), 4)) == ("a2", "b1", "a1", "b2")
+    assert order_by_type(names, features, list_wanted_features(typed(), 4)) == (
+        "a2",
+        "b1",
+        "a1",
+        "b2",
+    )
     with pytest.raises(UserError, match="2 nodes with feature 'std', wanted 3"):
         order_by_type(names, features, list_wanted_features(typed(), 5))
 
@@ -78,7 +90,9 @@ def test_nodes_are_ordered_by_type_each_once(typed):
     [((), ("n1", "n2")), (("n3", "n1"), ("n3", "n1")), (("n9", "n2"), ("n2", "n1"))],
     ids=["any", "in their order", "one is elsewhere"],
 )
-def test_surveyed_hosts_are_the_first_nodes_of_an_allocation(typed, command, monkeypatch, hosts, names):
+def test_surveyed_hosts_are_the_first_nodes_of_an_allocation(
+    typed, command, monkeypatch, hosts, names
+):
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     folder = command(answers="n[1-3]").parent
     command(name="scontrol", answers="n1 n2 n3")
@@ -87,7 +101,9 @@ def test_surveyed_hosts_are_the_first_nodes_of_an_allocation(typed, command, mon
     assert find_node_names(platform, os.fspath(folder / "srun"), 2, hosts) == names
 
 
-@pytest.mark.parametrize("features", ["{fat: bigmem}", "{}", "{fat: a, thin: b, slim: c}", "{fat: 'a&b', thin: c}"])
+@pytest.mark.parametrize(
+    "features", ["{fat: bigmem}", "{}", "{fat: a, thin: b, slim: c}", "{fat: 'a&b', thin: c}"]
+)
 def test_types_need_a_feature_each(typed, features):
     with pytest.raises(UserError, match=r"mine.yaml:5: slurm.features"):
         typed(TYPED.replace("{fat: bigmem, thin: std}", features))
@@ -113,7 +129,8 @@ NO_START += "srun: Check SLURM_JOB_ID environment variable. Expired or invalid j
 
 @pytest.fixture
 def command(tmp_path, monkeypatch):
-    """Return a function that makes a command, which fails once with each message and then prints its answer."""
+    """Return a function that makes a command, which fails once with each message and then prints
+    its answer."""
     monkeypatch.setattr(slurm, "RETRY_INTERVAL", 0.0)
 
     def make(*complaints: str, name: str = "squeue", answers: str = "n[1-2]") -> Path:
@@ -130,8 +147,12 @@ def command(tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize(("complaints", "lines"), [((KILLED,), 1), ((STOPPED, KILLED), 1), (("something passing",), 0)])
-def test_a_failed_slurm_query_is_repeated_until_an_answer_arrives(command, complaints, lines, capsys):
+@pytest.mark.parametrize(
+    ("complaints", "lines"), [((KILLED,), 1), ((STOPPED, KILLED), 1), (("something passing",), 0)]
+)
+def test_a_failed_slurm_query_is_repeated_until_an_answer_arrives(
+    command, complaints, lines, capsys
+):
     assert run_slurm(command(*complaints)) == "n[1-2]\n"
     said = capsys.readouterr().err  # once, however often it is asked
     assert said.count("the query is repeated for up to 15 minutes: ") == said.count("\n") == lines
@@ -156,7 +177,9 @@ def test_a_stop_request_ends_waiting_for_the_slurm_controller(command, monkeypat
 
 def test_a_start_that_slurm_refused_is_known_from_others():
     assert was_refused(NO_START)
-    assert was_refused("srun: error: Unable to create step for job 2: Memory required by task is not available\n")
+    assert was_refused(
+        "srun: error: Unable to create step for job 2: Memory required by task is not available\n"
+    )
     assert not was_refused("srun: error: n0: task 0: Exited with exit code 1\n")
     assert not was_refused("pingpong.c:31: connect failed\n")
 
@@ -168,7 +191,9 @@ def test_steps_that_the_controller_has_yet_to_hear_of_are_not_killed(command, mo
     file = command(answers="7.0")
     folder = file.parent
     command(name="scancel")
-    file.write_text('#!/bin/sh\n[ -e "$0.once" ] && echo 7.batch && exit; touch "$0.once"; echo 7.0 7.batch\n')
+    file.write_text(
+        '#!/bin/sh\n[ -e "$0.once" ] && echo 7.batch && exit; touch "$0.once"; echo 7.0 7.batch\n'
+    )
     end_steps(os.fspath(folder / "srun"), ended=True)
     assert not (folder / "scancel.asked").exists()
 
@@ -206,7 +231,8 @@ def test_a_list_of_nodes_is_written_out(listed, names):
 
 
 @pytest.mark.parametrize(
-    "listed", ["n[1-", "n]1[", "n[]", "n[3-1]", "n[0-999999999]", "r[0-9999]n[0-9999]", "a,,b", "a,"]
+    "listed",
+    ["n[1-", "n]1[", "n[]", "n[3-1]", "n[0-999999999]", "r[0-9999]n[0-9999]", "a,,b", "a,"],
 )
 def test_a_list_that_is_none_is_refused(listed):
     with pytest.raises(UserError, match="found"):
@@ -230,7 +256,8 @@ def test_a_node_on_no_switch_is_a_group_by_itself():
 
 def test_blocks_are_leaves():
     listing = (
-        "BlockName=b0 BlockIndex=0 Nodes=n[00-01] BlockSize=2\nBlockName=b1 BlockIndex=1 Nodes=n[02-03] BlockSize=2"
+        "BlockName=b0 BlockIndex=0 Nodes=n[00-01] BlockSize=2\nBlockName=b1 BlockIndex=1 "
+        "Nodes=n[02-03] BlockSize=2"
     )
     assert parse_levels(listing, ["n03", "n00", "n01"]).group_lists == {"leaf": [0, 1, 1]}
 
@@ -256,20 +283,27 @@ def test_where_slurm_knows_nothing_there_are_no_levels():
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 9), st.randoms())
 def test_any_tree_of_switches_comes_back(leaves, per_leaf, first, random):
     nodes = [f"n{first + node}" for node in range(leaves * per_leaf)]
-    lists = [f"n[{first + leaf * per_leaf}-{first + leaf * per_leaf + per_leaf - 1}]" for leaf in range(leaves)]
-    listing = "\n".join(f"SwitchName=s{leaf} Level=0 LinkSpeed=1 Nodes={text}" for leaf, text in enumerate(lists))
+    lists = [
+        f"n[{first + leaf * per_leaf}-{first + leaf * per_leaf + per_leaf - 1}]"
+        for leaf in range(leaves)
+    ]
+    listing = "\n".join(
+        f"SwitchName=s{leaf} Level=0 LinkSpeed=1 Nodes={text}" for leaf, text in enumerate(lists)
+    )
     order = random.sample(range(len(nodes)), len(nodes))
     column = parse_levels(listing, [nodes[node] for node in order]).group_lists["leaf"]
     for here, beside in zip(range(len(order)), range(1, len(order)), strict=False):
-        assert (column[here] == column[beside]) == (order[here] // per_leaf == order[beside] // per_leaf)
+        assert (column[here] == column[beside]) == (
+            order[here] // per_leaf == order[beside] // per_leaf
+        )
 
 
 AWAY = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
 
 
 class Slurm:
-    """A simulated Slurm: the output of squeue, the ends of jobs as reported by the base executor, and the results that
-    the extended executor reports."""
+    """A simulated Slurm: the output of squeue, the ends of jobs as reported by the base executor,
+    and the results that the extended executor reports."""
 
     def __init__(self):
         self.listed, self.complaint, self.ends = "", "", ()
@@ -301,7 +335,9 @@ def cluster(monkeypatch):
     monkeypatch.setattr(SlurmExecutor, "get_status_command", lambda self: "squeue")
     monkeypatch.setattr(SlurmExecutor, "report_job_submission", lambda *arguments: None)
     monkeypatch.setattr(
-        SlurmExecutor, "report_job_success", lambda self, job: fake_slurm.succeeded.append(job.external_jobid)
+        SlurmExecutor,
+        "report_job_success",
+        lambda self, job: fake_slurm.succeeded.append(job.external_jobid),
     )
     monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.try_slurm", answer)
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
@@ -310,7 +346,8 @@ def cluster(monkeypatch):
 
 @pytest.fixture
 def look(cluster):
-    """Return a function that makes the executor check the active jobs once and returns the ids of those left."""
+    """Return a function that makes the executor check the active jobs once and returns the ids of
+    those left."""
     executor = Executor(None, None)
     executor.logger = SimpleNamespace(warning=cluster.said.append, error=cluster.said.append)
     executor.run_uuid = "run"
@@ -346,7 +383,9 @@ def test_jobs_that_could_not_be_queried_about_are_kept(cluster, look):
     assert cluster.succeeded == cluster.said == []
 
 
-def test_the_executor_polls_soon_after_the_output_of_a_job_appears(cluster, look, monkeypatch, tmp_path):
+def test_the_executor_polls_soon_after_the_output_of_a_job_appears(
+    cluster, look, monkeypatch, tmp_path
+):
     """The base executor increases the polling interval up to three minutes."""
     now, done = [0.0], tmp_path / "done"
 
@@ -384,8 +423,14 @@ SUBMISSION = "sbatch: error: Batch job submission failed: "
             f"{SUBMISSION}User's group not permitted to use this partition",
             "Batch job submission failed: User's group not permitted to use this partition",
         ),
-        (f"{SUBMISSION}Invalid qos specification", "Batch job submission failed: Invalid qos specification"),
-        (f"{SUBMISSION}Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)", ""),
+        (
+            f"{SUBMISSION}Invalid qos specification",
+            "Batch job submission failed: Invalid qos specification",
+        ),
+        (
+            f"{SUBMISSION}Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+            "",
+        ),
         (f"{SUBMISSION}Requested node configuration is not available", ""),
         (f"{SUBMISSION}Socket timed out on send/recv operation", ""),
     ],
@@ -397,13 +442,18 @@ def test_refusals_that_every_job_would_meet_are_known_from_others(text, message)
 
 @pytest.fixture
 def submit(cluster, look, monkeypatch):
-    """Return a function that submits a job, and the lists of jobs that reached sbatch and of reported errors."""
+    """Return a function that submits a job, and the lists of jobs that reached sbatch and of
+    reported errors."""
     executor, submitted, errors = look.executor, [], []
-    monkeypatch.setattr(SlurmExecutor, "_report_job_error_threadsafe", lambda self, job, msg: errors.append(msg))
+    monkeypatch.setattr(
+        SlurmExecutor, "_report_job_error_threadsafe", lambda self, job, msg: errors.append(msg)
+    )
 
     def run_job(self, job):
         submitted.append(job)
-        self._report_job_error_threadsafe(SubmittedJobInfo(job), FAILED.format(f"{SUBMISSION}{executor.answer}"))
+        self._report_job_error_threadsafe(
+            SubmittedJobInfo(job), FAILED.format(f"{SUBMISSION}{executor.answer}")
+        )
 
     monkeypatch.setattr(SlurmExecutor, "run_job", run_job)
 
@@ -427,16 +477,22 @@ def test_after_a_refusal_of_a_common_setting_no_job_is_submitted(cluster, submit
 
 
 def test_an_account_that_accounting_does_not_have_is_a_refusal(cluster, submit, monkeypatch):
-    """The base executor looks for it with sacctmgr before it calls sbatch, and would print a traceback."""
+    """The base executor looks for it with sacctmgr before it calls sbatch, and would print a
+    traceback."""
 
     def get_account_arg(self, job):
-        raise WorkflowError("The given account mine appears to be invalid. Available accounts:\nours, theirs")
+        raise WorkflowError(
+            "The given account mine appears to be invalid. Available accounts:\nours, theirs"
+        )
         yield ""
 
     monkeypatch.setattr(SlurmExecutor, "get_account_arg", get_account_arg)
     submit.job(slurm_account="mine")
     (line,) = cluster.said
-    assert "The given account mine appears to be invalid. Available accounts: ours, theirs; no further job" in line
+    assert (
+        "The given account mine appears to be invalid. Available accounts: ours, theirs; no further job"
+        in line
+    )
     assert submit.submitted == []
 
 
@@ -451,7 +507,9 @@ def test_without_sbatch_the_executor_neither_waits_nor_submits(cluster, submit, 
 
 def with_resources(number, **resources):
     network = SimpleNamespace(network=["networks/here-1.yaml"])
-    return SubmittedJobInfo(SimpleNamespace(resources=ResourceList(fromdict=resources), input=network), number)
+    return SubmittedJobInfo(
+        SimpleNamespace(resources=ResourceList(fromdict=resources), input=network), number
+    )
 
 
 @pytest.mark.parametrize(
@@ -462,9 +520,13 @@ def with_resources(number, **resources):
         ({"slurm_extra": "--exclusive", "nodelist": ""}, "--exclusive"),
     ],
 )
-def test_the_hosts_of_a_job_are_passed_to_slurm_as_nodelist(cluster, look, monkeypatch, resources, handed_in):
+def test_the_hosts_of_a_job_are_passed_to_slurm_as_nodelist(
+    cluster, look, monkeypatch, resources, handed_in
+):
     seen = []
-    monkeypatch.setattr(SlurmExecutor, "run_job", lambda self, job: seen.append(job.resources.get("slurm_extra")))
+    monkeypatch.setattr(
+        SlurmExecutor, "run_job", lambda self, job: seen.append(job.resources.get("slurm_extra"))
+    )
     look.executor.run_job(with_resources("7", **resources).job)
     assert seen == [handed_in]
 
@@ -472,7 +534,9 @@ def test_the_hosts_of_a_job_are_passed_to_slurm_as_nodelist(cluster, look, monke
 def test_a_job_waiting_for_surveyed_nodes_is_reported_once_with_remedies(cluster, look):
     for number, nodes in (("7", "n0,n1"), ("8", "")):
         look.executor.report_job_submission(with_resources(number, nodelist=nodes))
-    cluster.listed = "1 None\n2 Resources\n3 None\n7 ReqNodeNotAvail, UnavailableNodes:n0\n8 ReqNodeNotAvail\n"
+    cluster.listed = (
+        "1 None\n2 Resources\n3 None\n7 ReqNodeNotAvail, UnavailableNodes:n0\n8 ReqNodeNotAvail\n"
+    )
     assert [look() for _ in range(3)] == [["1", "2", "3"]] * 3
     (said,) = cluster.said
     assert said.startswith("commodel: job 7 waits for n0,n1, ")
@@ -481,7 +545,8 @@ def test_a_job_waiting_for_surveyed_nodes_is_reported_once_with_remedies(cluster
 
 
 def test_a_job_that_slurm_has_forgotten_ends(cluster, look):
-    """A job may end and leave the queue in an outage. It counts as succeeded; its output files show a failure."""
+    """A job may end and leave the queue in an outage. It counts as succeeded; its output files show
+    a failure."""
     cluster.listed = "1\n3\n"
     assert [look() for _ in range(UNLISTED)] == [["1", "2", "3"]] * (UNLISTED - 1) + [["1", "3"]]
     assert cluster.succeeded == ["2"]
@@ -497,7 +562,9 @@ def test_a_failed_cancellation_states_the_scancel_command(cluster, look):
 
 def test_the_slurm_log_of_a_killed_job_is_printed(cluster, look, monkeypatch, tmp_path):
     """The log of the job itself is empty in this case."""
-    monkeypatch.setattr(SlurmExecutor, "report_job_error", lambda self, job, msg: cluster.said.append(msg))
+    monkeypatch.setattr(
+        SlurmExecutor, "report_job_error", lambda self, job, msg: cluster.said.append(msg)
+    )
     log = tmp_path / "7.log"
     log.write_text("slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***\n")
     look.executor.report_job_error(SubmittedJobInfo(None, "2"), msg="failed", aux_logs=[str(log)])

@@ -9,8 +9,8 @@ from commodel.platforms.cores import PROCESSORS, find_processor_levels
 
 
 def machine(folder, processors):
-    """Write /sys files of processors, each (number, package, [(cache level, processors that share the cache)]); return
-    their hierarchy."""
+    """Write /sys files of processors, each (number, package, [(cache level, processors that share
+    the cache)]); return their hierarchy."""
     for number, package, caches in processors:
         topology = folder / f"cpu{number}" / "topology"
         topology.mkdir(parents=True)
@@ -24,18 +24,26 @@ def machine(folder, processors):
 
 
 def test_core_complexes_lie_in_sockets(tmp_path):
-    """The numbers of processors differ from the order of folder names; an offline processor has no topology."""
+    """The numbers of processors differ from the order of folder names; an offline processor has no
+    topology."""
     shared = {0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3", 10: "10-11", 11: "10-11"}
     (tmp_path / "cpu4").mkdir()
     (tmp_path / "cpufreq").mkdir()
-    hierarchy = machine(tmp_path, [(cpu, cpu // 10, [(1, cpu), (2, cpu), (3, text)]) for cpu, text in shared.items()])
+    hierarchy = machine(
+        tmp_path,
+        [(cpu, cpu // 10, [(1, cpu), (2, cpu), (3, text)]) for cpu, text in shared.items()],
+    )
     assert hierarchy.group_lists == {"cache": [0, 0, 1, 1, 2, 2], "socket": [0, 0, 0, 0, 1, 1]}
     assert hierarchy.distance(0, [0, 1, 2, 4]).tolist() == [0, 1, 2, 3]
 
 
 def test_the_second_cache_level_defines_groups_without_a_third_level(tmp_path):
     hierarchy = machine(
-        tmp_path, [(cpu, 0, [(1, cpu), (1, cpu), (2, f"{cpu // 2 * 2}-{cpu // 2 * 2 + 1}")]) for cpu in range(4)]
+        tmp_path,
+        [
+            (cpu, 0, [(1, cpu), (1, cpu), (2, f"{cpu // 2 * 2}-{cpu // 2 * 2 + 1}")])
+            for cpu in range(4)
+        ],
     )
     assert hierarchy.group_lists["cache"] == [0, 0, 1, 1]
 
@@ -51,19 +59,25 @@ def test_a_cache_that_spans_sockets_is_not_trusted(tmp_path):
 
 @pytest.mark.skipif(not PROCESSORS.is_dir(), reason="no /sys")
 def test_this_machine_has_a_group_for_each_processor():
-    assert all(len(column) >= len(os.sched_getaffinity(0)) for column in find_processor_levels().groups.values())
+    assert all(
+        len(column) >= len(os.sched_getaffinity(0))
+        for column in find_processor_levels().groups.values()
+    )
 
 
 def test_processors_at_work(tmp_path, monkeypatch):
     stat = tmp_path / "stat"
     stat.write_text("cpu  100 0 50 1000 10 0 5 0 0 0\ncpu0 1 2\n")
     monkeypatch.setattr(cores.os, "cpu_count", lambda: 4)
-    later = "cpu  130 0 60 1055 15 0 5 0 30 0\n"  # of 100 ticks 60 were idle; a guest's 30 are the user's too
+    # of 100 ticks 60 were idle; a guest's 30 are the user's too
+    later = "cpu  130 0 60 1055 15 0 5 0 30 0\n"
     monkeypatch.setattr(cores.time, "sleep", lambda _: stat.write_text(later))
     assert cores.measure_busy_processors(stat) == pytest.approx(4 * 0.4)
 
 
-@pytest.mark.parametrize("text", ["", "cpu  1 2 3\n", "cpu a b c d e f g h\n", "cpu 1 1 1 1 1 1 1 1\n"])
+@pytest.mark.parametrize(
+    "text", ["", "cpu  1 2 3\n", "cpu a b c d e f g h\n", "cpu 1 1 1 1 1 1 1 1\n"]
+)
 def test_busy_processors_are_unknown_if_proc_stat_is_invalid(tmp_path, monkeypatch, text):
     (tmp_path / "stat").write_text(text)
     monkeypatch.setattr(cores.time, "sleep", lambda _: None)
@@ -86,10 +100,16 @@ OB1 = """[n:1] selected ob1 best priority 20
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (CM, "Open MPI: pml cm provider net, through the network card: export OMPI_MCA_pml=ob1 takes shared memory"),
+        (
+            CM,
+            "Open MPI: pml cm provider net, through the network card: export OMPI_MCA_pml=ob1 takes shared memory",
+        ),
         (CM.replace("cm", "ob1") + OB1.format(btl="vader"), "Open MPI: pml ob1 vader"),
         (OB1.format(btl="tcp"), "Open MPI: pml ob1 tcp, through the network card"),
-        ("==== UCX netmod Capability ====\nMPIDI_UCX_RANK_BITS: 16\n", "MPICH: shared memory; between nodes UCX"),
+        (
+            "==== UCX netmod Capability ====\nMPIDI_UCX_RANK_BITS: 16\n",
+            "MPICH: shared memory; between nodes UCX",
+        ),
         ("nothing of it", ""),
     ],
 )
@@ -99,7 +119,10 @@ def test_the_transport_is_parsed_from_messages_of_the_mpi_library(text, words):
 
 
 def test_a_failed_compiler_or_starter_is_stated_with_the_transport(tmp_path, monkeypatch):
-    for name, line in (("mpicc", "exit 3"), ("mpiexec", f"echo '{OB1.format(btl='sm')}' >&2; exit 1")):
+    for name, line in (
+        ("mpicc", "exit 3"),
+        ("mpiexec", f"echo '{OB1.format(btl='sm')}' >&2; exit 1"),
+    ):
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setattr(transport, "find_tool", lambda program: str(tmp_path / program))

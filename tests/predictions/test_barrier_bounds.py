@@ -23,12 +23,23 @@ NUMBERS = st.floats(1e-7, 2e-5)
 
 @st.composite
 def machines(draw):
-    """Draw a LoP set whose round trips per message fall and rise again, as on the paper's network, for any way of
-    posting."""
+    """Draw a LoP set whose round trips per message fall and rise again, as on the paper's network,
+    for any way of posting."""
     posting = draw(st.sampled_from(["isend", "list", "put"]))
-    rtt, o = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}[posting]
-    values = {f"{name}.{letter}": draw(NUMBERS) for name, letters in ((rtt, "abd"), (o, "ab")) for letter in letters}
-    values |= {f"{rtt}.c": 0.4, f"{rtt}.e": -draw(st.floats(0.01, 1)), f"{rtt}.f": 1.0, f"{o}.c": 0.4}
+    rtt, o = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}[
+        posting
+    ]
+    values = {
+        f"{name}.{letter}": draw(NUMBERS)
+        for name, letters in ((rtt, "abd"), (o, "ab"))
+        for letter in letters
+    }
+    values |= {
+        f"{rtt}.c": 0.4,
+        f"{rtt}.e": -draw(st.floats(0.01, 1)),
+        f"{rtt}.f": 1.0,
+        f"{o}.c": 0.4,
+    }
     numbers = estimates(values)
     settings = {"posting": posting, "latency": draw(st.sampled_from(["halved", "printed"]))}
     return ParameterSet("lop", "", "", numbers, settings=settings)
@@ -36,7 +47,10 @@ def machines(draw):
 
 @given(machines(), st.integers(2, 40))
 def test_no_barrier_is_faster_than_the_bound(machine, ranks):
-    points = [point("barrier", choice, ranks=ranks, bytes=0) for choice in list_algorithms("barrier", ranks, 0)]
+    points = [
+        point("barrier", choice, ranks=ranks, bytes=0)
+        for choice in list_algorithms("barrier", ranks, 0)
+    ]
     predictions = [prediction.seconds for prediction in predict(machine, points)]
     assert min(predictions) >= find_lower_bound(machine, ranks).seconds * (1 - 1e-9)
 
@@ -47,7 +61,9 @@ def test_the_bound_is_the_fastest_sequence_of_rounds(machine, ranks):
     """The reference tries all sequences of partner counts by which every rank is reached."""
     seconds = time_rounds(Model.of_set(machine).values, np.arange(1, ranks))
     first, wire = seconds.first[0], seconds.wire[0]
-    least = [min(first[m] + max(wire[m], wire[n]) for m in range(ranks - 1)) for n in range(ranks - 1)]
+    least = [
+        min(first[m] + max(wire[m], wire[n]) for m in range(ranks - 1)) for n in range(ranks - 1)
+    ]
     rounds = range(1, 1 + int(np.ceil(np.log2(ranks))))
     cheapest = np.inf
     for count in rounds:
@@ -72,8 +88,14 @@ def test_radices_are_the_fewest_for_every_number_of_rounds():
 @pytest.mark.parametrize(
     ("ranks", "bound_text"),
     [
-        (16, "a barrier is 12.6 µs (its rounds reach 4·4 ranks); n-way:3 is the best dissemination, 0 % above it"),
-        (64, "a barrier is 19 µs (its rounds reach 4·4·4 ranks); n-way:3 is the best dissemination, 0 % above it"),
+        (
+            16,
+            "a barrier is 12.6 µs (its rounds reach 4·4 ranks); n-way:3 is the best dissemination, 0 % above it",
+        ),
+        (
+            64,
+            "a barrier is 19 µs (its rounds reach 4·4·4 ranks); n-way:3 is the best dissemination, 0 % above it",
+        ),
     ],
 )
 def test_advice_on_a_barrier_has_the_lower_bound(ranks, bound_text):

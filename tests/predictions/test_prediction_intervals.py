@@ -1,4 +1,5 @@
-"""Prediction intervals of single models: from stored residuals, their basis, and predictions without an interval."""
+"""Prediction intervals of single models: from stored residuals, their basis, and predictions
+without an interval."""
 
 from dataclasses import replace
 
@@ -10,7 +11,12 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.parameter_sets import format_parameters, read_parameters
 from commodel.models.parameter_sets import make_given_set
-from commodel.predictions.interval_basis import MIN_ALLOCATIONS, PARAMETERS_ONLY_TEXT, IntervalBasis, is_informative
+from commodel.predictions.interval_basis import (
+    MIN_ALLOCATIONS,
+    PARAMETERS_ONLY_TEXT,
+    IntervalBasis,
+    is_informative,
+)
 from commodel.predictions.places import Places, find_operation_class
 from commodel.predictions.predictions import PredictedTimes, apply_corrections, predict
 from commodel.predictions.residual_model import ResidualModel
@@ -46,7 +52,11 @@ def test_one_workload_gives_no_interval():
 
 
 def test_streams_are_a_class_of_their_own():
-    assert find_operation_class("reduce", 50) != find_operation_class("reduce") == find_operation_class("reduce:x")
+    assert (
+        find_operation_class("reduce", 50)
+        != find_operation_class("reduce")
+        == find_operation_class("reduce:x")
+    )
 
 
 def test_a_stored_parameter_set_has_the_intervals_of_the_residuals(tmp_path):
@@ -56,7 +66,9 @@ def test_a_stored_parameter_set_has_the_intervals_of_the_residuals(tmp_path):
     (prediction,) = predict(read, [BINOMIAL])
     model = ResidualModel.fit(make_residuals(SCATTER, nodes=1.0))
     logs, half_width = model.predict_singly(Places.of_points([BINOMIAL]))
-    assert prediction.low == pytest.approx(prediction.seconds * min(np.exp(logs - half_width)[0], 1.0))
+    assert prediction.low == pytest.approx(
+        prediction.seconds * min(np.exp(logs - half_width)[0], 1.0)
+    )
     assert prediction.high == pytest.approx(prediction.seconds * np.exp(logs + half_width)[0])
     assert prediction.parameter_low == prediction.seconds == prediction.parameter_high
     assert prediction.interval == "at least: 1 allocation, 45 workloads of bcast"
@@ -70,20 +82,28 @@ def test_a_stored_parameter_set_has_the_intervals_of_the_residuals(tmp_path):
     st.sampled_from([0, 8, 1 << 20]),
 )
 def test_a_prediction_lies_inside_its_interval(logs, operation, ranks, size):
-    """Points lie inside and outside of the measured ranks and sizes, and residuals are not near 1."""
+    """Points lie inside and outside of the measured ranks and sizes, and residuals are not near
+    1."""
     sizes = 8.0 * 4.0 ** (np.arange(len(logs)) % 4)
-    model = ResidualModel.fit(make_residuals(logs, size=sizes, ranks=4.0 * 2.0 ** (np.arange(len(logs)) % 3)))
+    model = ResidualModel.fit(
+        make_residuals(logs, size=sizes, ranks=4.0 * 2.0 ** (np.arange(len(logs)) % 3))
+    )
     seconds = np.array([1e-5])
     prediction = PredictedTimes(seconds, seconds, seconds, np.ones(1), [], np.array([2e-6]))
     places = make_places(1, operation=operation, ranks=ranks, size=size)
-    interval = apply_corrections(prediction, *model.predict_singly(places), model.find_bases(places))
+    interval = apply_corrections(
+        prediction, *model.predict_singly(places), model.find_bases(places)
+    )
     assert interval.low[0] <= seconds[0] <= interval.high[0]
     assert interval.low[0] >= 2e-6  # the time of one message
 
 
 def test_without_residuals_the_interval_is_the_parameter_interval():
     (prediction,) = predict(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), [BINOMIAL])
-    assert (prediction.low, prediction.high) == (prediction.parameter_low, prediction.parameter_high)
+    assert (prediction.low, prediction.high) == (
+        prediction.parameter_low,
+        prediction.parameter_high,
+    )
     assert prediction.interval == PARAMETERS_ONLY_TEXT
 
 
@@ -124,7 +144,9 @@ def test_impossible_residuals_are_refused(tmp_path, key, before, after):
         read_parameters(write(tmp_path / "s.yaml", text.replace(before, after)))
 
 
-@pytest.mark.parametrize(("seen", "wanted", "where"), [(1.0, 2.0, "between nodes"), (4.0, 1.0, "within one node")])
+@pytest.mark.parametrize(
+    ("seen", "wanted", "where"), [(1.0, 2.0, "between nodes"), (4.0, 1.0, "within one node")]
+)
 def test_residuals_within_a_node_give_no_interval_between_nodes(seen, wanted, where):
     residuals = make_residuals(SCATTER, nodes=seen)
     assert IntervalBasis.parse(find_basis(residuals, nodes=seen)).of_residuals
@@ -145,7 +167,8 @@ def test_a_set_measured_within_a_node_has_parameter_intervals_between_nodes():
 
 
 def test_each_placement_has_its_own_errors():
-    """Predictions within a node are wrong by a factor of 12, those between nodes are right within 10 %."""
+    """Predictions within a node are wrong by a factor of 12, those between nodes are right within
+    10 %."""
     nodes = np.where(np.arange(60) < 30, 1.0, 4.0)
     logs = np.where(nodes == 1, np.log(12), 0.0) + np.random.default_rng(3).normal(0, 0.05, 60)
     model = ResidualModel.fit(make_residuals(logs, nodes=nodes))
@@ -177,8 +200,12 @@ def make_levels(*levels_crossed):
         (("node", LEAF), 4.0, "", ""),
     ],
 )
-def test_beyond_the_farthest_measured_level_there_is_no_interval(measured, nodes, wanted, unmeasured):
-    basis = IntervalBasis.parse(find_basis(make_levels(*measured), nodes=nodes, levels_crossed=wanted))
+def test_beyond_the_farthest_measured_level_there_is_no_interval(
+    measured, nodes, wanted, unmeasured
+):
+    basis = IntervalBasis.parse(
+        find_basis(make_levels(*measured), nodes=nodes, levels_crossed=wanted)
+    )
     assert basis.unmeasured == unmeasured
     assert basis.of_residuals is not bool(unmeasured)
 
@@ -187,7 +214,9 @@ def test_sets_store_the_measured_network_levels(tmp_path):
     residuals = store_residuals(ResidualModel.fit(make_levels(LEAF, GROUP)))
     parameters = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), residuals=residuals)
     read = read_parameters(write(tmp_path / "s.yaml", format_parameters(parameters)))
-    near, far = (replace(point("bcast", "linear", ranks=8, bytes=8), reach=name) for name in (LEAF, FAR))
+    near, far = (
+        replace(point("bcast", "linear", ranks=8, bytes=8), reach=name) for name in (LEAF, FAR)
+    )
     words = [prediction.interval for prediction in predict(read, [near, far])]
     assert "40 workloads of bcast" in words[0]
     assert IntervalBasis.parse(words[1]).unmeasured == "beyond one group"
@@ -197,7 +226,9 @@ def test_sets_store_the_measured_network_levels(tmp_path):
 def test_the_only_points_between_nodes_have_no_interval(crossing):
     nodes = np.where(np.arange(40) < crossing, 2.0, 1.0)
     groups = np.where(nodes == 2, "far", np.arange(40).astype(str))
-    bases = np.array(ResidualModel.fit(make_residuals(SCATTER[:40], groups, nodes=nodes)).predict_left_out()[2])
+    bases = np.array(
+        ResidualModel.fit(make_residuals(SCATTER[:40], groups, nodes=nodes)).predict_left_out()[2]
+    )
     assert {basis.unmeasured for basis in bases[nodes == 2]} == {"between nodes"}
     assert all(basis.of_residuals for basis in bases[nodes == 1])
 
@@ -209,7 +240,10 @@ def test_another_operation_is_named_as_measured_and_distances_are_those_of_the_o
     for place, words in (
         ({"operation": "bcast", "size": 64.0}, "20 workloads of bcast"),
         ({"operation": "bcast", "size": 256.0}, "20 workloads of bcast, 2 doublings beyond"),
-        ({"operation": "bcast", "size": 64.0, "ranks": 32.0}, "20 workloads of bcast, 2 doublings beyond"),
+        (
+            {"operation": "bcast", "size": 64.0, "ranks": 32.0},
+            "20 workloads of bcast, 2 doublings beyond",
+        ),
         ({"operation": "gather", "size": 256.0}, "40 workloads of all"),
         ({"operation": "barrier", "size": 0.0}, "40 workloads of all"),
     ):
@@ -231,7 +265,8 @@ def test_intervals_widen_with_each_doubling_beyond_the_measured_sizes():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "informative"), [(1.0, 100.0, True), (1.0, 101.0, False), (0.0, 1.0, False), (np.nan, np.nan, True)]
+    ("low", "high", "informative"),
+    [(1.0, 100.0, True), (1.0, 101.0, False), (0.0, 1.0, False), (np.nan, np.nan, True)],
 )
 def test_an_interval_wider_than_a_factor_of_100_has_no_information(low, high, informative):
     assert is_informative(low, high) is informative
@@ -240,13 +275,23 @@ def test_an_interval_wider_than_a_factor_of_100_has_no_information(low, high, in
 @pytest.mark.parametrize(
     ("basis", "text"),
     [
-        (IntervalBasis("bcast", 1, 1, 1.0), "at least: 1 allocation, 1 workload of bcast, 1 doubling beyond"),
-        (IntervalBasis("bcast", 53, 6, 2.04), "6 allocations, 53 workloads of bcast, 2 doublings beyond"),
+        (
+            IntervalBasis("bcast", 1, 1, 1.0),
+            "at least: 1 allocation, 1 workload of bcast, 1 doubling beyond",
+        ),
+        (
+            IntervalBasis("bcast", 53, 6, 2.04),
+            "6 allocations, 53 workloads of bcast, 2 doublings beyond",
+        ),
         (IntervalBasis("all", 1200, 0, 0.5), "1200 workloads of all, 0.5 doublings beyond"),
     ],
 )
 def test_a_basis_is_english_and_is_read_back(basis, text):
     assert basis.text == text
     read = IntervalBasis.parse(text)
-    assert (read.pooled, read.workloads, read.allocations) == (basis.pooled, basis.workloads, basis.allocations)
+    assert (read.pooled, read.workloads, read.allocations) == (
+        basis.pooled,
+        basis.workloads,
+        basis.allocations,
+    )
     assert read.doublings == pytest.approx(basis.doublings, abs=0.05)

@@ -1,4 +1,5 @@
-"""The residual model: its derivatives, its closed forms, what it says near the data and far away, and its coverage."""
+"""The residual model: its derivatives, its closed forms, what it says near the data and far away,
+and its coverage."""
 
 import numpy as np
 import pandas as pd
@@ -9,17 +10,41 @@ from hypothesis import strategies as st
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions import residual_model
 from commodel.predictions.places import Places
-from commodel.predictions.residual_model import PRIOR, Likeness, MeasuredResiduals, Posterior, ResidualModel, Scales
+from commodel.predictions.residual_model import (
+    PRIOR,
+    Likeness,
+    MeasuredResiduals,
+    Posterior,
+    ResidualModel,
+    Scales,
+)
 from commodel.predictions.stored_residuals import load_residuals, store_residuals
 
 SIZES = [8, 512, 32768, 2097152]
 ALGORITHMS = ["ring", "recursive-doubling", "chain:2", "chain:4"]
 
 
-def make_places(nodes=(2, 4, 8), sizes=SIZES, algorithms=ALGORITHMS, operations=("allreduce", "bcast"), per_node=8):
+def make_places(
+    nodes=(2, 4, 8),
+    sizes=SIZES,
+    algorithms=ALGORITHMS,
+    operations=("allreduce", "bcast"),
+    per_node=8,
+):
     table = [
-        {"operation": operation, "alternative": algorithm, "workload": f"{operation} {count} {size}"}
-        | {"bytes": size, "nodes": count, "ranks": count * per_node, "leaves": 0, "waves": 1, "levels_crossed": ""}
+        {
+            "operation": operation,
+            "alternative": algorithm,
+            "workload": f"{operation} {count} {size}",
+        }
+        | {
+            "bytes": size,
+            "nodes": count,
+            "ranks": count * per_node,
+            "leaves": 0,
+            "waves": 1,
+            "levels_crossed": "",
+        }
         for operation in operations
         for count in nodes
         for size in sizes
@@ -30,7 +55,9 @@ def make_places(nodes=(2, 4, 8), sizes=SIZES, algorithms=ALGORITHMS, operations=
 
 def draw(places, scales=PRIOR, seed=0):
     """Draw residuals from the prior."""
-    covariance = Likeness.of(places, places).covariance(scales) + scales.point**2 * np.eye(len(places))
+    covariance = Likeness.of(places, places).covariance(scales) + scales.point**2 * np.eye(
+        len(places)
+    )
     return np.linalg.cholesky(covariance) @ np.random.default_rng(seed).standard_normal(len(places))
 
 
@@ -45,14 +72,32 @@ def make_posterior(residuals, operation="allreduce", scales=PRIOR):
 def test_points_and_rows_of_a_comparison_have_the_same_places():
     resources = PlatformResources("p", nodes=8, cores=4)
     entries = [
-        {"operation": "allreduce", "algorithm": "ring", "ranks": 16, "layout": "block:4", "bytes": 4096},
-        {"operation": "barrier", "algorithm": "dissemination", "ranks": 3, "layout": "block:1", "bytes": 0},
+        {
+            "operation": "allreduce",
+            "algorithm": "ring",
+            "ranks": 16,
+            "layout": "block:4",
+            "bytes": 4096,
+        },
+        {
+            "operation": "barrier",
+            "algorithm": "dissemination",
+            "ranks": 3,
+            "layout": "block:1",
+            "bytes": 0,
+        },
     ]
     points = [make_point(resources, entry) for entry in entries]
     names = ("operation", "alternative", "workload", "ranks", "leaves", "bytes", "nodes", "waves")
-    rows = pd.DataFrame([{name: getattr(point, name) for name in names} for point in points]).assign(levels_crossed="")
+    rows = pd.DataFrame(
+        [{name: getattr(point, name) for name in names} for point in points]
+    ).assign(levels_crossed="")
     of_points, of_rows = Places.of_points(points), Places.of_rows(rows)
-    assert of_points.doublings.tolist() == of_rows.doublings.tolist() == [[12, 2, 2], [0, np.log2(3), 0]]
+    assert (
+        of_points.doublings.tolist()
+        == of_rows.doublings.tolist()
+        == [[12, 2, 2], [0, np.log2(3), 0]]
+    )
     assert of_points.algorithm.tolist() == of_rows.algorithm.tolist()
     of_sizes = Places.of_sizes(points[0], [16, 4096])
     assert of_sizes.doublings.tolist() == [[4, 2, 2], [12, 2, 2]]
@@ -66,7 +111,9 @@ def test_the_slopes_of_the_covariance_are_its_differences():
     slopes.insert(5, np.zeros_like(slopes[0]))  # the part of the point is not included
     for number, slope in enumerate(slopes):
         step = np.eye(len(slopes))[number] * 1e-5
-        higher, lower = (likeness.covariance(Scales.of_logs(scales.logs + sign * step)) for sign in (1, -1))
+        higher, lower = (
+            likeness.covariance(Scales.of_logs(scales.logs + sign * step)) for sign in (1, -1)
+        )
         np.testing.assert_allclose(slope, (higher - lower) / 2e-5, atol=1e-8)
 
 
@@ -82,13 +129,16 @@ def test_leaving_out_in_closed_form_equals_a_fit_without_the_points():
         without = make_posterior(residuals.only(~left_out))
         logs, covariance = without.correct(places.only(left_out))
         errors, deviations = posterior.leave_out(label)
-        np.testing.assert_allclose(errors[left_out], residuals.logs[left_out] - logs, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(
+            errors[left_out], residuals.logs[left_out] - logs, rtol=1e-6, atol=1e-9
+        )
         expected = np.sqrt(np.diag(covariance) + variances[left_out])
         np.testing.assert_allclose(deviations[left_out], expected, rtol=1e-6)
 
 
 def test_a_workload_left_out_is_corrected_by_the_others():
-    """With the scales of all points; the number of deviations is that of a workload, or of an unknown place."""
+    """With the scales of all points; the number of deviations is that of a workload, or of an
+    unknown place."""
     places = make_places()
     model = fit(places, draw(places))
     logs, half_width, bases = model.predict_left_out()
@@ -107,9 +157,13 @@ def test_a_stored_model_predicts_the_same():
     model = fit(places, draw(places).round(6))
     loaded = load_residuals(store_residuals(model))
     others = make_places(nodes=(1, 3, 64), operations=("allreduce", "gather"))
-    for found, expected in zip(loaded.predict_singly(others), model.predict_singly(others), strict=True):
+    for found, expected in zip(
+        loaded.predict_singly(others), model.predict_singly(others), strict=True
+    ):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
-    assert [basis.text for basis in loaded.find_bases(others)] == [basis.text for basis in model.find_bases(others)]
+    assert [basis.text for basis in loaded.find_bases(others)] == [
+        basis.text for basis in model.find_bases(others)
+    ]
 
 
 def test_a_new_setting_is_covered_where_settings_differ():
@@ -119,7 +173,8 @@ def test_a_new_setting_is_covered_where_settings_differ():
     shift = {name: 0.4 * number for number, name in enumerate(sorted(set(settings)))}
     residuals = np.array([shift[name] for name in settings]) - 1.0
     alike, differing = (
-        ResidualModel.fit(MeasuredResiduals.of(places, residuals, setting=names)) for names in ("", settings)
+        ResidualModel.fit(MeasuredResiduals.of(places, residuals, setting=names))
+        for names in ("", settings)
     )
     assert "setting" not in alike.deviations
     widths = [model.predict_singly(places)[1] for model in (alike, differing)]
@@ -135,13 +190,18 @@ def test_the_scales_of_drawn_residuals_are_found():
     residuals = MeasuredResiduals.of(places, draw(places, true))
     found = residual_model.fit_scales(residuals, PRIOR, residual_model.PRIOR_DEVIATIONS)
     assert found.point == pytest.approx(true.point, rel=0.4)
-    assert np.hypot(found.size, found.near) == pytest.approx(np.hypot(true.size, true.near), rel=0.4)
+    assert np.hypot(found.size, found.near) == pytest.approx(
+        np.hypot(true.size, true.near), rel=0.4
+    )
 
 
 def test_the_scales_of_many_points_are_those_of_neighbours():
-    """Residuals that change smoothly from size to size have little noise, also if only a part of them is used."""
+    """Residuals that change smoothly from size to size have little noise, also if only a part of
+    them is used."""
     algorithms = [f"a{number}" for number in range(8)]
-    places = make_places(nodes=(2, 4, 8, 16), sizes=[4**power for power in range(16)], algorithms=algorithms)
+    places = make_places(
+        nodes=(2, 4, 8, 16), sizes=[4**power for power in range(16)], algorithms=algorithms
+    )
     residuals = draw(places, Scales(0.1, 0.3, 0.2, 0.3, 0.2, 0.02, 3.0))
     assert len(places) > 2 * residual_model.MAX_FITTED_POINTS
     model = fit(places, residuals)
@@ -171,7 +231,8 @@ def test_with_few_points_nothing_pooled_over_operations_moves_a_good_fit():
 
 
 def test_alternatives_of_a_workload_share_errors():
-    """The difference of two alternatives that were both measured nearby is known better than each of them."""
+    """The difference of two alternatives that were both measured nearby is known better than each
+    of them."""
     places = make_places()
     model = fit(places, draw(places))
     corrections = model.predict(make_places(nodes=(32,), sizes=[4096], operations=("allreduce",)))
@@ -193,7 +254,8 @@ def test_the_covariance_is_positive(seed):
 
 
 def test_intervals_cover_measured_workloads_also_with_heavy_tails():
-    """Residuals with Student-t errors of three degrees of freedom: 95 % of new points lie inside, not 80 or 100 %."""
+    """Residuals with Student-t errors of three degrees of freedom: 95 % of new points lie inside,
+    not 80 or 100 %."""
     places = make_places(nodes=(2, 4, 8, 16, 32))
     covered = []
     for seed in range(4):
@@ -210,7 +272,8 @@ def test_an_uncertain_time_corrects_less_than_a_certain_one():
     places = make_places()
     residuals = draw(places, Scales(0.1, 0.1, 0.2, 0.2, 0.1, 0.05, 6.0))
     corrections = [
-        make_posterior(MeasuredResiduals.of(places, residuals, variance)).correct(places)[0] for variance in (0.0, 1.0)
+        make_posterior(MeasuredResiduals.of(places, residuals, variance)).correct(places)[0]
+        for variance in (0.0, 1.0)
     ]
     assert np.abs(corrections[1]).mean() < 0.6 * np.abs(corrections[0]).mean()
 

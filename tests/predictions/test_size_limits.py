@@ -1,5 +1,5 @@
-"""Requests that exceed the limits are refused in one line, before memory is allocated, in a process with little memory
-and CPU time."""
+"""Requests that exceed the limits are refused in one line, before memory is allocated, in a process
+with little memory and CPU time."""
 
 import json
 import resource
@@ -24,8 +24,20 @@ AXES = (
 TREES = ("kary:2^60", "kary:2^24", "flat:1000000000000", "flat:99999999", "balanced:9999x9999", "chain:99999999",
          "binomial:24", "knomial:2@99999999", "generic:9999:9999", "groups:9999999x99", "postal:1@99999999",
          "random:99999999@1", "optimal:1us,0,1us@99999999")  # fmt: skip
-LAYOUTS = ("block:99999999999", "random:1@99999999999999999999", "kinds:9999core@99999999", "block-cyclic:9x0")
-EXPRESSIONS = ("ranks ** ranks ** ranks", "'a' * 999999999", "(" * 400, "not " * 120 + "1", "9" * 499, "-" * 499 + "1")
+LAYOUTS = (
+    "block:99999999999",
+    "random:1@99999999999999999999",
+    "kinds:9999core@99999999",
+    "block-cyclic:9x0",
+)
+EXPRESSIONS = (
+    "ranks ** ranks ** ranks",
+    "'a' * 999999999",
+    "(" * 400,
+    "not " * 120 + "1",
+    "9" * 499,
+    "-" * 499 + "1",
+)
 OPTIONS = (
     f"{HOCKNEY} --operation bcast --ranks 1:1000000000000:+1 --bytes 1",
     f"{HOCKNEY} --operation bcast --ranks 2:100000:+1 --bytes 1:100000:+1",
@@ -74,7 +86,9 @@ def refused(*commands: list[str], folder: Path) -> list[str]:
         code, printed = json.loads(ending)
         assert code == 2, (arguments, printed[-2000:])
         assert printed.count("\n") == 1, printed
-        assert "fits into memory" not in printed, "found by running out of memory, not by arithmetic"
+        assert "fits into memory" not in printed, (
+            "found by running out of memory, not by arithmetic"
+        )
         lines.append(printed)
     return lines
 
@@ -83,12 +97,16 @@ def refused(*commands: list[str], folder: Path) -> list[str]:
 def planned(tmp_path):
     """Return a function that plans experiments and returns the line of each refusal."""
     (tmp_path / "params/platforms").mkdir(parents=True)
-    (tmp_path / "params/platforms/big.yaml").write_text("launcher: slurm\nnodes: 1048576\ncores: 16\n")
+    (tmp_path / "params/platforms/big.yaml").write_text(
+        "launcher: slurm\nnodes: 1048576\ncores: 16\n"
+    )
 
     def plan(*texts: str) -> list[str]:
         for number, text in enumerate(texts):
             (tmp_path / f"e{number}.yaml").write_text("platform: big\nmodels: [hockney]\n" + text)
-        lines = refused(*(["plan", f"./e{number}.yaml"] for number in range(len(texts))), folder=tmp_path)
+        lines = refused(
+            *(["plan", f"./e{number}.yaml"] for number in range(len(texts))), folder=tmp_path
+        )
         for number, line in enumerate(lines):
             assert line.startswith(f"commodel: e{number}.yaml:"), line
         return lines
@@ -97,17 +115,22 @@ def planned(tmp_path):
 
 
 def test_axes_with_too_many_points_are_refused(planned):
-    planned(*(f"matrix:\n- axes: {{operation: bcast, algorithm: linear, {axis}}}\n" for axis in AXES))
+    planned(
+        *(f"matrix:\n- axes: {{operation: bcast, algorithm: linear, {axis}}}\n" for axis in AXES)
+    )
 
 
 def test_blocks_that_add_up(planned):
     axes = (
-        "operation: bcast, algorithm: linear, ranks: {from: 2, to: 999, step: 1}, bytes: {from: 1, to: 1900, step: 1}"
+        "operation: bcast, algorithm: linear, ranks: {from: 2, to: 999, step: 1}, bytes: {from: "
+        "1, to: 1900, step: 1}"
     )
     block = f"- axes: {{{axes}}}\n"
     exclude = "  exclude: [" + "{where: ranks > 5}," * 90 + "]\n"
     included = "- include: [{operation: barrier}]\n" * 1500
-    many, values, tests = planned(*("matrix:\n" + text for text in (block * 2, included, block + exclude)))
+    many, values, tests = planned(
+        *("matrix:\n" + text for text in (block * 2, included, block + exclude))
+    )
     assert "combinations, wanted at most" in many
     assert "found 1,500 values, wanted at most 1,000" in values
     assert "evaluations of exclude" in tests
@@ -120,7 +143,9 @@ def test_aliases_of_aliases(planned):
 
 
 def test_trees_layouts_and_expressions(planned):
-    matrices = [f'matrix:\n- axes: {{operation: reduce, topology: "{spec}", bytes: 1}}\n' for spec in TREES]
+    matrices = [
+        f'matrix:\n- axes: {{operation: reduce, topology: "{spec}", bytes: 1}}\n' for spec in TREES
+    ]
     for spec in LAYOUTS:
         axes = f'operation: bcast, algorithm: linear, ranks: 999999, bytes: 1, layout: "{spec}"'
         matrices.append(f"matrix:\n- axes: {{{axes}}}\n")

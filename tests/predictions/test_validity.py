@@ -1,4 +1,5 @@
-"""Validity of predictions: kinds and texts, single-message ratios, the range of the fit, and levels of a network."""
+"""Validity of predictions: kinds and texts, single-message ratios, the range of the fit, and levels
+of a network."""
 
 from dataclasses import replace
 
@@ -53,7 +54,8 @@ def test_a_validity_text_of_a_model_is_kept_unchanged():
 
 def test_the_failed_check_with_weight_0_is_reported_first():
     blind, crowded, far = (
-        Validity(kind, WHY) for kind in (ValidityKind.SIZE, ValidityKind.CONTENTION, ValidityKind.NOT_PROBED)
+        Validity(kind, WHY)
+        for kind in (ValidityKind.SIZE, ValidityKind.CONTENTION, ValidityKind.NOT_PROBED)
     )
     assert select_reported_check(crowded, far, VALID, blind) == blind
     assert select_reported_check(VALID, far, crowded) == far
@@ -70,12 +72,18 @@ def measured(**trips):
 
 
 def times(parameters, src, dst, *sizes, node=None):
-    several = stack_schedules([Schedule.of(4, 0, src, dst, np.broadcast_to(size, len(src))) for size in sizes])
-    return compute_single_message_ratios(parameters, several.place(np.arange(4) if node is None else np.array(node)))
+    several = stack_schedules(
+        [Schedule.of(4, 0, src, dst, np.broadcast_to(size, len(src))) for size in sizes]
+    )
+    return compute_single_message_ratios(
+        parameters, several.place(np.arange(4) if node is None else np.array(node))
+    )
 
 
 def test_single_message_ratios_are_interpolated_in_logarithms():
-    assert times(measured(beyond=FAR), [0], [1], 0, 100, 400, 1600, 1 << 20) == pytest.approx([1, 2, 4 / 2**0.5, 4, 4])
+    assert times(measured(beyond=FAR), [0], [1], 0, 100, 400, 1600, 1 << 20) == pytest.approx(
+        [1, 2, 4 / 2**0.5, 4, 4]
+    )
 
 
 def test_the_ratio_of_several_messages_is_that_of_their_sums():
@@ -93,9 +101,12 @@ def test_single_message_ratios_depend_on_the_distance_class():
 
 
 @pytest.mark.parametrize(
-    ("operation", "algorithm", "ranks"), [("allreduce", "ring", 8), ("bcast", "scatter-allgather-ring", 70)]
+    ("operation", "algorithm", "ranks"),
+    [("allreduce", "ring", 8), ("bcast", "scatter-allgather-ring", 70)],
 )
-def test_single_message_ratios_of_compact_and_expanded_schedules_are_equal(monkeypatch, operation, algorithm, ranks):
+def test_single_message_ratios_of_compact_and_expanded_schedules_are_equal(
+    monkeypatch, operation, algorithm, ranks
+):
     """Some compact schedules also have messages outside of their repeated rounds."""
     requested = point(operation, algorithm, ranks=ranks, bytes=100 * ranks)
     expanded = build.build_schedule(requested)
@@ -110,7 +121,12 @@ def test_single_message_ratios_of_compact_and_expanded_schedules_are_equal(monke
 
 
 GROUPS = {"leaf": [node // 4 for node in range(32)], "pod": [node // 16 for node in range(32)]}
-BY_CLASS = {"contention": {}, "levels": GROUPS, "classes": ["node"], "probed_classes": ["core", "node", "leaf", "pod"]}
+BY_CLASS = {
+    "contention": {},
+    "levels": GROUPS,
+    "classes": ["node"],
+    "probed_classes": ["core", "node", "leaf", "pod"],
+}
 
 
 @pytest.mark.parametrize("layout", ["block:1", "block:2", "block:16", "cyclic:2", "cyclic:8"])
@@ -124,17 +140,25 @@ BY_CLASS = {"contention": {}, "levels": GROUPS, "classes": ["node"], "probed_cla
         ("barrier", "dissemination"),
     ],
 )
-def test_compact_rounds_have_the_validity_of_all_their_messages(operation, choice, layout, monkeypatch):
+def test_compact_rounds_have_the_validity_of_all_their_messages(
+    operation, choice, layout, monkeypatch
+):
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
     compact = build.build_schedule(point(operation, choice, ranks=32, bytes=4096, layout=layout))
     assert isinstance(compact, CompactSchedule)
     settings = [BY_CLASS, BY_CLASS | {"probed_classes": ["node"]}]
-    settings += [{"contention": {case: {"ratio": 2.0, "from_bytes": 0.0}}} for case in ("nodes", "ranks")]
+    settings += [
+        {"contention": {case: {"ratio": 2.0, "from_bytes": 0.0}}} for case in ("nodes", "ranks")
+    ]
     for of_set in settings:
-        parameters = replace(LOGGP, settings={**LOGGP.settings, **of_set}, vectors={"reduce": 64, "copy": 64})
+        parameters = replace(
+            LOGGP, settings={**LOGGP.settings, **of_set}, vectors={"reduce": 64, "copy": 64}
+        )
         model = Model.of_set(parameters)
         whole = assess_validity(model, parameters, stack_schedules([compact.whole]))
-        assert [entry.text for entry in assess_validity(model, parameters, compact)] == [entry.text for entry in whole]
+        assert [entry.text for entry in assess_validity(model, parameters, compact)] == [
+            entry.text for entry in whole
+        ]
 
 
 @pytest.mark.parametrize(
@@ -149,18 +173,27 @@ def test_compact_rounds_have_the_validity_of_all_their_messages(operation, choic
 @pytest.mark.parametrize("layout", ["block:1", "block:2"])
 @pytest.mark.parametrize("from_bytes", [0.0, 100.0, 1000.0])
 def test_messages_of_all_parts_count_as_rounds(operation, choice, layout, from_bytes, monkeypatch):
-    """The ring of an allreduce has two parts or more: each has fewer messages of a pair than the probe."""
+    """The ring of an allreduce has two parts or more: each has fewer messages of a pair than the
+    probe."""
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
-    parameters = replace(LOGGP, settings={"contention": {"rounds": {"ratio": 2.0, "from_bytes": from_bytes}}})
+    parameters = replace(
+        LOGGP, settings={"contention": {"rounds": {"ratio": 2.0, "from_bytes": from_bytes}}}
+    )
     for ranks in (2, 4, 6, 8, 10, 12, 16, 32):
-        compact = build.build_schedule(point(operation, choice, ranks=ranks, bytes=960, layout=layout))
-        assert find_contention(parameters, compact) == find_contention(parameters, stack_schedules([compact.whole]))
+        compact = build.build_schedule(
+            point(operation, choice, ranks=ranks, bytes=960, layout=layout)
+        )
+        assert find_contention(parameters, compact) == find_contention(
+            parameters, stack_schedules([compact.whole])
+        )
 
 
 def test_the_two_rings_of_an_allreduce_have_the_contention_of_one_long_ring(monkeypatch):
     """With six ranks each ring has five rounds; the probe has eight messages."""
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
-    parameters = replace(LOGGP, settings={"contention": {"rounds": {"ratio": 2.0, "from_bytes": 0.0}}})
+    parameters = replace(
+        LOGGP, settings={"contention": {"rounds": {"ratio": 2.0, "from_bytes": 0.0}}}
+    )
     compact = build.build_schedule(point("allreduce", "ring", ranks=6, bytes=960))
     assert isinstance(compact, CompactSchedule)
     assert find_contention(parameters, compact)[0].kind is ValidityKind.CONTENTION
@@ -168,7 +201,9 @@ def test_the_two_rings_of_an_allreduce_have_the_contention_of_one_long_ring(monk
 
 def test_a_poor_fit_to_single_messages_is_reported_and_changes_no_time():
     parameters = replace(measured(beyond=FAR), bytes_range=(1.0, 2000.0))
-    short, long = predict(parameters, [point("bcast", "binomial", ranks=4, bytes=size) for size in (64, 1600)])
+    short, long = predict(
+        parameters, [point("bcast", "binomial", ranks=4, bytes=size) for size in (64, 1600)]
+    )
     for prediction, off in ((short, 2 ** (np.log(64) / np.log(100))), (long, 4.0)):
         assert prediction.single_message_ratio == pytest.approx(off)
     assert long.validity_text == "poor fit: single messages take 4.0 times as long as predicted"
@@ -187,7 +222,9 @@ def test_messages_much_faster_than_predicted_are_a_poor_fit_too():
 
 def test_a_small_single_message_error_is_valid():
     little = {"bytes": [8], "measured": [0.99 * POOR_FIT_FACTOR], "predicted": [1.0]}
-    (prediction,) = predict(measured(beyond=little), [point("bcast", "binomial", ranks=4, bytes=64)])
+    (prediction,) = predict(
+        measured(beyond=little), [point("bcast", "binomial", ranks=4, bytes=64)]
+    )
     assert (prediction.validity_text, prediction.single_message_ratio) == (
         "valid",
         pytest.approx(0.99 * POOR_FIT_FACTOR),
@@ -199,7 +236,9 @@ LOGGP = make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns
 
 
 def predicted(size, **more):
-    known = replace(LOGGP, bytes_range=(1024.0, 65536.0), left_out={"error": 0.2, "cases": 5}, **more)
+    known = replace(
+        LOGGP, bytes_range=(1024.0, 65536.0), left_out={"error": 0.2, "cases": 5}, **more
+    )
     (prediction,) = predict(known, [point("bcast", "linear", ranks=4, bytes=size)])
     return prediction
 
@@ -213,7 +252,8 @@ def predicted(size, **more):
         (1 << 20, 4, "extrapolated: messages of 1 MiB, probed up to 64 KiB"),
         (256, 2, "extrapolated: messages of 256 B, probed from 1 KiB"),
         (64, 4, "extrapolated: messages of 64 B, probed from 1 KiB"),
-        (0, 4, "extrapolated: messages of 0 B, probed from 1 KiB"),  # short messages count as one size
+        # short messages count as one size
+        (0, 4, "extrapolated: messages of 0 B, probed from 1 KiB"),
     ],
 )
 def test_the_interval_widens_with_every_doubling(size, doublings, intervals_text):
@@ -268,7 +308,8 @@ def test_without_left_out_cases_the_typical_error_is_that_of_the_fit():
 def test_size_not_modelled_is_reported_before_checks_that_keep_the_weight(doubt, settings):
     known = replace(LOGP, bytes_range=(1.0, 16.0), settings=settings)
     short, long = (
-        predict(known, [point("alltoall", "linear", ranks=4, bytes=size)])[0].validity_text for size in (16, 1024)
+        predict(known, [point("alltoall", "linear", ranks=4, bytes=size)])[0].validity_text
+        for size in (16, 1024)
     )
     assert short.startswith(doubt)
     assert long == "size not modelled: valid for 1 B to 16 B"
@@ -301,20 +342,26 @@ def on_leaves(name, *probed):
     ],
 )
 def test_a_prediction_at_an_unprobed_distance_is_flagged(name, probed, ranks, validity):
-    predictions = predict(on_leaves(name, *probed), [point("bcast", "linear", ranks=ranks, bytes=64)])
+    predictions = predict(
+        on_leaves(name, *probed), [point("bcast", "linear", ranks=ranks, bytes=64)]
+    )
     assert [prediction.validity_text for prediction in predictions] == [validity]
 
 
 def test_levels_of_a_set_determine_the_reach_of_a_point_without_platform():
     """Four ranks sit on one leaf, where 45 groups were measured, and five do not."""
-    residuals = make_stored(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, levels_crossed="node/leaf")
+    residuals = make_stored(
+        np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, levels_crossed="node/leaf"
+    )
     parameters = replace(on_leaves("loggp", "leaf"), residuals=residuals)
     points = [point("bcast", "linear", ranks=ranks, bytes=64) for ranks in (4, 5)]
     intervals_text = [prediction.interval for prediction in predict(parameters, points)]
     assert intervals_text[0].endswith("45 workloads of bcast")
     assert intervals_text[1] == "parameters only: nothing measured beyond one leaf"
     shapes = [Shape.of(one_size, (64,)) for one_size in points]
-    assert [columns["basis"][0] for columns in predict_shapes(shapes, {"s": parameters})] == intervals_text
+    assert [
+        columns["basis"][0] for columns in predict_shapes(shapes, {"s": parameters})
+    ] == intervals_text
 
 
 def test_validity_of_repeated_rounds_is_that_of_expanded_ones():

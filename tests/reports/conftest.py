@@ -1,4 +1,5 @@
-"""The synthetic study with the results of each stage, and its report: made once, shared by all tests."""
+"""The synthetic study with the results of each stage, and its report: made once, shared by all
+tests."""
 
 import hashlib
 import pickle
@@ -24,8 +25,8 @@ from tests.reports.study import (
 
 @pytest.fixture(scope="session", autouse=True)
 def evaluate_once():
-    """Evaluate the recommended predictions of equal comparisons once. This takes a third of the time of a report, and
-    most tests change other tables."""
+    """Evaluate the recommended predictions of equal comparisons once. This takes a third of the
+    time of a report, and most tests change other tables."""
     known = {}
 
     def evaluate(comparison):
@@ -40,18 +41,43 @@ def evaluate_once():
 
 
 def make_families():
-    about = {"title": "LogGP", "equation": "T(m) = L + 2·o + (m − 1)·G", "ignores": "contention in the network"}
-    about |= {"citation": "A. Alexandrov et al., LogGP: incorporating long messages into the LogP model, SPAA 1995"}
+    about = {
+        "title": "LogGP",
+        "equation": "T(m) = L + 2·o + (m − 1)·G",
+        "ignores": "contention in the network",
+    }
+    about |= {
+        "citation": "A. Alexandrov et al., LogGP: incorporating long messages into the LogP model, SPAA 1995"
+    }
     return {name: about | {"title": name.capitalize()} for name in FAMILIES}
 
 
 def make_provenance():
-    common = {"experiment": "b1946ac92492", "commit": "4f2a91c", "dirty": False, "compiler": "gcc 12.2.0 -O2"}
-    real = {"platform": "ether16", "mpi": "MPICH 5.0.2", "cpu": "Intel Xeon E5-2670 v3", "kernel": "6.1.0-40-amd64"}
-    simulated = {"platform": "fattree", "mpi": "SimGrid SMPI 4.0", "cpu": "simulated", "kernel": "simulated"}
+    common = {
+        "experiment": "b1946ac92492",
+        "commit": "4f2a91c",
+        "dirty": False,
+        "compiler": "gcc 12.2.0 -O2",
+    }
+    real = {
+        "platform": "ether16",
+        "mpi": "MPICH 5.0.2",
+        "cpu": "Intel Xeon E5-2670 v3",
+        "kernel": "6.1.0-40-amd64",
+    }
+    simulated = {
+        "platform": "fattree",
+        "mpi": "SimGrid SMPI 4.0",
+        "cpu": "simulated",
+        "kernel": "simulated",
+    }
     return {
-        "ether16-0": common | real | {"hosts": ["n001", "n002"], "date": "2026-10-02T11:03:09Z", "seed": 17},
-        "ether16-1": common | real | {"hosts": ["n001", "n003"], "date": "2026-10-02T12:40:41Z", "seed": 18},
+        "ether16-0": common
+        | real
+        | {"hosts": ["n001", "n002"], "date": "2026-10-02T11:03:09Z", "seed": 17},
+        "ether16-1": common
+        | real
+        | {"hosts": ["n001", "n003"], "date": "2026-10-02T12:40:41Z", "seed": 18},
         "fattree-0": common | simulated | {"hosts": [], "date": "2026-10-02T09:00:00Z", "seed": 17},
     }
 
@@ -107,7 +133,12 @@ def workbook(report, tmp_path_factory):
     """Return the path of the report's workbook, which no test may edit."""
     from commodel.reports import write_xlsx
 
-    return made_once(tmp_path_factory, "workbook", lambda folder: write_xlsx(report, folder / "e.xlsx")) / "e.xlsx"
+    return (
+        made_once(
+            tmp_path_factory, "workbook", lambda folder: write_xlsx(report, folder / "e.xlsx")
+        )
+        / "e.xlsx"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -27,19 +27,30 @@ def rows_of(sheet, name):
 
 def parts(path, pattern):
     with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name).decode() for name in archive.namelist() if re.search(pattern, name)}
+        return {
+            name: archive.read(name).decode()
+            for name in archive.namelist()
+            if re.search(pattern, name)
+        }
 
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """A parsed page: checks that tags are balanced, and keeps attributes and the text of every table cell; `numbers`
-    are the tables below charts."""
+    """A parsed page: checks that tags are balanced, and keeps attributes and the text of every
+    table cell; `numbers` are the tables below charts."""
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.tables, self.links, self.ids, self.text, self.cell = [], [], [], [], [], None
+        self.open, self.tables, self.links, self.ids, self.text, self.cell = (
+            [],
+            [],
+            [],
+            [],
+            [],
+            None,
+        )
         self.numbers, self.table = [], []
         self.feed(text)
         self.close()

@@ -1,5 +1,5 @@
-"""A synthetic but realistic study: two platforms (one simulated), nine model families, 198 points, some missing; its
-samples, its parameter sets, and a results folder with the files of all stages."""
+"""A synthetic but realistic study: two platforms (one simulated), nine model families, 198 points,
+some missing; its samples, its parameter sets, and a results folder with the files of all stages."""
 
 import hashlib
 from dataclasses import replace
@@ -29,7 +29,10 @@ FAMILIES = {  # bias and spread of its predictions; pram predictions communicati
     "tan": (1.15, 0.1),
     "taulop": (1.08, 0.06),
 }
-ALGORITHMS = {"bcast": ("binomial", "chain", "scatter-allgather"), "allreduce": ("ring", "recursive-doubling")}
+ALGORITHMS = {
+    "bcast": ("binomial", "chain", "scatter-allgather"),
+    "allreduce": ("ring", "recursive-doubling"),
+}
 TOPOLOGIES = ("flat", "kary:4", "binomial")
 
 
@@ -53,7 +56,11 @@ def points():
     for platform in ("ether16", "fattree"):
         for operation, choices in ALGORITHMS.items():
             for ranks in (16, 64):
-                for size in sizes[:9] if platform == "ether16" else sizes[::2] + [sizes[-1]] * (len(sizes) % 2 == 0):
+                for size in (
+                    sizes[:9]
+                    if platform == "ether16"
+                    else sizes[::2] + [sizes[-1]] * (len(sizes) % 2 == 0)
+                ):
                     for choice in choices:
                         yield platform, operation, choice, "", "block", ranks, 0, size
         for size in sizes[1:9]:
@@ -70,9 +77,13 @@ def make_comparison():
         choice = algorithm or topology
         truth = seconds(choice, ranks, size, latency, per_byte)
         measured = truth * random.lognormal(0, 0.03)
-        missing = platform == "ether16" and operation == "allreduce" and ranks == 64 and size >= 65536
+        missing = (
+            platform == "ether16" and operation == "allreduce" and ranks == 64 and size >= 65536
+        )
         name = f"{platform}|{operation}|{choice}|{layout}|{ranks}|{size}"
-        workload, usage = (f"{leaves} leaves", "1 a node") if leaves else (f"{ranks} ranks", f"{ranks} nodes")
+        workload, usage = (
+            (f"{leaves} leaves", "1 a node") if leaves else (f"{ranks} ranks", f"{ranks} nodes")
+        )
         point = {
             "point": hashlib.blake2b(name.encode(), digest_size=6).hexdigest(),
             "platform": platform,
@@ -115,11 +126,18 @@ def make_comparison():
             if operation == "reduce":
                 bias *= {"hockney": 0.45, "tan": 0.87, "loggp": 1.3, "plogp": 1.3}.get(family, 1)
             off = bias * predicted_ones.lognormal(0, spread)
-            predicted, width, validity = truth * off, {"loggp": 0.05, "plogp": 0.03}.get(family, 0.1), "valid"
+            predicted, width, validity = (
+                truth * off,
+                {"loggp": 0.05, "plogp": 0.03}.get(family, 0.1),
+                "valid",
+            )
             if size > 65536 and family in ("loggp", "hockney"):
                 validity = "extrapolated: 256 KiB is outside the probes' 1 B…64 KiB"
             if family == "hockney" and operation == "reduce" and topology == "flat":
-                predicted, validity = np.nan, "no prediction: hockney has no parameter for concurrent receives"
+                predicted, validity = (
+                    np.nan,
+                    "no prediction: hockney has no parameter for concurrent receives",
+                )
             rows.append(
                 point
                 | {
@@ -142,10 +160,15 @@ def make_comparison():
 def judge(frame):
     """Add the columns that compare a prediction with its measured time."""
     frame["relative_error"] = (frame["seconds"] - frame["measured"]) / frame["measured"]
-    frame["mu"] = np.maximum(frame["seconds"] / frame["measured"], frame["measured"] / frame["seconds"])
+    frame["mu"] = np.maximum(
+        frame["seconds"] / frame["measured"], frame["measured"] / frame["seconds"]
+    )
     frame["covered"] = frame["measured"].between(frame["low"], frame["high"])
     frame["chosen"], frame["tie"], frame["best"], frame["regret"] = False, False, False, np.nan
-    frame["library_default"], frame["fastest"] = np.nan, frame.groupby("workload")["measured"].transform("min")
+    frame["library_default"], frame["fastest"] = (
+        np.nan,
+        frame.groupby("workload")["measured"].transform("min"),
+    )
     both = frame["seconds"].notna() & frame["measured"].notna()
     for _, group in frame[both & frame["held_out"]].groupby(["workload", "model"]):
         if len(group) > 1:
@@ -157,14 +180,28 @@ def judge(frame):
 
 
 def make_round_trips():
-    """Ping-pong samples as observations: two modes and an outlier on the real platform, one value on the other."""
+    """Ping-pong samples as observations: two modes and an outlier on the real platform, one value
+    on the other."""
     random, rows = np.random.default_rng(11), []
     for place, size in enumerate((1, 64, 1024, 65536)):
         near, far = random.normal(6.2e-5, 1e-6, 130), random.normal(7.1e-5, 1.5e-6, 90)
         real = np.concatenate([near, far, [2.9e-4]]) + 2 * size * 8.6e-8
-        for platform, halves in (("ether16", real), ("fattree", np.full(30, 3.4e-6 + 2 * size * 2.4e-10))):
-            head = {"id": f"{platform}-pp{place}", "platform": platform, "simulated": platform == "fattree"}
-            about = {"kind": "probe", "name": "pingpong", "pair": "node.node", "bytes": size, "valid": True}
+        for platform, halves in (
+            ("ether16", real),
+            ("fattree", np.full(30, 3.4e-6 + 2 * size * 2.4e-10)),
+        ):
+            head = {
+                "id": f"{platform}-pp{place}",
+                "platform": platform,
+                "simulated": platform == "fattree",
+            }
+            about = {
+                "kind": "probe",
+                "name": "pingpong",
+                "pair": "node.node",
+                "bytes": size,
+                "valid": True,
+            }
             rows += [head | about | {"seconds": seconds} for seconds in halves]
             rows.append(head | about | {"seconds": 1.0, "valid": False})
     return pd.DataFrame(rows)
@@ -177,13 +214,17 @@ def make_distributions():
 def make_probes():
     trips = make_round_trips()
     found = trips[trips["valid"]].groupby(["id", "kind", "platform", "name", "bytes"])["seconds"]
-    rows = found.agg(["size", "min", "median", "mean", lambda times: times.quantile(0.95), "max"]).reset_index()
+    rows = found.agg(
+        ["size", "min", "median", "mean", lambda times: times.quantile(0.95), "max"]
+    ).reset_index()
     rows.columns = [*rows.columns[:5], "samples", "min", "median", "mean", "p95", "max"]
     settings = "ranks=2 bytes=" + rows["bytes"].astype(str)
     rows = rows.assign(batch=rows["platform"] + "-1n-0", simulated=rows["platform"] == "fattree")
     rows = rows.assign(low=rows["median"] * 0.99, high=rows["median"] * 1.01)
     rows["raw"] = "raw/" + rows["batch"] + "/" + rows["id"] + ".csv"
-    return rows.drop(columns="bytes").assign(settings=settings, passes=1, invalid=1, stop="precision", skew=0.0)
+    return rows.drop(columns="bytes").assign(
+        settings=settings, passes=1, invalid=1, stop="precision", skew=0.0
+    )
 
 
 def make_raw(comparison):
@@ -197,7 +238,10 @@ def make_raw(comparison):
             "platform": once["platform"],
             "simulated": once["simulated"],
             "name": once["operation"] + " " + once["alternative"],
-            "settings": "ranks=" + once["ranks"].astype(str) + " bytes=" + once["bytes"].astype(str),
+            "settings": "ranks="
+            + once["ranks"].astype(str)
+            + " bytes="
+            + once["bytes"].astype(str),
             "passes": 1,
             "samples": once["samples"],
             "invalid": once["invalid"],
@@ -223,7 +267,16 @@ def make_parameters():
     for platform, latency, per_byte in (("ether16", 3.1e-5, 8.6e-8), ("fattree", 1.7e-6, 2.4e-10)):
         line = tuple(latency + per_byte * size for size in sizes)
         noisy = tuple(value * (1 + 0.04 * (-1) ** place) for place, value in enumerate(line))
-        curve = Curve("one-way time", "message size [B]", "one-way time [s]", sizes, noisy, line, "L + G·m", 0.9987)
+        curve = Curve(
+            "one-way time",
+            "message size [B]",
+            "one-way time [s]",
+            sizes,
+            noisy,
+            line,
+            "L + G·m",
+            0.9987,
+        )
         more = {"simulated": platform == "fattree", "bytes_range": (1.0, 65536.0)}
         where = {"batch": "probes-0", "commit": "4f2a91c", "date": "2026-10-02"}
         sets.append(
@@ -235,7 +288,11 @@ def make_parameters():
                     "L": Estimate(latency, "s", latency * 0.97, latency * 1.04),
                     "o_s": Estimate(latency / 9, "s", latency / 10, latency / 8),
                     "o_r": Estimate(
-                        latency / 8, "s", latency / 9, latency / 7, "not distinguishable from L below 16 B"
+                        latency / 8,
+                        "s",
+                        latency / 9,
+                        latency / 7,
+                        "not distinguishable from L below 16 B",
                     ),
                     "g": Estimate(latency / 4, "s", latency / 4.1, latency / 3.9),
                     "G": Estimate(per_byte, "s/B", per_byte * 0.99, per_byte * 1.02),
@@ -275,14 +332,20 @@ def make_parameters():
         )
         sets.append(sampled_set(platform, latency, per_byte, sizes, where, more))
         sets.append(
-            ParameterSet("pram", platform, "needs no probe", {"gamma": Estimate(2e-10, "s/B", 1e-10, 3e-10)}, **more)
+            ParameterSet(
+                "pram",
+                platform,
+                "needs no probe",
+                {"gamma": Estimate(2e-10, "s/B", 1e-10, 3e-10)},
+                **more,
+            )
         )
     return sets
 
 
 def sampled_set(platform, latency, per_byte, sizes, where, more):
-    """Return a parameter set with sampled functions, one of them of two variables, and two values that the data do not
-    identify."""
+    """Return a parameter set with sampled functions, one of them of two variables, and two values
+    that the data do not identify."""
     unknown = "not identifiable from these data, only together with g.a: its interval is as wide as its value"
     values = {
         "B_L": Estimate(1935.0, "1", 1801.0, 2003.0),
@@ -298,17 +361,46 @@ def sampled_set(platform, latency, per_byte, sizes, where, more):
     for size in (64, 4096):
         for level in (1, 2, 3):
             time = latency + level * size * per_byte
-            values[f"L_1.{size}x{level}"] = Estimate(time, "s", time * 0.9, time * 1.1, known=level < 3)
+            values[f"L_1.{size}x{level}"] = Estimate(
+                time, "s", time * 0.9, time * 1.1, known=level < 3
+            )
     line = tuple(latency / 5 + size * per_byte for size in sizes)
     bent = tuple(value * (1 + 0.02 * np.sin(place)) for place, value in enumerate(line))
     curves = (
-        Curve("o_s", "message / B", "time / s", sizes, line, line, "samples, linear in between", 1.0, -400.0, 0.031),
+        Curve(
+            "o_s",
+            "message / B",
+            "time / s",
+            sizes,
+            line,
+            line,
+            "samples, linear in between",
+            1.0,
+            -400.0,
+            0.031,
+        ),
         Curve("g", "message / B", "time / s", sizes, bent, line, "a + b·x", 0.998, -61.25, 0.042),
-        Curve("waiting", "ranks", "time / s", (2.0, 4.0, 8.0), (3e-6, 5e-6, 9e-6), (2.8e-6, 5e-6, 9.3e-6), "a·x", 0.99),
+        Curve(
+            "waiting",
+            "ranks",
+            "time / s",
+            (2.0, 4.0, 8.0),
+            (3e-6, 5e-6, 9e-6),
+            (2.8e-6, 5e-6, 9.3e-6),
+            "a·x",
+            0.99,
+        ),
     )
     forms = {"o_s": "table", "L_1": "table", "g": "linear"}
     return ParameterSet(
-        "plogp", platform, "fitted from probes prtt", values, forms, curves=curves, provenance=where, **more
+        "plogp",
+        platform,
+        "fitted from probes prtt",
+        values,
+        forms,
+        curves=curves,
+        provenance=where,
+        **more,
     )
 
 
@@ -320,9 +412,22 @@ INPUTS = {
 }
 BOTH = {"pid": 7, "started": 1790939000, "updated": 1790942441}
 ATTEMPTS = [
-    BOTH | {"host": "n001", "job": "41", "ended": None, "outcome": "", "commit": "4f2a91c", "nodes": ["n001", "n002"]},
     BOTH
-    | {"host": "login1", "job": "42", "ended": 1790942441, "outcome": "error: rank 1 should be on n002, but is on n017"}
+    | {
+        "host": "n001",
+        "job": "41",
+        "ended": None,
+        "outcome": "",
+        "commit": "4f2a91c",
+        "nodes": ["n001", "n002"],
+    },
+    BOTH
+    | {
+        "host": "login1",
+        "job": "42",
+        "ended": 1790942441,
+        "outcome": "error: rank 1 should be on n002, but is on n017",
+    }
     | {"nodes": ["spare-b", "spare-a", "n002"], "commit": "5e11d07-dirty"},
 ]
 PROGRAM = {
@@ -339,11 +444,19 @@ PROGRAM = {
 def write_results(folder: Path, inputs: dict) -> Path:
     sets = [fitted for fitted in inputs["parameter_sets"] if fitted.model in FITTED]
     comparison = inputs["comparison"]  # few points: a test builds many reports of them
-    few = comparison["bytes"].isin([256, 1024]) & (comparison["ranks"] < 64) & comparison["model"].isin(FITTED)
+    few = (
+        comparison["bytes"].isin([256, 1024])
+        & (comparison["ranks"] < 64)
+        & comparison["model"].isin(FITTED)
+    )
     comparison = comparison[few]
-    raw = inputs["raw"][inputs["raw"]["id"].isin(comparison["point"]) | (inputs["raw"]["kind"] == "probe")]
+    raw = inputs["raw"][
+        inputs["raw"]["id"].isin(comparison["point"]) | (inputs["raw"]["kind"] == "probe")
+    ]
     batches = tuple(
-        Batch(f"{name}-1n-0", name, 1, points=(Point(name, "bcast", "linear", "", "block:1", 2, 8),))
+        Batch(
+            f"{name}-1n-0", name, 1, points=(Point(name, "bcast", "linear", "", "block:1", 2, 8),)
+        )
         for name in ("ether16", "fattree")
     )
     plan = planned(*batches, models=FITTED, simulated=("fattree",))
@@ -355,13 +468,23 @@ def write_results(folder: Path, inputs: dict) -> Path:
     write_table(folder / "unmeasured.csv", tabulate_unmeasured([]))
     for fitted in sets:
         write_parameters(
-            folder / "fitted" / fitted.platform / f"{fitted.model}.yaml", replace(fitted, draws={}, curves=())
+            folder / "fitted" / fitted.platform / f"{fitted.model}.yaml",
+            replace(fitted, draws={}, curves=()),
         )
-    for batch, about in zip(batches, (inputs["provenance"][name] for name in ("ether16-0", "fattree-0")), strict=True):
+    for batch, about in zip(
+        batches, (inputs["provenance"][name] for name in ("ether16-0", "fattree-0")), strict=True
+    ):
         raw = folder / "raw" / batch.name
-        machine = {"machine": "login1", "simulated": batch.platform == "fattree", "measure": {"passes": 3}}
+        machine = {
+            "machine": "login1",
+            "simulated": batch.platform == "fattree",
+            "measure": {"passes": 3},
+        }
         write_json(raw / "provenance.json", about | machine)
-        write_json(raw / "player-2r-block1.json", PROGRAM if batch.platform == "ether16" else PROGRAM | {"hosts": []})
+        write_json(
+            raw / "player-2r-block1.json",
+            PROGRAM if batch.platform == "ether16" else PROGRAM | {"hosts": []},
+        )
         write_json(raw / "state.json", {"attempts": ATTEMPTS})
         (raw / "0123456789ab.csv").write_text("id,pass\n")
     for name, text in INPUTS.items():

@@ -1,5 +1,5 @@
-"""The calculator's closed forms compared with the package's predictions: as Python evaluates them, and as LibreOffice
-computes the sheet."""
+"""The calculator's closed forms compared with the package's predictions: as Python evaluates them,
+and as LibreOffice computes the sheet."""
 
 import math
 import random
@@ -12,9 +12,21 @@ from commodel.errors import UserError
 from commodel.reports import write_xlsx
 from commodel.reports.elements import Report, Section
 from commodel.reports.xlsx.calculator import CALCULATOR_SHEET
-from commodel.reports.xlsx.closed_forms import ALTERNATIVES, BINOMIAL, MODELS, REDUCE, make_closed_forms
+from commodel.reports.xlsx.closed_forms import (
+    ALTERNATIVES,
+    BINOMIAL,
+    MODELS,
+    REDUCE,
+    make_closed_forms,
+)
 from tests import libreoffice
-from tests.reports.calculations import Workload, evaluate_forms, parameter_set, predictions, workload
+from tests.reports.calculations import (
+    Workload,
+    evaluate_forms,
+    parameter_set,
+    predictions,
+    workload,
+)
 
 INPUTS = range(40)  # random sets and workloads of each model
 EDITED = Workload(ranks=21, bytes=5000, fan_out=3, height=3, fan_outs=(2, 5, 1))
@@ -26,7 +38,9 @@ def drawn(model, number):
 
 
 def close(found, wanted):
-    return isinstance(found, int | float) and math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-12)
+    return isinstance(found, int | float) and math.isclose(
+        found, wanted, rel_tol=1e-9, abs_tol=1e-12
+    )
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -46,18 +60,27 @@ def test_closed_forms_are_our_predictions(model):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Return the calculator of two platforms as it was written, and as LibreOffice computes it after a reader has
-    typed other inputs and a factor."""
+    """Return the calculator of two platforms as it was written, and as LibreOffice computes it
+    after a reader has typed other inputs and a factor."""
     folder = tmp_path_factory.mktemp("office")
-    sets = [replace(drawn(family, 3)[0], platform=name) for name in ("one", "two") for family in MODELS]
-    write_xlsx(Report("e", "e", "", (Section("Summary", "", ()),), sets=tuple(sets)), folder / "report.xlsx")
+    sets = [
+        replace(drawn(family, 3)[0], platform=name) for name in ("one", "two") for family in MODELS
+    ]
+    write_xlsx(
+        Report("e", "e", "", (Section("Summary", "", ()),), sets=tuple(sets)),
+        folder / "report.xlsx",
+    )
     before = openpyxl.load_workbook(folder / "report.xlsx", data_only=True)[CALCULATOR_SHEET]
     book = openpyxl.load_workbook(folder / "report.xlsx")
     sheet = book[CALCULATOR_SHEET]
     for name, value in EDITED.inputs.items():
         if name != "rounds":
             sheet[sheet.defined_names[name].attr_text.rpartition("!")[2].replace("$", "")] = value
-    (row,) = (row for row in sheet.iter_rows() if [row[0].value, row[2].value, row[3].value] == ["two", "loggp", "L"])
+    (row,) = (
+        row
+        for row in sheet.iter_rows()
+        if [row[0].value, row[2].value, row[3].value] == ["two", "loggp", "L"]
+    )
     row[6].value = 2
     book.save(folder / "report.xlsx")
     (computed,) = libreoffice.recalculated([folder / "report.xlsx"], folder)
@@ -65,14 +88,18 @@ def written(tmp_path_factory):
 
 
 def read_predictions(sheet):
-    """Return the cells of the table of predictions by platform, model, operation and alternative."""
+    """Return the cells of the table of predictions by platform, model, operation and
+    alternative."""
     rows = [[cell.value for cell in row] for row in sheet.iter_rows(max_col=9)]
     head = rows.index(["platform", "simulated", "model", "operation", *ALTERNATIVES])
     shown = {}
     for platform, _, model, operation, *values in rows[head + 1 :]:
         if model is None:
             return shown
-        shown |= {(platform, model, operation, way): value for way, value in zip(ALTERNATIVES, values, strict=True)}
+        shown |= {
+            (platform, model, operation, way): value
+            for way, value in zip(ALTERNATIVES, values, strict=True)
+        }
     return shown
 
 

@@ -1,5 +1,5 @@
-"""Anomalies of measurement (caches, other users, more processes than processors), streams of waves, and missing
-measurements."""
+"""Anomalies of measurement (caches, other users, more processes than processors), streams of waves,
+and missing measurements."""
 
 import re
 
@@ -22,14 +22,17 @@ BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
 
 
 def describe_missing(comparison, platform="ether16"):
-    """Return all findings about missing measurements on a platform; the Summary has only the first ones."""
+    """Return all findings about missing measurements on a platform; the Summary has only the first
+    ones."""
     frame = prepare_comparison(comparison)
-    return measurement_conditions.describe_missing(frame[frame["platform"] == platform], simulated=False)
+    return measurement_conditions.describe_missing(
+        frame[frame["platform"] == platform], simulated=False
+    )
 
 
 def make_kernel_comparison(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
-    """Return the comparison with ether16 as a real platform, whose points are of a kernel and take `ratio` times the
-    predictions."""
+    """Return the comparison with ether16 as a real platform, whose points are of a kernel and take
+    `ratio` times the predictions."""
     there = comparison["platform"] == "ether16"
     frame = comparison.assign(batch="ether16-1")
     frame.loc[there, ["operation", "simulated"]] = operation, False
@@ -40,20 +43,31 @@ def make_kernel_comparison(comparison, operation="summa:n=16:grid=1x2", ratio=2.
 
 @pytest.mark.parametrize(("ratio", "number"), [(2.0, 1), (1.0, 0)])
 def test_kernels_slower_than_predicted_are_an_anomaly(small, ratio, number):
-    cold = measurement_conditions.describe_conditions(make_kernel_comparison(small, ratio=ratio), {})
+    cold = measurement_conditions.describe_conditions(
+        make_kernel_comparison(small, ratio=ratio), {}
+    )
     assert [line.platform for line in cold] == ["ether16"] * number
-    assert all("Kernels took 2 times the predicted time" in line.text and "caches" in line.text for line in cold)
+    assert all(
+        "Kernels took 2 times the predicted time" in line.text and "caches" in line.text
+        for line in cold
+    )
 
 
 def test_collectives_and_simulated_kernels_have_no_cache_anomaly(small):
-    assert not measurement_conditions.describe_conditions(make_kernel_comparison(small, "bcast"), {})
-    assert not measurement_conditions.describe_conditions(make_kernel_comparison(small).assign(simulated=True), {})
+    assert not measurement_conditions.describe_conditions(
+        make_kernel_comparison(small, "bcast"), {}
+    )
+    assert not measurement_conditions.describe_conditions(
+        make_kernel_comparison(small).assign(simulated=True), {}
+    )
 
 
 @pytest.mark.parametrize(("at_work", "number"), [(1.7, 1), (0.1, 0), (None, 0), ("1.7", 0)])
 def test_a_machine_in_use_is_an_anomaly(small, at_work, number):
     about = {"ether16-1": {"cores": 2, **({} if at_work is None else {"at_work": at_work})}}
-    lines = measurement_conditions.describe_conditions(make_kernel_comparison(small, "bcast"), about)
+    lines = measurement_conditions.describe_conditions(
+        make_kernel_comparison(small, "bcast"), about
+    )
     assert [line.platform for line in lines] == ["ether16"] * number
     assert all("other processes occupied 1.7 of 2 processors" in line.text for line in lines)
 
@@ -65,7 +79,9 @@ def test_uncertain_medians_are_counted_and_do_not_count_for_caches(small):
     frame.loc[frame["point"] == points[0], "measured_low"] /= 400
     line, cold = measurement_conditions.describe_conditions(frame, {})
     assert line.platform == cold.platform == "ether16"
-    assert line.text.startswith(f"3 of {len(points)} medians are uncertain by more than a factor of 2 (1,200 at worst)")
+    assert line.text.startswith(
+        f"3 of {len(points)} medians are uncertain by more than a factor of 2 (1,200 at worst)"
+    )
     assert f"({len(points) - 3} points," in cold.text
 
 
@@ -73,11 +89,16 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
     """Any model may have the flag; the flag "placement not modelled" names no missing levels."""
     small = add_default_columns(small, COMPARISON)
     unnamed = Validity(
-        ValidityKind.UNNAMED_LEVELS, "nodes are up to 2.1 times as far from each other as those probed"
+        ValidityKind.UNNAMED_LEVELS,
+        "nodes are up to 2.1 times as far from each other as those probed",
     ).text
-    blind = Validity(ValidityKind.PLACEMENT, "ranks in different leaf groups are predicted as nearer ones").text
+    blind = Validity(
+        ValidityKind.PLACEMENT, "ranks in different leaf groups are predicted as nearer ones"
+    ).text
     there = small["platform"] == "ether16"
-    frame = small.assign(validity=small["validity"].mask(there & (small["model"] == "hockney"), unnamed))
+    frame = small.assign(
+        validity=small["validity"].mask(there & (small["model"] == "hockney"), unnamed)
+    )
     (line,) = measurement_conditions.list_anomalies(frame, {})
     assert line.platform == "ether16"
     for part in (
@@ -86,15 +107,20 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
         "`commodel show network EXPERIMENT --levels`",
     ):
         assert part in line.text
-    (other,) = measurement_conditions.list_anomalies(frame.assign(validity=frame["validity"].mask(there, blind)), {})
+    (other,) = measurement_conditions.list_anomalies(
+        frame.assign(validity=frame["validity"].mask(there, blind)), {}
+    )
     assert "--levels" not in other.text
 
 
-@pytest.mark.parametrize(("paired", "hint"), [((), measurement_conditions.NETWORK_HINT), (("ether16",), "")])
+@pytest.mark.parametrize(
+    ("paired", "hint"), [((), measurement_conditions.NETWORK_HINT), (("ether16",), "")]
+)
 def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hint):
     small = add_default_columns(small, COMPARISON)
     crowded = Validity(
-        ValidityKind.CONTENTION, "messages of all nodes at once took up to 9.5 times as long as predicted"
+        ValidityKind.CONTENTION,
+        "messages of all nodes at once took up to 9.5 times as long as predicted",
     ).text
     there = small["platform"] == "ether16"
     best = rank_models(small[there])["model"].iloc[0]
@@ -105,7 +131,9 @@ def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hin
         small.assign(validity=small["validity"].mask(some, crowded)), {}, paired
     )
     assert line.platform == "ether16"
-    assert line.text.startswith(f"{some.sum()} of {len(points)} predictions of the best model, {best}, are flagged")
+    assert line.text.startswith(
+        f"{some.sum()} of {len(points)} predictions of the best model, {best}, are flagged"
+    )
     assert line.text.endswith(f": {some.sum()} {crowded}.{hint}")
     one = its & small["point"].isin(points[:1])
     not_probed = Validity(ValidityKind.NOT_PROBED, "ranks in same node").text
@@ -154,7 +182,9 @@ def test_the_terminal_has_the_best_five_models_and_counts_the_others(folder):
 def test_the_terminal_does_not_name_a_prediction_to_use_where_all_are_far_off(folder):
     frame = pd.read_csv(folder / "comparison.csv")
     off = frame["platform"] == "ether16"
-    frame.loc[off, ["measured", "measured_low", "measured_high"]] *= 50 ** (1 + frame.loc[off, "bytes"] % 3)
+    frame.loc[off, ["measured", "measured_low", "measured_high"]] *= 50 ** (
+        1 + frame.loc[off, "bytes"] % 3
+    )
     frame.loc[off, "mu"] = 50.0
     frame.to_csv(folder / "comparison.csv", index=False)
     first = print_outcome(folder)[0]
@@ -168,7 +198,8 @@ GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "re
 
 
 def remove_measurements(comparison, statuses):
-    """Return the comparison, the same with gaps at some points of the real platform, and the list of these gaps."""
+    """Return the comparison, the same with gaps at some points of the real platform, and the list
+    of these gaps."""
     whole = comparison[comparison["measurement"] == "ok"]
     frame, lines = whole.copy(), []
     frame[["chosen", "best"]] = frame[["chosen", "best"]].astype(object)
@@ -178,8 +209,28 @@ def remove_measurements(comparison, statuses):
         frame.loc[of_point, GONE] = np.nan
         frame.loc[of_point, ["covered", "chosen", "best"]] = False
         frame.loc[of_point, "measurement"] = f"not measured: {status}"
-        about = [point["point"], "b-0", "ether16", False, "point", point["operation"], point["alternative"], "block"]
-        lines.append([*about, point["ranks"], 16, 0, point["bytes"], np.nan, status, f"why {status} = {len(lines)}"])
+        about = [
+            point["point"],
+            "b-0",
+            "ether16",
+            False,
+            "point",
+            point["operation"],
+            point["alternative"],
+            "block",
+        ]
+        lines.append(
+            [
+                *about,
+                point["ranks"],
+                16,
+                0,
+                point["bytes"],
+                np.nan,
+                status,
+                f"why {status} = {len(lines)}",
+            ]
+        )
     return whole, frame, pd.DataFrame(lines, columns=list_columns(UNMEASURED))
 
 
@@ -236,7 +287,21 @@ def test_the_table_of_unmeasured_points_has_waves_if_a_stream_is_missing(small, 
 
 
 def test_probe_cases_without_samples_are_counted(small):
-    probe = ["c", "b-0", "fattree", True, "probe", "pingpong", "", "block:1", 2, 2, np.nan, 8, np.nan]
+    probe = [
+        "c",
+        "b-0",
+        "fattree",
+        True,
+        "probe",
+        "pingpong",
+        "",
+        "block:1",
+        2,
+        2,
+        np.nan,
+        8,
+        np.nan,
+    ]
     probe += ["timeout", "hung"]
     no_samples = pd.DataFrame(columns=["kind", "platform", "passes"])
     for number, words in ((1, "1 probe case was"), (2, "2 probe cases were")):
@@ -260,22 +325,33 @@ def test_probe_cases_with_only_some_passes_are_counted(inputs, small):
         raw.loc[probes[:number], "passes"] = 2
         (line,) = measurement_conditions.describe_unmeasured_probes(gaps, raw, passes)
         assert line.platform == "ether16"
-        assert line.text.startswith(f"{subject} only some passes ({raw.loc[probes[0], 'name']} {number}).")
+        assert line.text.startswith(
+            f"{subject} only some passes ({raw.loc[probes[0], 'name']} {number})."
+        )
     report = make_report(small, raw=raw, passes=passes, experiment="some")
-    assert [text for text in sentences(report, MISSING) if "probe case" in text] == [f"ether16: {line.text}"]
+    assert [text for text in sentences(report, MISSING) if "probe case" in text] == [
+        f"ether16: {line.text}"
+    ]
 
 
 def share_processors(comparison, processes):
-    """Return the comparison with ether16 measured with this number of processes on two processors."""
+    """Return the comparison with ether16 measured with this number of processes on two
+    processors."""
     there = comparison["platform"] == "ether16"
-    return comparison.assign(processes=np.where(there, processes, np.nan), processors=np.where(there, 2, np.nan))
+    return comparison.assign(
+        processes=np.where(there, processes, np.nan), processors=np.where(there, 2, np.nan)
+    )
 
 
 def test_oversubscribed_hosts_come_first(small):
     frame = share_processors(small, 65)
-    about = {name: {"hosts": ["a1"]} for name in frame["batch"].unique()} if "batch" in frame else {}
+    about = (
+        {name: {"hosts": ["a1"]} for name in frame["batch"].unique()} if "batch" in frame else {}
+    )
     report = make_report(frame, experiment="crowd", provenance=about)
-    points = frame.loc[(frame["platform"] == "ether16") & frame["measured"].notna(), "point"].nunique()
+    points = frame.loc[
+        (frame["platform"] == "ether16") & frame["measured"].notna(), "point"
+    ].nunique()
     line = sentences(report, BEST_MODEL)[0]
     assert line.startswith("ether16: 65 processes share 2 processors on ")
     assert f"at {points} points." in line
@@ -297,7 +373,8 @@ ALWAYS = ("ranks", "leaves", "bytes", "fan_in")
 
 @pytest.fixture(scope="module")
 def streamed(comparison):
-    """Return a report in which every reduction was also measured as a stream, whose waves take a fifth of the time."""
+    """Return a report in which every reduction was also measured as a stream, whose waves take a
+    fifth of the time."""
     waves = comparison[comparison["operation"] == "reduce"].copy()
     for name in ("point", "workload"):
         waves[name] = waves[name] + " 50 waves"
@@ -305,7 +382,10 @@ def streamed(comparison):
         waves[name] = waves[name] / 5
     waves = waves.assign(waves=50, first=5 * waves["measured"], last=6 * waves["measured"])
     together = comparison.assign(waves=1, first=np.nan, last=np.nan)
-    return make_report(type(waves)(np.concatenate([together, waves]), columns=together.columns), experiment="streams")
+    return make_report(
+        type(waves)(np.concatenate([together, waves]), columns=together.columns),
+        experiment="streams",
+    )
 
 
 def rows_of(report):
@@ -328,11 +408,17 @@ def test_the_columns_are_there_where_there_is_a_stream(streamed, report):
 def test_a_stream_of_waves_is_reported_as_a_separate_operation(streamed, report):
     operations = set(rows_of(streamed)["operation"])
     assert operations == {*rows_of(report)["operation"], "stream of reduce"}
-    (errors,) = [table for table in streamed.section("Errors").tables if table.name == "Mean μ by operation"]
+    (errors,) = [
+        table for table in streamed.section("Errors").tables if table.name == "Mean μ by operation"
+    ]
     assert "stream of reduce" in errors.column("operation")
     (regrets,) = streamed.section("Selection").tables
     assert any(size.endswith(" leaves, 50 waves") for size in regrets.column("size"))
-    (uses,) = (table for table in streamed.section("What to use").tables if table.name == "Fastest alternatives")
+    (uses,) = (
+        table
+        for table in streamed.section("What to use").tables
+        if table.name == "Fastest alternatives"
+    )
     assert "stream of reduce" in uses.column("operation")
 
 

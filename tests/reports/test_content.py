@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from commodel.reports import write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
-from commodel.reports.elements import Answer, Remark, choose_number_format, format_error, format_value
+from commodel.reports.elements import (
+    Answer,
+    Remark,
+    choose_number_format,
+    format_error,
+    format_value,
+)
 from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.html.page import format_page
 from commodel.reports.sections import measurement_conditions, summary
@@ -25,8 +31,12 @@ BEST_MODEL, WHAT_TO_USE, MISSING = "Which model predicts best", "What to use", "
 
 def test_the_best_model_of_each_platform_is_named(report, comparison):
     lines = sentences(report, BEST_MODEL)
-    (table,) = [table for table in report.section("Standings").tables if table.name == "Errors by model"]
-    errors = list(zip(*(table.column(key) for key in ("platform", "model", "mu_mean")), strict=True))
+    (table,) = [
+        table for table in report.section("Standings").tables if table.name == "Errors by model"
+    ]
+    errors = list(
+        zip(*(table.column(key) for key in ("platform", "model", "mu_mean")), strict=True)
+    )
     for platform, part in comparison.groupby("platform"):
         held_out = part[part["held_out"] & part["mu"].notna()]
         means = held_out.groupby("model")["mu"].mean().sort_values()
@@ -36,7 +46,9 @@ def test_the_best_model_of_each_platform_is_named(report, comparison):
         first, others = [line for line in lines if line.startswith(name)]
         is_tied = "Statistically tied" in others
         verdict = "has the lowest mean error," if is_tied else "predicts best: mean error"
-        assert first.startswith(f"{name}: {best} {verdict} {format_error(means[best])} on {points} ")
+        assert first.startswith(
+            f"{name}: {best} {verdict} {format_error(means[best])} on {points} "
+        )
         assert f"{second} ({format_error(means[second])})" in others
         assert f"{third} ({format_error(means[third])})" in others
         assert [entry[1:] for entry in errors if entry[0] == platform] == list(means.items())
@@ -47,11 +59,15 @@ def questions(report):
     asked = tuple(summary.MAX_SENTENCES)
     answers = [block for block in report.section("Summary").blocks if isinstance(block, Answer)]
     parts = [(answer.question.partition(": "), answer.sentences) for answer in answers]
-    return [(question, platform, lines) for (question, _, platform), lines in parts if question in asked]
+    return [
+        (question, platform, lines) for (question, _, platform), lines in parts if question in asked
+    ]
 
 
 def test_a_platform_has_at_most_fourteen_sentences_and_measured_platforms_come_first(small):
-    flagged = small["validity"].mask(small["platform"] == "ether16", "extrapolated: 2.0 doublings beyond")
+    flagged = small["validity"].mask(
+        small["platform"] == "ether16", "extrapolated: 2.0 doublings beyond"
+    )
     asked = questions(make_report(small.assign(validity=flagged), experiment="short"))
     assert [platform for _, platform, _ in asked] == ["ether16"] * 5 + ["fattree (simulated)"] * 5
     assert [question for question, *_ in asked] == 2 * list(summary.MAX_SENTENCES)
@@ -70,7 +86,9 @@ def test_further_findings_are_counted_and_the_answer_stays(small, number):
     shown = found[0].summarize(set())
     assert shown.question == f"{BEST_MODEL}: ether16"
     assert shown.sentences[0] == "Anomaly 0."
-    assert re.search(r" (predicts best: mean error|has the lowest mean error,) ", shown.sentences[1])
+    assert re.search(
+        r" (predicts best: mean error|has the lowest mean error,) ", shown.sentences[1]
+    )
     assert len(shown.sentences) == 3
     without_remarks = summary.find_answers(campaign, no_uses, {})[0].sentences
     if (hidden := len(without_remarks) + number - 2) > 1:
@@ -91,14 +109,18 @@ def test_all_findings_have_a_sheet_if_the_summary_has_only_some(report):
 
 def test_an_algorithm_and_a_topology_of_one_name_have_errors_of_their_own(report, comparison):
     """`binomial` is how a broadcast runs, and a tree that a reduction runs over."""
-    (matrix,) = [table for table in report.section("Errors").tables if table.name == "Mean μ by alternative"]
+    (matrix,) = [
+        table for table in report.section("Errors").tables if table.name == "Mean μ by alternative"
+    ]
     columns = [matrix.column(key) for key in ("platform", "kind", "alternative", "= loggp")]
     errors = {tuple(names): mu for *names, mu in zip(*columns, strict=True)}
     kind = comparison["topology"].map(lambda topology: "topology" if topology else "algorithm")
     rows = comparison[(comparison["model"] == "loggp") & comparison["held_out"]]
     means = rows.groupby(["platform", kind, "alternative"])["mu"].mean()
     assert errors == pytest.approx(means.to_dict())
-    assert {("ether16", "algorithm", "binomial"), ("ether16", "topology", "binomial")} <= set(errors)
+    assert {("ether16", "algorithm", "binomial"), ("ether16", "topology", "binomial")} <= set(
+        errors
+    )
 
 
 def test_a_model_with_few_predictions_is_not_the_best(fewer):
@@ -115,7 +137,8 @@ def test_poor_models_are_not_recommended(fewer):
     lines = sentences(make_report(fewer.assign(mu=fewer["mu"] + 1), experiment="poor"), BEST_MODEL)
     assert any(line.endswith("(poor).") for line in lines)
     assert any(
-        re.search(r"No model predicts .*bcast \(best: \w+, factor [2-9]\.\d\d\).* well\.$", line) for line in lines
+        re.search(r"No model predicts .*bcast \(best: \w+, factor [2-9]\.\d\d\).* well\.$", line)
+        for line in lines
     )
 
 
@@ -123,7 +146,12 @@ def test_use_names_the_sizes_of_an_alternative(report):
     line = "ether16: Use ring for allreduce on 64 ranks at 16\N{NO-BREAK SPACE}KiB."
     assert line in sentences(report, WHAT_TO_USE)
     (use,) = report.section("What to use").tables[:1]
-    rows = list(zip(*(use.column(key) for key in ("platform", "operation", "size", "fastest", "span")), strict=True))
+    rows = list(
+        zip(
+            *(use.column(key) for key in ("platform", "operation", "size", "fastest", "span")),
+            strict=True,
+        )
+    )
     assert ("ether16", "allreduce", "64 ranks", "ring", "at 16 KiB") in rows
     assert ("ether16", "allreduce", "64 ranks", "recursive-doubling", "from 1 B to 4 KiB") in rows
 
@@ -131,31 +159,49 @@ def test_use_names_the_sizes_of_an_alternative(report):
 def test_missing_is_counted(report, comparison):
     frame, lines = prepare_comparison(comparison), {}
     for platform, simulated in (("ether16", False), ("fattree", True)):
-        lines[platform] = measurement_conditions.describe_missing(frame[frame["platform"] == platform], simulated)
+        lines[platform] = measurement_conditions.describe_missing(
+            frame[frame["platform"] == platform], simulated
+        )
     first, *others = lines["ether16"]
     assert first == "2 of 114 points were not measured: 2 budget."
     shown = [line for line in sentences(report, MISSING) if line.startswith("ether16: ")]
     assert shown == [f"ether16: {first}", f"ether16: {len(others)} more findings: see Findings."]
     for platform, predictions in (("ether16", 1026), ("fattree", 756)):
         assert f"8 of {predictions} predictions are missing (hockney 8)." in lines[platform]
-        assert f"10 of {predictions} predictions are not held out (pmnf 10): not counted." in lines[platform]
+        assert (
+            f"10 of {predictions} predictions are not held out (pmnf 10): not counted."
+            in lines[platform]
+        )
     flagged = "20 of 756 predictions are flagged (hockney extrapolated 10, loggp extrapolated 10)."
     assert flagged in lines["fattree"]
 
 
 def test_best_values_are_marked(report):
-    table = next(table for table in report.section("Standings").tables if table.name == "Errors by model")
+    table = next(
+        table for table in report.section("Standings").tables if table.name == "Errors by model"
+    )
     keys = [column.key for column in table.columns]
-    marked = {(table.rows[row][0], keys[place]): table.rows[row][keys.index("model")] for row, place in table.marks}
+    marked = {
+        (table.rows[row][0], keys[place]): table.rows[row][keys.index("model")]
+        for row, place in table.marks
+    }
     for platform in ("ether16", "fattree"):
         rows = [dict(zip(keys, row, strict=True)) for row in table.rows if row[0] == platform]
-        assert marked[platform, "mu_mean"] == min(rows, key=lambda row: row["mu_mean"])["model"] == rows[0]["model"]
+        assert (
+            marked[platform, "mu_mean"]
+            == min(rows, key=lambda row: row["mu_mean"])["model"]
+            == rows[0]["model"]
+        )
         assert (platform, "covered_share") not in marked  # the widest interval would win
 
 
 def test_selection_agrees_with_the_comparison(report, comparison):
     (table,) = report.section("Selection").tables
-    regrets = [value for value in table.column("regret pmnf") if value is not None and not math.isnan(value)]
+    regrets = [
+        value
+        for value in table.column("regret pmnf")
+        if value is not None and not math.isnan(value)
+    ]
     expected = comparison[(comparison["model"] == "pmnf") & comparison["chosen"]]["regret"] * 100
     assert sorted(regrets) == pytest.approx(sorted(expected))
 
@@ -164,7 +210,11 @@ def test_choices_by_model_lists_exactly_the_choices_with_regret(report, comparis
     (table,) = report.section("Choices by model").tables
     chosen = comparison[comparison["chosen"] & (comparison["regret"] > 0)]
     assert len(table.rows) == chosen["workload"].nunique()
-    named = sum(isinstance(pick, str) and pick != "" for row in table.rows for pick in row[table.fixed + 2 :])
+    named = sum(
+        isinstance(pick, str) and pick != ""
+        for row in table.rows
+        for pick in row[table.fixed + 2 :]
+    )
     assert named == len(chosen)
 
 
@@ -206,8 +256,12 @@ def test_a_prediction_of_zero_is_off_the_chart_and_infinitely_wrong(small, tmp_p
     free.loc[of_pmnf & free["measured"].notna(), ["relative_error", "mu"]] = [-1.0, np.inf]
     report = make_report(free, experiment="free")
     write_xlsx(report, tmp_path / "free.xlsx")
-    assert "∞" in {cell for table in parse(format_page(report)).tables for row in table for cell in row}
-    assert all(value > 0 for chart in report.charts for series in chart.series for value in series.y)
+    assert "∞" in {
+        cell for table in parse(format_page(report)).tables for row in table for cell in row
+    }
+    assert all(
+        value > 0 for chart in report.charts for series in chart.series for value in series.y
+    )
 
 
 def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
@@ -220,7 +274,9 @@ def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
 
 
 def test_points_without_any_prediction(small):
-    bare = small.drop_duplicates("point").assign(model=np.nan, validity=np.nan, seconds=np.nan, mu=np.nan, chosen=False)
+    bare = small.drop_duplicates("point").assign(
+        model=np.nan, validity=np.nan, seconds=np.nan, mu=np.nan, chosen=False
+    )
     report = make_report(bare, experiment="bare")
     assert report.section("Standings").tables[0].rows == ()
 
@@ -232,8 +288,12 @@ def test_points_without_any_prediction(small):
 def test_numbers_read_back(value, kind):
     text = format_value(kind, value)
     assert len(choose_number_format(kind, value)) < 40
-    digits = {"percent": 0.05, "signed": 0.05, "ratio": 0.0005, "times": 0.005}.get(kind, abs(value) * 5.1e-4)
-    assert float(text.replace(",", "")) == pytest.approx(value, abs=digits * 1.001 + abs(value) * 1e-3)
+    digits = {"percent": 0.05, "signed": 0.05, "ratio": 0.0005, "times": 0.005}.get(
+        kind, abs(value) * 5.1e-4
+    )
+    assert float(text.replace(",", "")) == pytest.approx(
+        value, abs=digits * 1.001 + abs(value) * 1e-3
+    )
 
 
 @pytest.mark.parametrize(

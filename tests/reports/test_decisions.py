@@ -1,4 +1,5 @@
-"""A decision table as a workbook: every cell equals the table's value, and every sheet marks simulated times."""
+"""A decision table as a workbook: every cell equals the table's value, and every sheet marks
+simulated times."""
 
 import openpyxl
 import pandas as pd
@@ -18,7 +19,14 @@ SIMULATED = "SIMULATED: the parameters were fitted to a simulated platform"
 
 def row(operation, ranks, size, algorithm, **more):
     time = ranks * 1e-6 + size * 1e-9
-    known = {"leaves": 0, "layout": "block:1", "seconds": time, "low": 0.9 * time, "high": 1.1 * time, "as_good": ""}
+    known = {
+        "leaves": 0,
+        "layout": "block:1",
+        "seconds": time,
+        "low": 0.9 * time,
+        "high": 1.1 * time,
+        "as_good": "",
+    }
     known |= {
         "doubt": "",
         "platform": "mine",
@@ -29,7 +37,11 @@ def row(operation, ranks, size, algorithm, **more):
         "notes": "",
         "layout_name": "block:1",
     }
-    return {"operation": operation, "ranks": ranks, "bytes": size, "algorithm": algorithm} | known | more
+    return (
+        {"operation": operation, "ranks": ranks, "bytes": size, "algorithm": algorithm}
+        | known
+        | more
+    )
 
 
 @pytest.fixture
@@ -44,7 +56,9 @@ def table():
         "notes": NOTE_SEPARATOR.join(["EXTRAPOLATED: 1.0 doublings beyond", "logp has weight 0"]),
     }
     rows[3] |= {"notes": "EXTRAPOLATED: 3.0 doublings beyond", "algorithm": "chain:64KiB"}
-    return pd.DataFrame([*rows, row("barrier", 4, 0, "=dissemination", doubt="@x")], columns=COLUMNS)
+    return pd.DataFrame(
+        [*rows, row("barrier", 4, 0, "=dissemination", doubt="@x")], columns=COLUMNS
+    )
 
 
 def book(table, tmp_path):
@@ -92,11 +106,15 @@ def test_decision_cells_name_the_layout_only_if_layouts_differ(table, tmp_path):
     mixed = table.assign(layout=["block:1", "cyclic:2", "block:1", "block:2", "block:1"])
     sheets = book(mixed, tmp_path)
     assert tables(sheets["bcast"])[0][1][2].value == f"{TIED_PREFIX}chain:8KiB, cyclic:2"
-    assert "Layout: block." in " ".join(str(cell.value) for cells in sheets["barrier"] for cell in cells)
+    assert "Layout: block." in " ".join(
+        str(cell.value) for cells in sheets["barrier"] for cell in cells
+    )
 
 
 def test_leaves_go_down_where_trees_are_chosen(tmp_path):
-    trees = pd.DataFrame([row("reduce", 9, 8, "flat:8", leaves=8), row("reduce", 21, 8, "kary:4^2", leaves=16)])
+    trees = pd.DataFrame(
+        [row("reduce", 9, 8, "flat:8", leaves=8), row("reduce", 21, 8, "kary:4^2", leaves=16)]
+    )
     sheets = book(trees[list(COLUMNS)], tmp_path)
     assert [line[0].value for line in tables(sheets["reduce"])[0]] == ["leaves", 8, 16]
     assert "leaves" in [cell.value for cell in tables(sheets["Decisions"])[0][0]]
@@ -108,7 +126,9 @@ def test_every_sheet_names_simulated_platforms(table, tmp_path):
         assert any(text.startswith("SIMULATED: ") for text in texts)
         assert any("mine (simulated)" in text for text in texts)
     for sheet in book(table, tmp_path):
-        assert not any("SIMULATED" in str(cell.value) for cells in sheet.iter_rows() for cell in cells)
+        assert not any(
+            "SIMULATED" in str(cell.value) for cells in sheet.iter_rows() for cell in cells
+        )
 
 
 def test_nothing_is_a_formula(table, tmp_path):
@@ -127,7 +147,9 @@ def test_each_kind_of_note_appears_once(table):
 def test_weights_are_listed_by_operation(table):
     lines = describe_basis(table, summarize_notes(table)).sentences
     assert "Weights for bcast: loggp 100 %." in lines
-    many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MAX_WEIGHT_SETS + 2)])
+    many = pd.concat(
+        [table.assign(weights=f"loggp {share} %") for share in range(MAX_WEIGHT_SETS + 2)]
+    )
     lines = describe_basis(many, summarize_notes(many)).sentences
     assert "Weights for bcast at 4 of 20 workloads: loggp 0 %." in lines
     assert "Weights for bcast at other workloads: 2 more sets." in lines

@@ -38,13 +38,25 @@ def test_the_same_results_did_not_change(folder):
 
 
 def test_a_slower_network_fails_and_stands_in_all_formats(folder, slower, tmp_path):
-    result = called("diff", folder, slower, "--fail-above", "10%", "--format", "json", "--out", tmp_path / "d.xlsx")
+    result = called(
+        "diff",
+        folder,
+        slower,
+        "--fail-above",
+        "10%",
+        "--format",
+        "json",
+        "--out",
+        tmp_path / "d.xlsx",
+    )
     assert result.exit_code == 1
     assert "changed by more than 10% beyond their intervals" in result.stderr
     rows = json.loads(result.stdout)
     changed = [row for row in rows if row["verdict"] == "slower"]
     assert changed
-    assert all(row["name"].startswith("reduce") and row["ratio"] == pytest.approx(1.3) for row in changed)
+    assert all(
+        row["name"].startswith("reduce") and row["ratio"] == pytest.approx(1.3) for row in changed
+    )
     book = openpyxl.load_workbook(tmp_path / "d.xlsx")
     assert book.sheetnames == ["Summary", "Points", "Parameters", "Provenance"]
     points = [row[0].value for row in book["Points"].iter_rows() if row[-1].value == "slower"]
@@ -66,21 +78,29 @@ def test_diff_of_two_workbooks_equals_diff_of_the_results_folders(folder, slower
     books = []
     for results in (folder, slower):
         (tmp_path / "mailed" / results.name).mkdir(parents=True)
-        assert called("report", "--in", results, "--out", tmp_path / "mailed" / results.name).exit_code == 0
+        assert (
+            called("report", "--in", results, "--out", tmp_path / "mailed" / results.name).exit_code
+            == 0
+        )
         books += (tmp_path / "mailed" / results.name).glob("*.xlsx")
     own, mailed, mixed = (
         {
             (row["platform"], row["name"]): row
             for row in json.loads(called("diff", *pair, *JSON).stdout)
-            if not row["name"].startswith("hockney")  # whose short names `alpha` the report has in full, `alpha.a`
+            # whose short names `alpha` the report has in full, `alpha.a`
+            if not row["name"].startswith("hockney")
         }
         for pair in ((folder, slower), books, (folder, books[1]))
     )
     assert any(row["verdict"] == "slower" for row in own.values())
     for other in (mailed, mixed):
-        assert {key: row["verdict"] for key, row in other.items()} == {key: row["verdict"] for key, row in own.items()}
+        assert {key: row["verdict"] for key, row in other.items()} == {
+            key: row["verdict"] for key, row in own.items()
+        }
         for key, row in own.items():
-            numbers = [(row[name], other[key][name]) for name in ("old", "new", "ratio", "low", "high")]
+            numbers = [
+                (row[name], other[key][name]) for name in ("old", "new", "ratio", "low", "high")
+            ]
             assert all(one == two or two == pytest.approx(one, rel=1e-9) for one, two in numbers)
     assert "simulated, not measured on hardware: fattree" in called("diff", *books).stdout
     assert "1. " in called("diff", *books, books[0]).stdout
@@ -89,9 +109,15 @@ def test_diff_of_two_workbooks_equals_diff_of_the_results_folders(folder, slower
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (("measured [µs]", "=1+1"), "Comparison, row 2, measured [µs]: found '=1+1', wanted a number"),
+        (
+            ("measured [µs]", "=1+1"),
+            "Comparison, row 2, measured [µs]: found '=1+1', wanted a number",
+        ),
         (("ranks", -1), "Comparison, row 2, ranks: found '-1', wanted a number"),
-        (("measured high [µs]", True), "Comparison, row 2, measured high [µs]: found 'True', wanted a number"),
+        (
+            ("measured high [µs]", True),
+            "Comparison, row 2, measured high [µs]: found 'True', wanted a number",
+        ),
         (("bytes [B]", None), "Comparison: found no column 'bytes [B]' in it"),
         (("", None), "found no sheet Comparison in it, wanted a report's workbook"),
     ],
@@ -101,7 +127,9 @@ def test_a_workbook_that_is_no_report_is_refused_in_one_line(tmp_path, edit, sai
     row = dict.fromkeys(HEADERS.values(), 1) | {head: value}
     book = openpyxl.Workbook()
     book.active.title = "Comparison" if head else "Other"
-    for line in zip(*((head, value) for head, value in row.items() if value is not None), strict=True):
+    for line in zip(
+        *((head, value) for head, value in row.items() if value is not None), strict=True
+    ):
         book.active.append(line)
     book.save(tmp_path / "e.xlsx")
     result = called("diff", tmp_path / "e.xlsx", tmp_path / "e.xlsx")
@@ -117,8 +145,16 @@ def test_a_history_is_a_table_and_charts(folder, slower, tmp_path):
     (reduce,) = (row for row in rows if row[:3] == ["point", "ether16", "reduce"])
     assert reduce[3:6] == pytest.approx([1.0, 1.3, 1.0], rel=0.2)
     assert len(sheet._charts) == 2
-    drawn = [cell.value for row in openpyxl.load_workbook(tmp_path / "h.xlsx")["Chart data"] for cell in row]
-    operations = [text for text in drawn if text in {f"{row[1]} {row[2]}" for row in rows if row[0] == "point"}]
+    drawn = [
+        cell.value
+        for row in openpyxl.load_workbook(tmp_path / "h.xlsx")["Chart data"]
+        for cell in row
+    ]
+    operations = [
+        text
+        for text in drawn
+        if text in {f"{row[1]} {row[2]}" for row in rows if row[0] == "point"}
+    ]
     assert operations[0] in ("ether16 reduce", "fattree reduce")  # what changed most comes first
 
 
@@ -141,11 +177,20 @@ def test_a_history_has_a_table_for_the_terminal_and_all_for_programs(folder, slo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["diff", "nowhere.txt", "nowhere.txt"], "wanted a folder of results, a report (.xlsx), a comparison"),
-        (["diff", "alone", "--out", "h.xlsx"], "found one result, alone; wanted two or more to compare"),
+        (
+            ["diff", "nowhere.txt", "nowhere.txt"],
+            "wanted a folder of results, a report (.xlsx), a comparison",
+        ),
+        (
+            ["diff", "alone", "--out", "h.xlsx"],
+            "found one result, alone; wanted two or more to compare",
+        ),
         (["diff"], "found no results; wanted two or more"),
         (["diff", "one", "two", "three", "--out", "h.pdf"], "wanted a name that ends with .xlsx"),
-        (["diff", "one", "two", "three", "--fail-above", "10%"], "--fail-above: found 3 results, wanted two"),
+        (
+            ["diff", "one", "two", "three", "--fail-above", "10%"],
+            "--fail-above: found 3 results, wanted two",
+        ),
     ],
 )
 def test_mistakes_are_one_line(arguments, message):

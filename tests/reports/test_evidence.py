@@ -1,4 +1,5 @@
-"""Parameters, fits, latencies and samples: every value is in the report once, with its uncertainty."""
+"""Parameters, fits, latencies and samples: every value is in the report once, with its
+uncertainty."""
 
 import math
 from dataclasses import replace
@@ -28,12 +29,16 @@ def tables(report, section):
 
 
 def records(table):
-    return [dict(zip([column.key for column in table.columns], row, strict=True)) for row in table.rows]
+    return [
+        dict(zip([column.key for column in table.columns], row, strict=True)) for row in table.rows
+    ]
 
 
 def test_every_value_is_in_one_of_the_two_tables(report, inputs):
     written = tables(report, "Parameters")
-    scalars = {(row["platform"], row["model"], row["name"]): row for row in records(written["Parameters"])}
+    scalars = {
+        (row["platform"], row["model"], row["name"]): row for row in records(written["Parameters"])
+    }
     samples = {}
     for row in records(written["Sampled functions"]):
         level = "" if row["level"] is None else f"x{row['level']}"
@@ -61,23 +66,37 @@ def test_every_value_is_in_one_of_the_two_tables(report, inputs):
 def test_values_that_the_data_do_not_determine_are_grey_numbers(report):
     table = tables(report, "Parameters")["Parameters"]
     keys = [column.key for column in table.columns]
-    at = next(number for number, row in enumerate(records(table)) if (row["platform"], row["name"]) == ("ether16", "C"))
+    at = next(
+        number
+        for number, row in enumerate(records(table))
+        if (row["platform"], row["name"]) == ("ether16", "C")
+    )
     assert records(table)[at]["value"] == pytest.approx(0.314159)  # µs
     undetermined = {number for number, row in enumerate(records(table)) if not row["known"]}
     assert at in undetermined
     for key in ("value", "low", "high"):
-        assert {row for row, column in table.backgrounds if column == keys.index(key)} == undetermined
+        assert {
+            row for row, column in table.backgrounds if column == keys.index(key)
+        } == undetermined
 
 
 def test_values_that_could_not_be_observed_have_a_reason(comparison):
     sets = [ParameterSet("f", "p", "", {}, missing={"M_ctc": "a copy takes no time there"})]
-    (row,) = records(tables(make_report(comparison.iloc[:0], sets, experiment="e"), "Parameters")["Parameters"])
+    (row,) = records(
+        tables(make_report(comparison.iloc[:0], sets, experiment="e"), "Parameters")["Parameters"]
+    )
     assert math.isnan(row["value"])
-    assert (row["name"], row["note"], row["known"]) == ("M_ctc", "a copy takes no time there", False)
+    assert (row["name"], row["note"], row["known"]) == (
+        "M_ctc",
+        "a copy takes no time there",
+        False,
+    )
 
 
 def test_definitions_are_found_by_the_longest_name(comparison):
-    values = {name: Estimate(1.0, "s", 1.0, 1.0) for name in ("L.fat.thin", "o_s.64", "o_s.fat.a", "g")}
+    values = {
+        name: Estimate(1.0, "s", 1.0, 1.0) for name in ("L.fat.thin", "o_s.64", "o_s.fat.a", "g")
+    }
     definitions = {("f", "L"): "latency", ("f", "o_s"): "overhead", ("f", "g"): "gap"}
     sets = [ParameterSet("f", "p", "", values, forms={"o_s": "linear", "g": "c·p^k"})]
     report = make_report(comparison.iloc[:0], sets, experiment="e", definitions=definitions)
@@ -110,13 +129,18 @@ def test_curves_are_a_table_of_contents_of_the_charts(report, inputs):
     assert sorted(numbers) == list(range(1, len(section.charts) + 1))
     for row in rows:
         chart = numbers[row["figure"]]
-        assert chart.title.startswith(f"{row['figure']}. {row['curve']}: {row['model']}, {row['platform']}")
+        assert chart.title.startswith(
+            f"{row['figure']}. {row['curve']}: {row['model']}, {row['platform']}"
+        )
         (curve,) = [
             curve
             for fitted, curve in curves
-            if (fitted.platform, fitted.model, curve.title) == (row["platform"], row["model"], row["curve"])
+            if (fitted.platform, fitted.model, curve.title)
+            == (row["platform"], row["model"], row["curve"])
         ]
-        worst = max(abs(fit / seen - 1) for seen, fit in zip(curve.measured, curve.fitted, strict=True))
+        worst = max(
+            abs(fit / seen - 1) for seen, fit in zip(curve.measured, curve.fitted, strict=True)
+        )
         assert row["worst"] == pytest.approx(100 * worst)
         assert math.isnan(row["aic"]) if math.isnan(curve.aic) else row["aic"] == curve.aic
         assert math.isnan(row["left_out"]) or row["left_out"] == pytest.approx(100 * curve.left_out)
@@ -132,29 +156,45 @@ def test_residual_charts_plot_the_error_of_every_fit_sample(report):
             own = [
                 row["error"]
                 for row in samples
-                if row["curve"] == series.name and f"{row['model']}, {row['platform']}" in chart.title
+                if row["curve"] == series.name
+                and f"{row['model']}, {row['platform']}" in chart.title
             ]
             assert list(series.y) == pytest.approx(own)
-            assert any(error != 0 for error in series.y), "a function through all of its samples leaves nothing over"
+            assert any(error != 0 for error in series.y), (
+                "a function through all of its samples leaves nothing over"
+            )
 
 
 def test_a_fit_worse_than_the_mean_of_its_samples_is_named_so():
     """Overheads of 6.4 µs and then 0 are averaged: the line passes no sample."""
     sizes, samples = (1.0, 16.0, 256.0, 4096.0, 65536.0), (6.4e-6, 6.4e-6, 6.4e-6, 0.0, 0.0)
     curve = Curve(
-        "receive overhead", "message size / B", "time / s", sizes, samples, (3.2e-6,) * 5, format_form(TABLE), -0.0417
+        "receive overhead",
+        "message size / B",
+        "time / s",
+        sizes,
+        samples,
+        (3.2e-6,) * 5,
+        format_form(TABLE),
+        -0.0417,
     )
-    assert charts.describe_quality(curve) == "a constant, R² < 0: worse than the mean of the samples"
+    assert (
+        charts.describe_quality(curve) == "a constant, R² < 0: worse than the mean of the samples"
+    )
     passing = replace(curve, fitted=samples, r2=1.0)
     assert charts.describe_quality(passing) == f"{format_form(TABLE)}, R² = 1.0000"
 
 
 def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
     (plogp,) = [
-        fitted for fitted in inputs["parameter_sets"] if (fitted.model, fitted.platform) == ("plogp", "ether16")
+        fitted
+        for fitted in inputs["parameter_sets"]
+        if (fitted.model, fitted.platform) == ("plogp", "ether16")
     ]
     good, bad = plogp.curves[0], plogp.curves[2]
-    curves = tuple(replace(good, title=f"good {place}", left_out=0.001 * place) for place in range(20))
+    curves = tuple(
+        replace(good, title=f"good {place}", left_out=0.001 * place) for place in range(20)
+    )
     many = replace(plogp, curves=(*curves, bad))
     assert charts.select_worst_curves(many.curves) == [*curves[-charts.MAX_CURVES + 1 :], bad]
     section = make_report(comparison.iloc[:0], [many], experiment="many").section("Fits")
@@ -164,13 +204,22 @@ def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
 
 def test_one_sample_is_no_curve(inputs, comparison):
     (plogp,) = [
-        fitted for fitted in inputs["parameter_sets"] if (fitted.model, fitted.platform) == ("plogp", "ether16")
+        fitted
+        for fitted in inputs["parameter_sets"]
+        if (fitted.model, fitted.platform) == ("plogp", "ether16")
     ]
     curve = plogp.curves[0]
-    single = replace(curve, title="one", x=curve.x[:1], measured=curve.measured[:1], fitted=curve.fitted[:1], r2=0.0)
-    section = make_report(comparison.iloc[:0], [replace(plogp, curves=(curve, single))], experiment="one").section(
-        "Fits"
+    single = replace(
+        curve,
+        title="one",
+        x=curve.x[:1],
+        measured=curve.measured[:1],
+        fitted=curve.fitted[:1],
+        r2=0.0,
     )
+    section = make_report(
+        comparison.iloc[:0], [replace(plogp, curves=(curve, single))], experiment="one"
+    ).section("Fits")
     first, second = records(section.tables[0])
     assert first["figure"] == 1
     assert second["figure"] is None
@@ -184,7 +233,11 @@ def test_latencies_are_half_the_round_trips(report, round_trips):
     rows = records(table)
     assert len(rows) == 8
     for row in rows:
-        own = trips[(trips["platform"] == row["platform"]) & (trips["bytes"] == row["bytes"]) & trips["valid"]]
+        own = trips[
+            (trips["platform"] == row["platform"])
+            & (trips["bytes"] == row["bytes"])
+            & trips["valid"]
+        ]
         halves = own["seconds"] / 2 * 1e6
         assert row["samples"] == len(own)
         for key in ("min", "median", "mean", "max"):
@@ -204,10 +257,17 @@ def test_histograms_are_drawn_where_there_is_a_distribution(report):
         counted = [outline.y[place] for place in range(1, len(outline.x) - 2, 4)]
         assert sum(counted) == 220  # of 221: one is an outlier
         assert np.all(np.diff(outline.x) >= 0)
-        assert {series.name.split(" ")[0] for series in chart.series[1:]} == {"half", "median", "mean"}
+        assert {series.name.split(" ")[0] for series in chart.series[1:]} == {
+            "half",
+            "median",
+            "mean",
+        }
         assert "1 above" in chart.note
     lines = [line for block in section.blocks for line in getattr(block, "sentences", ())]
-    assert any(line.startswith("fattree (simulated): at every size") and "identical" in line for line in lines)
+    assert any(
+        line.startswith("fattree (simulated): at every size") and "identical" in line
+        for line in lines
+    )
     assert any(all(name in line for name in ("TAN", "LogP", "Netgauge")) for line in lines)
 
 
@@ -216,12 +276,18 @@ def test_each_setting_has_its_own_latencies(round_trips):
     slow = round_trips.assign(seconds=3 * round_trips["seconds"], setting="rails=2")
     both = pd.concat([round_trips.assign(setting="rails=1"), slow])
     columns = {"pass": 0, "stop": "precision", "skew": 0.0, "batch": "b", "simulated": False}
-    section = make_latency_section(tabulate_distributions(both), summarize_raw(both.assign(**columns)), set())
+    section = make_latency_section(
+        tabulate_distributions(both), summarize_raw(both.assign(**columns)), set()
+    )
     (table,) = section.tables
-    medians = {(row["platform"], row["bytes"], row["setting"]): row["median"] for row in records(table)}
+    medians = {
+        (row["platform"], row["bytes"], row["setting"]): row["median"] for row in records(table)
+    }
     assert len(medians) == 2 * 8
     for platform, size, _ in medians:
-        assert medians[platform, size, "rails=2"] == pytest.approx(3 * medians[platform, size, "rails=1"])
+        assert medians[platform, size, "rails=2"] == pytest.approx(
+            3 * medians[platform, size, "rails=1"]
+        )
     assert {row["samples"] for row in records(table)} == {221, 30}
     assert len({chart.title for chart in section.charts}) == len(section.charts) == 4
     trips = [row for row in records(table) if row["platform"] == "ether16"]
@@ -250,18 +316,26 @@ def measured(folder):
                 f"{case},1,{number},{seconds:.9e},1e-7,{int(number < 2)},precision,{len(SECONDS)}"
                 for number, seconds in enumerate(SECONDS)
             ]
-            text = "\n".join([JOINED_HEADERS[0], *(f"{line},{compute_checksum(line)}" for line in lines), ""])
+            text = "\n".join(
+                [JOINED_HEADERS[0], *(f"{line},{compute_checksum(line)}" for line in lines), ""]
+            )
             (folder / "raw" / batch.name / f"{case}.csv").write_text(text)
             at = len(summary)
             summary.loc[at] = summary.iloc[0]
-            summary.loc[at, ["id", "platform", "raw"]] = [case, batch.platform, f"raw/{batch.name}/{case}.csv"]
+            summary.loc[at, ["id", "platform", "raw"]] = [
+                case,
+                batch.platform,
+                f"raw/{batch.name}/{case}.csv",
+            ]
     write_table(folder / "summary.csv", summary)
     return folder, plan
 
 
 def test_every_sample_has_a_row_and_each_summary_links_to_the_first_sample(measured, tmp_path):
     folder, plan = measured
-    run = CliRunner().invoke(verb, ["--in", str(folder), "--out", str(tmp_path / "far/away"), "--samples"])
+    run = CliRunner().invoke(
+        verb, ["--in", str(folder), "--out", str(tmp_path / "far/away"), "--samples"]
+    )
     assert run.exit_code == 0, run.output
     book = openpyxl.load_workbook(tmp_path / "far/away/trees.xlsx")
     head, rows = rows_of(book["Samples"], "T_Samples")
@@ -269,7 +343,9 @@ def test_every_sample_has_a_row_and_each_summary_links_to_the_first_sample(measu
     assert len(rows) == len(cases) * len(SECONDS)
     for case in cases:
         own = [dict(zip(head, row, strict=True)) for row in rows if row[head.index("id")] == case]
-        assert [row["time [µs]"] for row in own] == pytest.approx([1e6 * seconds for seconds in SECONDS])
+        assert [row["time [µs]"] for row in own] == pytest.approx(
+            [1e6 * seconds for seconds in SECONDS]
+        )
         assert [row["valid"] for row in own] == ["yes", "yes", "no"]
     heads, _ = rows_of(book["Raw summary"], "T_Raw")
     seen = set()
@@ -278,7 +354,10 @@ def test_every_sample_has_a_row_and_each_summary_links_to_the_first_sample(measu
             place = row[heads.index("raw file")].hyperlink.location
             assert book["Samples"][place.partition("!")[2]].row > 1
             line = [cell.value for cell in book["Samples"][place.partition("!")[2].lstrip("A")]]
-            assert (line[head.index("id")], line[head.index("sample")]) == (row[heads.index("id")].value, 0)
+            assert (line[head.index("id")], line[head.index("sample")]) == (
+                row[heads.index("id")].value,
+                0,
+            )
             seen.add(line[head.index("id")])
     assert seen == set(cases)
     assert "All samples" not in (tmp_path / "far/away/index.html").read_text(encoding="utf-8")

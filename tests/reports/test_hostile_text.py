@@ -1,4 +1,5 @@
-"""Text from unknown sources anywhere in a report is shown unchanged, and is never a formula, a link or markup."""
+"""Text from unknown sources anywhere in a report is shown unchanged, and is never a formula, a link
+or markup."""
 
 import math
 import re
@@ -27,7 +28,14 @@ HOSTILE = [
     "&F&P&A&[Date]_x0041__x000D_",
     "raw/../../../etc/passwd.csv",
 ]
-LIKE_THESE = ["='file:///tmp/[x.xls]S'!A1", "+1", "-1+2", "@x", "<script>alert(1)</script>", "a&b\"'<!--"]
+LIKE_THESE = [
+    "='file:///tmp/[x.xls]S'!A1",
+    "+1",
+    "-1+2",
+    "@x",
+    "<script>alert(1)</script>",
+    "a&b\"'<!--",
+]
 LIKE_THESE += ["$$x^2$$", "..//example.org/x"]
 
 
@@ -41,9 +49,16 @@ def hostile_inputs(comparison, text):
     part["workload"] = text + part["workload"]
     curve = Curve(text, text, text, (1.0, 2.0), (1.0, 2.0), (1.0, 2.1), text, 0.5)
     values = {text: Estimate(1.0, text, math.nan, math.inf, text)}
-    about = {"forms": {text: text}, "simulated": True, "curves": (curve,), "provenance": {text: [text]}}
+    about = {
+        "forms": {text: text},
+        "simulated": True,
+        "curves": (curve,),
+        "provenance": {text: [text]},
+    }
     sets = [ParameterSet(text, text, text, values, **about)]
-    boxed = part.drop_duplicates("point").assign(platform="boxed " + text, point="b" + part["point"])
+    boxed = part.drop_duplicates("point").assign(
+        platform="boxed " + text, point="b" + part["point"]
+    )
     gap = dict.fromkeys(TEXT_COLUMNS, text)
     tried = dict.fromkeys(("batch", "host", "job", "nodes", "commit", "outcome"), text)
     box = {"image": text, "digest": text, "model": text, "native": text}
@@ -57,7 +72,9 @@ def hostile_inputs(comparison, text):
         "models": {text: dict.fromkeys(("title", "equation", "ignores", "citation"), text)},
         "unmeasured": tabulate_unmeasured([gap, gap | {"kind": "probe"}]),
         "containers": {"boxed " + text: box, text: box},
-        "run_provenance": ExperimentProvenance({text: text}, (tried,), {text: text}, {RESULTS_KEY: text}),
+        "run_provenance": ExperimentProvenance(
+            {text: text}, (tried,), {text: text}, {RESULTS_KEY: text}
+        ),
     }
 
 
@@ -66,7 +83,11 @@ INTERNAL = re.compile(r"'?[A-Z][A-Za-z0-9 ]+(_\d+)?'?!\$")  # a place on a sheet
 
 
 def few(comparison):
-    few = (comparison["operation"] == "bcast") & (comparison["ranks"] == 16) & (comparison["bytes"] < 32)
+    few = (
+        (comparison["operation"] == "bcast")
+        & (comparison["ranks"] == 16)
+        & (comparison["bytes"] < 32)
+    )
     return comparison[few & comparison["model"].isin(["loggp", "hockney"])]
 
 
@@ -76,7 +97,9 @@ def check_hostile(comparison, text, path, parse):
     book = openpyxl.load_workbook(path)
     for sheet in book:
         assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
-        links = [cell.hyperlink.location for row in sheet.iter_rows() for cell in row if cell.hyperlink]
+        links = [
+            cell.hyperlink.location for row in sheet.iter_rows() for cell in row if cell.hyperlink
+        ]
         assert all(PLACE.fullmatch(location)[1] in book.sheetnames for location in links)
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name).decode() for name in archive.namelist()}
@@ -84,7 +107,9 @@ def check_hostile(comparison, text, path, parse):
         assert 'TargetMode="External"' not in content
         assert not re.search("hyperlink|externalLink|vbaProject|comments", name)
         for footer in re.findall(r"<oddFooter>(.*?)</oddFooter>", content):
-            assert set(re.findall(r"&amp;(.)", footer.replace("&amp;&amp;", ""))) <= set("LCRAPN"), footer
+            assert set(re.findall(r"&amp;(.)", footer.replace("&amp;&amp;", ""))) <= set(
+                "LCRAPN"
+            ), footer
         names = re.findall(r"<definedName [^>]*>([^<]*)</definedName>", content)
         formulas = re.findall(r"<(?:c:)?f>([^<]*)</(?:c:)?f>", content)
         assert all(INTERNAL.match(reference) for reference in [*names, *formulas]), name
@@ -96,11 +121,15 @@ def check_hostile(comparison, text, path, parse):
     return book, written
 
 
-@pytest.mark.parametrize("text", HOSTILE + [pytest.param(text, marks=pytest.mark.slow) for text in LIKE_THESE])
+@pytest.mark.parametrize(
+    "text", HOSTILE + [pytest.param(text, marks=pytest.mark.slow) for text in LIKE_THESE]
+)
 def test_hostile_text_stays_text(comparison, text, tmp_path, parse):
     book, page = check_hostile(few(comparison), text, tmp_path / "hostile.xlsx", parse)
     for sheet in ("Models", "Provenance", "Summary", "Errors"):
-        assert to_plain_value(text) in {cell.value for row in book[sheet].iter_rows() for cell in row}
+        assert to_plain_value(text) in {
+            cell.value for row in book[sheet].iter_rows() for cell in row
+        }
     assert page.count("<script") == 5
     assert not set(page) & set("\u2028\u2029\u202e")
     assert "alert(1)</script>" not in page

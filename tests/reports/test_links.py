@@ -27,14 +27,21 @@ def read_links(path, sheet):
     head, *rows = sheet[sheet.tables[SHEETS[sheet.title]].ref]
     names = [cell.value for cell in head]
     at, batch = names.index("raw file"), names.index("batch")
-    return [(row[batch].value, row[at].value, row[at].hyperlink and row[at].hyperlink.target) for row in rows]
+    return [
+        (row[batch].value, row[at].value, row[at].hyperlink and row[at].hyperlink.target)
+        for row in rows
+    ]
 
 
 def find_raw_links(page):
     """Return the links to raw files in the markup and in the data of long tables."""
     links = re.findall(r'href="([^"#][^"]*)"', page)
-    for text in re.findall(r'<script type="application/json" id="rows-\d+">(.*?)</script>', page, re.DOTALL):
-        links += [cell[2] for column in json.loads(text) for cell in column["cells"] if len(cell) > 2]
+    for text in re.findall(
+        r'<script type="application/json" id="rows-\d+">(.*?)</script>', page, re.DOTALL
+    ):
+        links += [
+            cell[2] for column in json.loads(text) for cell in column["cells"] if len(cell) > 2
+        ]
     return set(links)
 
 
@@ -54,7 +61,9 @@ def project(folder, tmp_path):
 
 def reported(project, *options, out="reports/trees"):
     run = CliRunner().invoke(
-        verb, ["--in", str(project / "results/trees"), "--out", str(project / out), *options], catch_exceptions=False
+        verb,
+        ["--in", str(project / "results/trees"), "--out", str(project / out), *options],
+        catch_exceptions=False,
     )
     assert run.exit_code == 0, run.output
     return project / out / "trees.xlsx"
@@ -73,13 +82,22 @@ def test_every_measured_row_links_to_the_raw_sample_file(project, out):
             assert text.startswith(f"raw/{batch}/")
             there = path.parent / target.replace("\\", "/")
             assert there.read_text() == f"samples of {text}"
-    targets = {target.replace("\\", "/") for sheet in SHEETS for _, _, target in read_links(path, sheet) if target}
+    targets = {
+        target.replace("\\", "/")
+        for sheet in SHEETS
+        for _, _, target in read_links(path, sheet)
+        if target
+    }
     assert find_raw_links((path.parent / "index.html").read_text(encoding="utf-8")) == targets
 
 
 def test_folders_outside_of_the_project_are_not_linked(project, tmp_path):
     path = reported(project, out="../../somewhere/of/mine")
-    assert all(text is None or target is None for sheet in SHEETS for _, text, target in read_links(path, sheet))
+    assert all(
+        text is None or target is None
+        for sheet in SHEETS
+        for _, text, target in read_links(path, sheet)
+    )
     page = (path.parent / "index.html").read_text(encoding="utf-8")
     assert find_raw_links(page) == set()
     assert str(tmp_path) not in page
@@ -105,13 +123,17 @@ def test_an_anonymous_report_links_nowhere_and_names_no_machine(project):
 FAR = "../" * 21
 
 
-@pytest.mark.parametrize("text", ["raw/b/../../c.csv", "raw/b/c.exe", "/raw/b/c.csv", "raw/b/c.csv#x", "raw/.b/c.csv"])
+@pytest.mark.parametrize(
+    "text", ["raw/b/../../c.csv", "raw/b/c.exe", "/raw/b/c.csv", "raw/b/c.csv#x", "raw/.b/c.csv"]
+)
 def test_a_path_that_is_not_a_raw_file_gets_no_link(text):
     assert make_raw_link("../../results/e", "raw/b/c.csv") == "../../results/e/raw/b/c.csv"
     assert make_raw_link("../../results/e", text) == ""
 
 
-@pytest.mark.parametrize("way", ["", "/etc", "http://x", "results/../..", "a/b/c", "//x/y", "file:", "a b", f"{FAR}r"])
+@pytest.mark.parametrize(
+    "way", ["", "/etc", "http://x", "results/../..", "a/b/c", "//x/y", "file:", "a b", f"{FAR}r"]
+)
 def test_a_way_that_we_did_not_write_is_not_gone(way):
     assert make_raw_link(way, "raw/b/c.csv") == ""
 

@@ -53,7 +53,9 @@ def test_network_matrices_sort_nodes_by_group_with_one_value_per_pair():
     assert latency.values[0][4] == pytest.approx(3.0)
     assert bandwidth.unit == "GB/s"
     assert bandwidth.values[0][4] == pytest.approx(262144 / 5e-5 / 1e9)
-    assert latency.colour(1.5) == bandwidth.colour(max(max(row) for row in np.nan_to_num(bandwidth.values)))
+    assert latency.colour(1.5) == bandwidth.colour(
+        max(max(row) for row in np.nan_to_num(bandwidth.values))
+    )
     assert latency.colour(3.0) == bandwidth.colour(bandwidth.values[0][4]) != latency.colour(1.5)
 
 
@@ -69,10 +71,14 @@ def test_the_page_draws_the_network_with_alternative_text():
 
 @pytest.mark.parametrize(("count", "numbered"), [(8, True), (20, True), (30, False)])
 def test_numbers_stand_in_cells_that_are_wide_enough(count, numbered):
-    """A digit is at most 0.6 font sizes wide. A `style` attribute sets the font size, since the style sheet overrides
-    other attributes."""
-    page = format_page(report(seen(Hierarchy.of({"leaf": [node // 5 for node in range(count)]}), count)))
-    cells = re.findall(r'<g><rect [^>]*width="([\d.]+)"[^>]*><title>.*?</rect>(?:<text ([^>]*)>([^<]*)<)?', page)
+    """A digit is at most 0.6 font sizes wide. A `style` attribute sets the font size, since the
+    style sheet overrides other attributes."""
+    page = format_page(
+        report(seen(Hierarchy.of({"leaf": [node // 5 for node in range(count)]}), count))
+    )
+    cells = re.findall(
+        r'<g><rect [^>]*width="([\d.]+)"[^>]*><title>.*?</rect>(?:<text ([^>]*)>([^<]*)<)?', page
+    )
     assert len(cells) > count
     assert all(bool(number) == numbered for _, _, number in cells)
     for width, attributes, number in cells if numbered else ():
@@ -94,7 +100,12 @@ def test_the_workbook_has_the_same_numbers_and_colours(tmp_path):
     write_xlsx(whole, tmp_path / "n.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "n.xlsx")["Network"]
     matrix = next(block for block in whole.sections[0].blocks if isinstance(block, Matrix))
-    head = next(cell.row for row in sheet.iter_rows(max_col=1) for cell in row if str(cell.value).startswith("Latency"))
+    head = next(
+        cell.row
+        for row in sheet.iter_rows(max_col=1)
+        for cell in row
+        if str(cell.value).startswith("Latency")
+    )
     assert sheet.row_dimensions[head + 1].height >= 5 * len("compute-0")  # the labels are upright
     assert [sheet.cell(head + 1, place + 2).value for place in range(8)] == list(matrix.labels)
     for row in range(8):
@@ -124,13 +135,19 @@ def test_pairs_that_were_not_measured_are_pale_not_made_up(tmp_path):
     assert matrix.colour(1.5, pale=True) != matrix.colour(1.5)
     write_xlsx(whole, tmp_path / "n.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "n.xlsx")["Network"]
-    numbers = sum(isinstance(cell.value, float | int) for row in sheet.iter_rows(min_col=2) for cell in row)
+    numbers = sum(
+        isinstance(cell.value, float | int) for row in sheet.iter_rows(min_col=2) for cell in row
+    )
     assert numbers == sum(np.isfinite(drawn.values).sum() for drawn in (latency, matrix))
 
 
 def test_of_hundreds_of_nodes_groups_are_drawn():
     hierarchy = Hierarchy.of({"leaf": [node // 30 for node in range(300)]})
-    matrix = next(block for block in make_sections(seen(hierarchy, 300))[0][0].blocks if isinstance(block, Matrix))
+    matrix = next(
+        block
+        for block in make_sections(seen(hierarchy, 300))[0][0].blocks
+        if isinstance(block, Matrix)
+    )
     assert matrix.labels == tuple(f"group {number}" for number in range(10))
     assert matrix.values[3][3] == pytest.approx(1.5)
     assert matrix.values[3][4] == pytest.approx(3.0)
@@ -165,7 +182,11 @@ def test_measured_groups_are_compared_with_named_levels(levels, verdict):
     [
         (LEAVES, LEAVES, "agrees with the measured times."),
         (FLAT, FLAT, "agrees with the measured times."),
-        (FLAT, LEAVES, "differs from the measured times: 2 groups (leaf) by Slurm, none by the times."),
+        (
+            FLAT,
+            LEAVES,
+            "differs from the measured times: 2 groups (leaf) by Slurm, none by the times.",
+        ),
         (
             LEAVES,
             Hierarchy.of({"leaf": [0, 0, 1, 1, 2, 2, 3, 3]}),
@@ -179,6 +200,8 @@ def test_measured_groups_are_compared_with_slurm_s(hierarchy, said, verdict):
     assert bool(make_sections(found)[0]) == (hierarchy is LEAVES or said is LEAVES)
 
 
-@pytest.mark.parametrize(("value", "text"), [(1.2345, "1.23"), (123.4, "123"), (0.01234, "0.0123"), (np.nan, "n/a")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.2345, "1.23"), (123.4, "123"), (0.01234, "0.0123"), (np.nan, "n/a")]
+)
 def test_three_digits(value, text):
     assert format_digits(value) == text

@@ -1,7 +1,7 @@
 """The first screen and the first sheet: each question is answered after at most two clicks.
 
-Its maps are compared with the points that they summarize. A click leads to a cell or to rows of this workbook, or
-to a file."""
+Its maps are compared with the points that they summarize. A click leads to a cell or to rows of
+this workbook, or to a file."""
 
 import io
 import math
@@ -21,12 +21,27 @@ from commodel.predictions.interval_basis import UNMEASURED_PREFIX
 from commodel.records import RECOMMENDED
 from commodel.reports import write_pictures, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
-from commodel.reports.elements import Answer, Axis, Cell, Chart, Grid, Series, format_error, format_percent
+from commodel.reports.elements import (
+    Answer,
+    Axis,
+    Cell,
+    Chart,
+    Grid,
+    Series,
+    format_error,
+    format_percent,
+)
 from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures import render
 from commodel.reports.pictures.render import list_drawings, list_pictures, render_svg
-from commodel.reports.pictures.specifications import fit_text, measure_width, share_width, specify_grid, specify_lines
+from commodel.reports.pictures.specifications import (
+    fit_text,
+    measure_width,
+    share_width,
+    specify_grid,
+    specify_lines,
+)
 from commodel.reports.sections.first_screen import (
     FLAGGED_COLOUR,
     make_error_grid,
@@ -40,8 +55,11 @@ from tests.reports.reading import make_report
 
 
 def list_workloads(comparison, platform):
-    """Return the alternatives of every workload with two or more, fastest first, by a simple loop."""
-    once = comparison[(comparison["platform"] == platform) & comparison["measured"].notna()].drop_duplicates("point")
+    """Return the alternatives of every workload with two or more, fastest first, by a simple
+    loop."""
+    once = comparison[
+        (comparison["platform"] == platform) & comparison["measured"].notna()
+    ].drop_duplicates("point")
     for _, group in once.groupby("workload"):
         if len(group) > 1:
             yield sorted(group.to_dict("records"), key=lambda row: row["measured"])
@@ -66,21 +84,26 @@ def test_the_map_has_the_fastest_alternatives(comparison, platform):
         library = first["algorithm"] == "library"
         close = [row for row in others if not (first["measured_high"] < row["measured_low"])]
         close += [row for row in others if row["measured"] <= 1.01 * first["measured"]]
-        assert cell.text == ("≈ " if close else "") + ("MPI default" if library else first["alternative"])
+        assert cell.text == ("≈ " if close else "") + (
+            "MPI default" if library else first["alternative"]
+        )
         assert cell.marked == library
         checked.add(id(cell))
     assert len(checked) == len(grid.cells)
 
 
 def includes_ranks(label, row):
-    """Return whether a row of the map, such as `8–32` or `16 leaves`, includes the number of ranks of this point."""
+    """Return whether a row of the map, such as `8–32` or `16 leaves`, includes the number of ranks
+    of this point."""
     first, last = re.fullmatch(r"(\d+)(?:–(\d+))?(?: leaves)?(?:,.*)?", label).groups()
     number = row["leaves"] if "leaves" in label else row["ranks"]
     return int(first) <= number <= int(last or first) and ("leaves" in label) == (row["leaves"] > 0)
 
 
 def test_the_other_map_has_the_mean_errors(comparison):
-    here = comparison[(comparison["platform"] == "ether16") & comparison["held_out"] & comparison["mu"].notna()]
+    here = comparison[
+        (comparison["platform"] == "ether16") & comparison["held_out"] & comparison["mu"].notna()
+    ]
     campaign = evaluate_campaign(prepare_comparison(comparison)).only("ether16")
     recommended = campaign.recommended_rows[campaign.recommended_rows["mu"].notna()]
     grid = make_error_grid(campaign)
@@ -90,14 +113,18 @@ def test_the_other_map_has_the_mean_errors(comparison):
     cells = {(grid.rows[cell.row][1], grid.columns[cell.column]): cell for cell in grid.cells}
     assert {key for key in cells if key[1] != "all"} == set(means.index)
     for key, mean in means.items():
-        assert cells[key].text == ("∞" if mean == math.inf else f"{mean:.2f}" if mean < 10 else f"{mean:,.0f}")
+        assert cells[key].text == (
+            "∞" if mean == math.inf else f"{mean:.2f}" if mean < 10 else f"{mean:,.0f}"
+        )
         assert (cells[key].fill == FLAGGED_COLOUR) == (reached[key] < 0.5)
     first, second, *others = [label for _, label in grid.rows]
     assert first == RECOMMENDED
     assert second == here.groupby("model")["mu"].mean().idxmin()
     assert cells[first, "all"].text == f"{recommended['mu'].mean():.2f}"
     totals = [cells[label, "all"].text for label in others]
-    assert totals == sorted(totals, key=lambda text: math.inf if text == "∞" else float(text.replace(",", "")))
+    assert totals == sorted(
+        totals, key=lambda text: math.inf if text == "∞" else float(text.replace(",", ""))
+    )
 
 
 def test_sentences_are_few_and_do_not_name_the_platform(report):
@@ -107,7 +134,9 @@ def test_sentences_are_few_and_do_not_name_the_platform(report):
         assert all(line.endswith(".") and screen.platform not in line for line in lines)
         questions = ["Recommended prediction", "What to use", "Gain", "Network"]
         assert [tile.question for tile in screen.tiles] == questions
-    assert [screen.simulated for screen in report.screens] == sorted(screen.simulated for screen in report.screens)
+    assert [screen.simulated for screen in report.screens] == sorted(
+        screen.simulated for screen in report.screens
+    )
 
 
 def test_regret_is_the_mean_of_all_choices(comparison, report):
@@ -117,9 +146,14 @@ def test_regret_is_the_mean_of_all_choices(comparison, report):
         here = rows[rows["platform"] == screen.platform]
         assert screen.tiles[0].headline == f"error {format_error(here['mu'].mean())}"
         several = here.groupby("workload").filter(lambda rows: len(rows) > 1)
-        chosen = several.loc[several.groupby("workload")["seconds"].idxmin()].set_index("workload")["measured"]
+        chosen = several.loc[several.groupby("workload")["seconds"].idxmin()].set_index("workload")[
+            "measured"
+        ]
         regret = chosen / several.groupby("workload")["measured"].min() - 1
-        assert f" of {len(chosen)} workloads with several predicted alternatives." in screen.tiles[2].sentence
+        assert (
+            f" of {len(chosen)} workloads with several predicted alternatives."
+            in screen.tiles[2].sentence
+        )
         assert 0 < (regret > 0).mean() < 0.5
         ends = f"{format_percent(regret.mean())} mean, {format_percent(regret.max())} worst."
         assert screen.tiles[2].sentence.endswith(f" Regret: {ends}")
@@ -137,7 +171,11 @@ def test_measured_platforms_come_before_simulated_ones(fewer):
     names = {"ether16": "zebra", "fattree": "fattree"}
     report = make_report(fewer.assign(platform=fewer["platform"].map(names)), experiment="order")
     blocks = [block for section in report.sections for block in section.blocks]
-    answers = [block for block in blocks if isinstance(block, Answer) and block.question.startswith("Which model")]
+    answers = [
+        block
+        for block in blocks
+        if isinstance(block, Answer) and block.question.startswith("Which model")
+    ]
     simulated = [answer.question.endswith("(simulated)") for answer in answers]
     assert simulated == sorted(simulated)
     assert len(set(simulated)) == 2
@@ -156,12 +194,15 @@ def test_measured_platforms_come_before_simulated_ones(fewer):
 
 
 def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
-    """If all other workloads are within one node, the error of predictions between nodes is unknown."""
+    """If all other workloads are within one node, the error of predictions between nodes is
+    unknown."""
     ends = {f"parameter_{end}": fewer[end] for end in ("low", "high")}
     words = (
         fewer["operation"]
         .eq("reduce")
-        .map({True: UNMEASURED_PREFIX + "between nodes", False: "5 allocations, 45 workloads of all"})
+        .map(
+            {True: UNMEASURED_PREFIX + "between nodes", False: "5 allocations, 45 workloads of all"}
+        )
     )
     frame = fewer.assign(basis=words, **ends)
     end = "a parameter interval only: no other workload was measured between nodes."
@@ -182,10 +223,20 @@ def test_the_network_tile_shows_measured_half_round_trips_of_two_ranks(report, i
 
 
 def test_a_latency_that_the_data_do_not_determine_is_no_figure():
-    known, unknown = Estimate(1.2e-6, "s", 1.1e-6, 1.3e-6), Estimate(6e-8, "s", 3e-8, 1e-7, "not told apart", False)
+    known, unknown = (
+        Estimate(1.2e-6, "s", 1.1e-6, 1.3e-6),
+        Estimate(6e-8, "s", 3e-8, 1e-7, "not told apart", False),
+    )
     byte = Estimate(1e-10, "s/B", 9e-11, 1.1e-10)
-    loggp = ParameterSet(model="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s")
-    pieces = {"alpha.a": known, "beta.a": byte, "beta.a1": replace(byte, value=2e-10), "beta.a2": byte}
+    loggp = ParameterSet(
+        model="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s"
+    )
+    pieces = {
+        "alpha.a": known,
+        "beta.a": byte,
+        "beta.a1": replace(byte, value=2e-10),
+        "beta.a2": byte,
+    }
     hockney = replace(loggp, model="hockney", values=pieces)
     assert summarize_network([loggp], [], []).headline == "not fitted"
     tile = summarize_network([loggp, hockney], [], [])
@@ -196,7 +247,8 @@ def test_a_latency_that_the_data_do_not_determine_is_no_figure():
 
 def test_without_a_choice_there_is_no_map_of_alternatives(fewer):
     report = make_report(
-        fewer[fewer["alternative"] == "binomial"].drop_duplicates(["workload", "model"]), experiment="one"
+        fewer[fewer["alternative"] == "binomial"].drop_duplicates(["workload", "model"]),
+        experiment="one",
     )
     for screen in report.screens:
         assert screen.tiles[1].headline == "nothing to choose"
@@ -222,7 +274,9 @@ def test_dots_lie_where_their_values_are():
     axes = (Axis("x [µs]", low=1.0, high=1000.0), Axis("y [µs]", low=1.0, high=100.0))
     drawn = ET.fromstring(render_svg(specify_lines(Chart("c", "c", *axes, (dots,)), 300, 200)))
     marks = [
-        group for group in drawn.iter() if "role-mark" in group.get("class", "") and "symbol" in group.get("class")
+        group
+        for group in drawn.iter()
+        if "role-mark" in group.get("class", "") and "symbol" in group.get("class")
     ]
     places = [re.findall(r"-?[\d.]+", path.get("transform")) for group in marks for path in group]
     places = [(round(float(x)), round(float(y))) for x, y in places]
@@ -239,7 +293,9 @@ def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
     again = write_pictures(report, tmp_path / "two")
     assert len(written) == 2 * 4
     assert {path.parent for path in written} == {tmp_path / "one"}
-    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == sorted(path.name for path in written)
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == sorted(
+        path.name for path in written
+    )
     assert len(list(tmp_path.iterdir())) == 2
     assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
     for path in written:
@@ -283,7 +339,15 @@ ROWS = (
     *(("bcast", f"{n} leaves") for n in range(7)),
     ("reduce", "96, any layout, 48 nodes"),
 )
-NAMES = ["≈ default", "recursive-doubling", "dissemination", "chain:4KiB", "balanced:4x4", "groups:4,2,2", "binomial:4"]
+NAMES = [
+    "≈ default",
+    "recursive-doubling",
+    "dissemination",
+    "chain:4KiB",
+    "balanced:4x4",
+    "groups:4,2,2",
+    "binomial:4",
+]
 
 
 def list_texts(spec):
@@ -295,12 +359,25 @@ def list_texts(spec):
 def test_no_name_is_cut_in_a_map_of_many_rows(columns):
     places = [(row, column) for row in range(len(ROWS)) for column in range(columns)]
     cells = tuple(
-        Cell(row, column, NAMES[(column if columns > 3 else row) % len(NAMES)], "#fff", "") for row, column in places
+        Cell(row, column, NAMES[(column if columns > 3 else row) % len(NAMES)], "#fff", "")
+        for row, column in places
     )
     spec = specify_grid(
-        Grid("use", "What to use", "", ROWS, ("16 KiB",) * columns, cells, "message size", "ranks or leaves")
+        Grid(
+            "use",
+            "What to use",
+            "",
+            ROWS,
+            ("16 KiB",) * columns,
+            cells,
+            "message size",
+            "ranks or leaves",
+        )
     )
-    words = ["".join(value["text"]) if isinstance(value["text"], list) else value["text"] for value in list_texts(spec)]
+    words = [
+        "".join(value["text"]) if isinstance(value["text"], list) else value["text"]
+        for value in list_texts(spec)
+    ]
     assert not [word for word in words if "…" in word]
     boxes = [value for value in list_texts(spec) if "x2" in value]
     for value in boxes:
@@ -308,14 +385,22 @@ def test_no_name_is_cut_in_a_map_of_many_rows(columns):
             assert measure_width(line, 10) <= value["x2"] - value["x"]
     assert max(value["x2"] for value in boxes) <= spec["width"]
     beside = [
-        value for value in list_texts(spec) if "x2" not in value and value["text"] in {label for _, label in ROWS}
+        value
+        for value in list_texts(spec)
+        if "x2" not in value and value["text"] in {label for _, label in ROWS}
     ]
     assert beside
-    assert max(value["x"] + measure_width(value["text"], 11) for value in beside) < min(value["x"] for value in boxes)
-    tops = {at: {value["y"] for value in boxes[at * columns : (at + 1) * columns]} for at in range(len(ROWS))}
+    assert max(value["x"] + measure_width(value["text"], 11) for value in beside) < min(
+        value["x"] for value in boxes
+    )
+    tops = {
+        at: {value["y"] for value in boxes[at * columns : (at + 1) * columns]}
+        for at in range(len(ROWS))
+    }
     assert all(len(top) == 1 for top in tops.values())
     assert all(
-        min(tops[at + 1]) > max(value["y2"] for value in boxes[: (at + 1) * columns]) for at in range(len(ROWS) - 1)
+        min(tops[at + 1]) > max(value["y2"] for value in boxes[: (at + 1) * columns])
+        for at in range(len(ROWS) - 1)
     )
 
 
@@ -327,9 +412,19 @@ def test_columns_are_alike_where_there_is_room():
 
 
 def test_a_dot_of_a_picture_is_a_circle():
-    clouds = tuple(Series(name, (1.0, 2.0, 4.0), (1.0, 3.0, 9.0), "dots", at) for at, name in enumerate(("a", "b")))
+    clouds = tuple(
+        Series(name, (1.0, 2.0, 4.0), (1.0, 3.0, 9.0), "dots", at)
+        for at, name in enumerate(("a", "b"))
+    )
     text = render_svg(specify_lines(Chart("c", "c", Axis("x"), Axis("y"), clouds)))
-    assert len(re.findall(r'<circle transform="[^"]+" r="2\.5\d*" fill="#[0-9A-F]{6}" opacity="0\.8"/>', text)) == 6
+    assert (
+        len(
+            re.findall(
+                r'<circle transform="[^"]+" r="2\.5\d*" fill="#[0-9A-F]{6}" opacity="0\.8"/>', text
+            )
+        )
+        == 6
+    )
     assert vl_convert.svg_to_png(text).startswith(b"\x89PNG")
 
 
@@ -357,7 +452,8 @@ def follow_link(book, link):
 
 
 def follow_clicks(book, clicks):
-    """Return the sheets and cells selected by every sequence of this number of clicks from the first sheet."""
+    """Return the sheets and cells selected by every sequence of this number of clicks from the
+    first sheet."""
     first = book.worksheets[0]
     seen = [(first, [cell for row in first.iter_rows() for cell in row])]
     for _ in range(clicks):
@@ -383,7 +479,14 @@ def test_title_origin_and_simulation_by_no_click(pages, report):
     assert "SIMULATED" in page_texts[1]
     assert "fattree" in page_texts[1]
     (line,) = [text for text in page_texts if text.startswith(f"{PLATFORM}: ")]
-    for part in ("measured", "2026-10-02", "3 hosts", "MPICH 5.0.2", "no container", "commit 4f2a91c"):
+    for part in (
+        "measured",
+        "2026-10-02",
+        "3 hosts",
+        "MPICH 5.0.2",
+        "no container",
+        "commit 4f2a91c",
+    ):
         assert part in line
 
 
@@ -400,16 +503,26 @@ def test_overview_answers_equal_the_page_and_omit_the_platform_prefix(pages, rep
 def test_which_tree_for_so_many_leaves_at_a_measured_size_by_no_click(pages, comparison):
     sheet, cells = follow_clicks(pages, 0)[0]
     (label,) = [cell for cell in cells if cell.value == "32 leaves"]
-    (column,) = [cell for cell in cells if cell.value == format_bytes(1024).replace(" ", "\N{NO-BREAK SPACE}")]
+    (column,) = [
+        cell
+        for cell in cells
+        if cell.value == format_bytes(1024).replace(" ", "\N{NO-BREAK SPACE}")
+    ]
     here = comparison[
-        (comparison["platform"] == PLATFORM) & (comparison["leaves"] == 32) & (comparison["bytes"] == 1024)
+        (comparison["platform"] == PLATFORM)
+        & (comparison["leaves"] == 32)
+        & (comparison["bytes"] == 1024)
     ]
     fastest = here.loc[here["measured"].idxmin(), "alternative"]
     assert sheet.cell(label.row, column.column).value.removeprefix("≈ ") == fastest
 
 
 def test_one_click_reaches_the_calculator_for_other_sizes_and_changed_latency(pages):
-    reached = [(sheet, cells) for sheet, cells in follow_clicks(pages, 1) if sheet.title.startswith("Calculator")]
+    reached = [
+        (sheet, cells)
+        for sheet, cells in follow_clicks(pages, 1)
+        if sheet.title.startswith("Calculator")
+    ]
     assert len(reached) == 2
     (sheet, _), (_, (factor,)) = reached
     assert not sheet[sheet.defined_names["bytes"].attr_text.rpartition("!")[2]].protection.locked
@@ -428,13 +541,18 @@ def test_platforms_of_the_calculator_stand_in_the_order_of_the_first_sheets(repo
 
 
 def test_lowest_error_for_an_operation_and_a_fan_in_by_one_click(pages, comparison):
-    held = comparison[comparison["held_out"] & (comparison["platform"] == PLATFORM) & comparison["mu"].notna()]
+    held = comparison[
+        comparison["held_out"] & (comparison["platform"] == PLATFORM) & comparison["mu"].notna()
+    ]
     held = held[(held["operation"] == "reduce") & (held["fan_in"] == 4)]
     best = held.groupby("model")["mu"].mean().idxmin()
     marked = []
     for sheet, cells in follow_clicks(pages, 1):
         for cell in cells if sheet.title == "Errors" else ():
-            if [sheet.cell(cell.row, column).value for column in (3, 4)] == ["reduce", 4] and cell.font.bold:
+            if [sheet.cell(cell.row, column).value for column in (3, 4)] == [
+                "reduce",
+                4,
+            ] and cell.font.bold:
                 marked.append(read_headers(sheet, cell)[cell.column - 1])
     assert marked == [best]
 
@@ -446,7 +564,9 @@ def test_one_click_reaches_the_median_latency_and_confidence_interval(pages):
         if sheet.title == "Network" and len(cells) == 1 and cells[0].column > 1
     ]
     sheet, cell = row
-    named = dict(zip(read_headers(sheet, cell), [entry.value for entry in sheet[cell.row]], strict=True))
+    named = dict(
+        zip(read_headers(sheet, cell), [entry.value for entry in sheet[cell.row]], strict=True)
+    )
     assert named["platform"] == PLATFORM
     assert named["bytes [B]"] == 1
     assert named["median low [µs]"] < cell.value < named["median high [µs]"]
@@ -500,10 +620,15 @@ def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypat
         some.assign(platform=name, workload=some["workload"] + name, point=some["point"] + name)
         for name in (f"p{number}" for number in range(6))
     ]
-    write_xlsx(make_report(pd.concat(parts, ignore_index=True), experiment="many"), tmp_path / "many.xlsx")
+    write_xlsx(
+        make_report(pd.concat(parts, ignore_index=True), experiment="many"), tmp_path / "many.xlsx"
+    )
     book = openpyxl.load_workbook(tmp_path / "many.xlsx")
     names = [sheet.title for sheet in book if sheet.title.startswith("Overview")]
     assert names == [f"Overview p{number}" for number in range(6)]
-    linked = {link.location.strip("'").partition("!")[0].strip("'") for link in links(follow_clicks(book, 0)[0][1])}
+    linked = {
+        link.location.strip("'").partition("!")[0].strip("'")
+        for link in links(follow_clicks(book, 0)[0][1])
+    }
     assert set(names[1:]) <= linked
     assert any("rows more on the sheet What to use" in text for text in texts(book))

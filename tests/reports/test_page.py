@@ -1,5 +1,5 @@
-"""The page: it is parsed, compared with the report, and checked for external references; terms are explained at their
-first use; the commands that it names run."""
+"""The page: it is parsed, compared with the report, and checked for external references; terms are
+explained at their first use; the commands that it names run."""
 
 import json
 import re
@@ -39,12 +39,17 @@ def page(text, parse):
 def texts(table):
     """Return all rows of a table as formatted on the page."""
     kinds = [column.kind for column in table.columns]
-    return [[format_value(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
+    return [
+        [format_value(kind, value) for kind, value in zip(kinds, row, strict=True)]
+        for row in table.rows
+    ]
 
 
 def data_of(text):
     """Return the rows of every table whose rows are all stored as data, in order."""
-    blocks = re.findall(r'<script type="application/json" id="rows-\d+">(.*?)</script>', text, re.DOTALL)
+    blocks = re.findall(
+        r'<script type="application/json" id="rows-\d+">(.*?)</script>', text, re.DOTALL
+    )
     tables = []
     for columns in map(json.loads, blocks):
         shown = [[column["cells"][number][0] for number in column["rows"]] for column in columns]
@@ -53,7 +58,8 @@ def data_of(text):
 
 
 def in_order(report):
-    """Return the tables in the page's order: the Comparison, which the first screen filters, is first."""
+    """Return the tables in the page's order: the Comparison, which the first screen filters, is
+    first."""
     return sorted(report.tables, key=lambda table: table.name != "Comparison")
 
 
@@ -70,7 +76,8 @@ def test_tables_show_the_report(page, text, report):
 
 
 def test_nothing_is_loaded_from_elsewhere(page, text):
-    assert all(link.startswith("#") for link in page.links)  # this report does not know where its results are
+    # this report does not know where its results are
+    assert all(link.startswith("#") for link in page.links)
     assert {link[1:] for link in page.links} <= set(page.ids)
     outside = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
     outside = outside.replace(SCHEMA, "")  # a name, which nothing asks for
@@ -98,7 +105,8 @@ def test_every_chart_is_drawn_has_words_and_can_be_drawn_again(page, text, repor
     assert len(page.ids) == len(set(page.ids)), "of clip paths too"
     for place in specifications:
         drawn = re.search(
-            rf'<div class="plot" id="{place}" role="img" tabindex="0" aria-label="[^"]+"><svg.*?</svg></div>', text
+            rf'<div class="plot" id="{place}" role="img" tabindex="0" aria-label="[^"]+"><svg.*?</svg></div>',
+            text,
         )
         assert "<text" in drawn[0]
     assert text.count("window.vegaEmbed=") + text.count("window.vegaEmbed =") == 1
@@ -126,8 +134,8 @@ def test_equal_reports_are_equal_bytes(inputs, text, tmp_path):
 
 
 def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
-    """A `</script>` in a name does not end the data. Rows of real platforms precede simulated ones, as a page without
-    JavaScript shows only the first."""
+    """A `</script>` in a name does not end the data. Rows of real platforms precede simulated ones,
+    as a page without JavaScript shows only the first."""
     many = pd.concat([comparison.assign(layout=f"layout </script>{copy}") for copy in range(2)])
     report = make_report(many, experiment="many")
     text = format_page(report)
@@ -145,7 +153,9 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
     assert len(text.encode()) < 3_500_000
 
 
-def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(report, parse, monkeypatch):
+def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(
+    report, parse, monkeypatch
+):
     monkeypatch.setattr(html_page, "MAX_DATA_ROWS", 1000)
     text = format_page(report)
     count = len(report.section("Comparison").tables[0].rows)
@@ -178,7 +188,8 @@ def test_crowded_charts_are_thinned_with_a_word(report, monkeypatch, parse):
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [(0.95, 1.35), (40.0, 110.0), (3e-6, 9e-6), (1e3, 1.04e3), (1.0, 1e3), (0.9, 8.0)]
+    ("low", "high"),
+    [(0.95, 1.35), (40.0, 110.0), (3e-6, 9e-6), (1e3, 1.04e3), (1.0, 1e3), (0.9, 8.0)],
 )
 def test_a_logarithmic_axis_has_at_least_three_ticks_inside_the_range(low, high):
     ticks = choose_decade_ticks(low, high)
@@ -191,14 +202,20 @@ def test_a_logarithmic_axis_has_at_least_three_ticks_inside_the_range(low, high)
 def test_a_term_is_explained_once_and_the_text_stays():
     text = 'Of 7 workloads, a workload & <b>"lop"</b>: loppy, held-out-ish; regret, regrets'
     markup = TermMarkup(explain_terms() | {"lop": "<\"lop's"})(text)
-    assert re.findall(r'<abbr title="[^"]*">([^<]*)</abbr>', markup) == ["workloads", "lop", "regret"]
+    assert re.findall(r'<abbr title="[^"]*">([^<]*)</abbr>', markup) == [
+        "workloads",
+        "lop",
+        "regret",
+    ]
     assert Markup(re.sub("</?abbr[^>]*>", "", markup)).unescape() == text
     assert 'title="&lt;&#34;lop&#39;s"' in markup
 
 
 def test_the_page_explains_terms_and_models_in_tooltips(report):
     page = format_page(report)
-    assert {"μ", "workloads", "Regret", "MPI default"} <= set(re.findall(r'<abbr title="[^"]+">([^<]*)</abbr>', page))
+    assert {"μ", "workloads", "Regret", "MPI default"} <= set(
+        re.findall(r'<abbr title="[^"]+">([^<]*)</abbr>', page)
+    )
     assert list_terms(report)["loggp"].startswith("Loggp: T(m) = L")
     assert re.search(r'<th [^>]*title="max\(p/m, m/p\)[^>]*>μ</th>', page)
 
@@ -211,22 +228,32 @@ def test_documentation_workbook_and_page_have_the_same_definitions(report):
     assert all(f"| {term.term} | {term.symbol} | {term.meaning} |" in glossary for term in terms)
     meanings = set(table.column("meaning"))
     assert all(meaning in meanings for meaning in explain_terms().values())
-    assert {"workload", "alternative", "MPI default", "Regret", "Statistically tied", "μ"} <= set(explain_terms())
+    assert {"workload", "alternative", "MPI default", "Regret", "Statistically tied", "μ"} <= set(
+        explain_terms()
+    )
 
 
-def test_the_doubled_latency_command_of_the_report_runs_in_the_project(report, inputs, tmp_path, monkeypatch):
+def test_the_doubled_latency_command_of_the_report_runs_in_the_project(
+    report, inputs, tmp_path, monkeypatch
+):
     (screen,) = [screen for screen in report.screens if screen.platform == "ether16"]
     command = dict(list_commands(report, screen))[LATENCY_QUESTION]
     verb, *words = shlex.split(command.removeprefix("commodel "))
     file = tmp_path / words[words.index("--params") + 1]
-    (used,) = [entry for entry in inputs["parameter_sets"] if (entry.platform, entry.model) == ("ether16", file.stem)]
+    (used,) = [
+        entry
+        for entry in inputs["parameter_sets"]
+        if (entry.platform, entry.model) == ("ether16", file.stem)
+    ]
     (written,) = re.findall(r"--set L=(\S+)us", command)
     assert float(written) * 1e-6 == 2 * used.values["L"].value
     file.parent.mkdir(parents=True)
     write_parameters(file, used)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "params/platforms").mkdir(parents=True)
-    (tmp_path / "params/platforms/ether16.yaml").write_text("launcher: slurm\nnodes: 16\ncores: 1\n")
+    (tmp_path / "params/platforms/ether16.yaml").write_text(
+        "launcher: slurm\nnodes: 16\ncores: 1\n"
+    )
     assert words[words.index("--platform") + 1] == "ether16"
     assert "in place of" in run(verb, *words).stdout
     worst = replace(screen.errors, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
@@ -245,17 +272,33 @@ def test_the_doubled_latency_command_asks_for_a_size_within_the_probed_range(rep
 @pytest.mark.parametrize(
     ("rows", "sizes", "workload"),
     [
-        ([("bcast", "2–8"), ("reduce", "16 leaves")], [1024, 65536], "reduce --leaves 16 --bytes 3KiB"),
+        (
+            [("bcast", "2–8"), ("reduce", "16 leaves")],
+            [1024, 65536],
+            "reduce --leaves 16 --bytes 3KiB",
+        ),
         ([("gather", "64")], [0, 1], "gather --ranks 64 --bytes 1B"),
         ([("reduce", "16 leaves")], [8192, 65536], "reduce --leaves 16 --bytes 48KiB"),
-        ([("stream of reduce", "512 leaves, 50 waves")], [1024], "reduce --leaves 512 --bytes 1KiB"),
-        ([("reduce", "8 leaves"), ("unpredicted", "64 leaves")], [1024], "reduce --leaves 8 --bytes 1KiB"),
+        (
+            [("stream of reduce", "512 leaves, 50 waves")],
+            [1024],
+            "reduce --leaves 512 --bytes 1KiB",
+        ),
+        (
+            [("reduce", "8 leaves"), ("unpredicted", "64 leaves")],
+            [1024],
+            "reduce --leaves 8 --bytes 1KiB",
+        ),
         ([("unpredicted", "64 leaves")], [1024], None),
     ],
 )
 def test_the_command_for_another_workload_has_predictions(report, rows, sizes, workload):
     screen = report.screens[0]
-    cells = [Cell(row, 0, "", "", "", filters=(("bytes", str(size)),)) for row in range(len(rows)) for size in sizes]
+    cells = [
+        Cell(row, 0, "", "", "", filters=(("bytes", str(size)),))
+        for row in range(len(rows))
+        for size in sizes
+    ]
     names = tuple(operation for operation, _ in rows if operation != "unpredicted")
     screen = replace(
         screen,
@@ -263,13 +306,16 @@ def test_the_command_for_another_workload_has_predictions(report, rows, sizes, w
         errors=replace(screen.errors, columns=names),
     )
     options = [
-        command.partition("--operation ")[2] for _, command in list_commands(report, screen) if "advise" in command
+        command.partition("--operation ")[2]
+        for _, command in list_commands(report, screen)
+        if "advise" in command
     ]
     assert options == ([workload] if workload else [])
 
 
 def test_page_and_workbook_have_the_commands(report, workbook):
-    """A workbook with a calculator has no command for the latency, but a link to the calculator's cell for L."""
+    """A workbook with a calculator has no command for the latency, but a link to the calculator's
+    cell for L."""
     sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, format_page(report)
     for sheet, screen in zip(sheets, report.screens, strict=False):
         cells = {cell for row in sheet.iter_rows(values_only=True) for cell in row}

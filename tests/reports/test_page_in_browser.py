@@ -1,5 +1,5 @@
-"""The page in a browser: every row can be reached, filtered and sorted; a selection applies to charts, table and
-address; there are no network requests and no script errors."""
+"""The page in a browser: every row can be reached, filtered and sorted; a selection applies to
+charts, table and address; there are no network requests and no script errors."""
 
 import csv
 import html
@@ -17,7 +17,8 @@ from commodel.reports.elements import format_value
 from commodel.reports.html.page import MAX_MARKUP_ROWS, format_page
 from tests.reports.reading import make_report
 
-# Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
+# Said by the page to its own markup, which the browser prints at the end: a line for each thing
+# that was done.
 WORDS = "COPY1 fattree ring 65,536 bsp"
 LISTEN = """<head><script>
 const errors = [], saved = [];
@@ -125,22 +126,34 @@ PRESS = """
 """
 
 
-# A file that the page reads takes real time, and Chromium's virtual time may run out meanwhile: then it is asked anew.
+# A file that the page reads takes real time, and Chromium's virtual time may run out meanwhile:
+# then it is asked anew.
 TRIES = 4
 
 
 def run_steps(report, tmp_path, steps, address=""):
-    """Run these steps in the page and return their output by line; fail after any script error or network request."""
+    """Run these steps in the page and return their output by line; fail after any script error or
+    network request."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
         pytest.skip("no Chromium here")
     page = format_page(report).replace("<head>", LISTEN, 1)
-    page = page.removesuffix("</body>\n</html>") + DRIVER.replace("STEPS", steps) + "</body>\n</html>"
+    page = (
+        page.removesuffix("</body>\n</html>") + DRIVER.replace("STEPS", steps) + "</body>\n</html>"
+    )
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
-    command = [browser, *flags, "--virtual-time-budget=9000", "--dump-dom", (tmp_path / "page.html").as_uri() + address]
+    command = [
+        browser,
+        *flags,
+        "--virtual-time-budget=9000",
+        "--dump-dom",
+        (tmp_path / "page.html").as_uri() + address,
+    ]
     for _ in range(TRIES):
-        dom = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+        dom = subprocess.run(
+            command, capture_output=True, text=True, timeout=300, check=True
+        ).stdout
         if "RESULT\n" in dom:
             break
     printed = dom.partition("RESULT\n")[2].partition("\nEND")[0]
@@ -150,17 +163,26 @@ def run_steps(report, tmp_path, steps, address=""):
 
 
 def test_all_rows_are_within_reach(comparison, tmp_path):
-    report = make_report(pd.concat([comparison.assign(layout=f"copy{copy}") for copy in range(2)]), experiment="many")
+    report = make_report(
+        pd.concat([comparison.assign(layout=f"copy{copy}") for copy in range(2)]), experiment="many"
+    )
     (table,) = report.section("Comparison").tables
     front, *lines = run_steps(report, tmp_path, REACH.replace("WORDS", WORDS))
     first, last, only, most = (line.split("|") for line in lines)
     kinds = [column.kind for column in table.columns]
-    every = [[format_value(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
+    every = [
+        [format_value(kind, value) for kind, value in zip(kinds, row, strict=True)]
+        for row in table.rows
+    ]
     keys = [column.key for column in table.columns]
     rows = [row for row in every if row[0] == front]
     about = [[row[keys.index(key)] for key in ("alternative", "bytes", "model")] for row in rows]
     others = [row for row in every if row[0] != front]
-    kept = [row for row in others if all(word in " ".join(row).lower() for word in WORDS.lower().split())]
+    kept = [
+        row
+        for row in others
+        if all(word in " ".join(row).lower() for word in WORDS.lower().split())
+    ]
     assert front == "ether16", "what was measured on a machine comes first"
     assert first[3:] == about[0]
     assert last[3:] == about[-1]
@@ -213,19 +235,27 @@ def test_filters_apply_to_charts_table_and_address(fewer, tmp_path):
     assert limit.split("|")[1] == f"{len(large)} {total}"
     heads, *saved = csv.reader(io.StringIO(json.loads(text).removeprefix("\ufeff")))
     assert sorted(row[heads.index("point")] for row in saved) == sorted(large["point"])
-    assert {row[heads.index("bytes [B]")] for row in saved} == {str(size) for size in large["bytes"]}
+    assert {row[heads.index("bytes [B]")] for row in saved} == {
+        str(size) for size in large["bytes"]
+    }
     assert every.split("|")[1] == f"{(shown['platform'] == 'fattree').sum()} {total}"
 
 
 def test_a_click_on_a_cell_or_dot_filters_the_matching_rows(fewer, tmp_path):
     report, shown = make_report(fewer, experiment="clicked"), with_recommended(fewer)
     lines = [json.loads(line) for line in run_steps(report, tmp_path, PRESS, "#platform=ether16")]
-    touched, again, errors, dot, (wanted, first, marked, in_sight), link, restored, icon_width = lines
+    touched, again, errors, dot, (wanted, first, marked, in_sight), link, restored, icon_width = (
+        lines
+    )
 
     def counted(address):
         requested = dict(parse_qsl(address.removeprefix("#")))
         count, over = requested.pop("size", "0 ranks").split()[:2]
-        requested = {name: int(text) if name == "bytes" else text for name, text in requested.items() if name != "dot"}
+        requested = {
+            name: int(text) if name == "bytes" else text
+            for name, text in requested.items()
+            if name != "dot"
+        }
         requested |= {"leaves" if over == "leaves" else "ranks": int(count)} if int(count) else {}
         return (shown[list(requested)] == pd.Series(requested)).all(axis=1).sum()
 

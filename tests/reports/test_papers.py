@@ -1,4 +1,5 @@
-"""The figures of a paper in a report: printed and predicted values, marks of simulation, reproducible files."""
+"""The figures of a paper in a report: printed and predicted values, marks of simulation,
+reproducible files."""
 
 import json
 import math
@@ -27,16 +28,32 @@ FIGURE = Figure(
     "something over something",
     "Drawn here.",
     "the machine is another one.",
-    (Numbers("Times", ("what", "packet [B]"), ("predicted", "simulated"), "printed in the text", ROWS),),
-    (Panel("p = 4", "message size [B]", "time [s]", (Line("prediction", (0, 1, 10), (1e-6, 2e-6, math.nan)),)),),
+    (
+        Numbers(
+            "Times", ("what", "packet [B]"), ("predicted", "simulated"), "printed in the text", ROWS
+        ),
+    ),
+    (
+        Panel(
+            "p = 4",
+            "message size [B]",
+            "time [s]",
+            (Line("prediction", (0, 1, 10), (1e-6, 2e-6, math.nan)),),
+        ),
+    ),
     measured=("there",),
 )
-PAPER = Paper("some", "A. Body, Some paper, 1999", lambda evidence: (FIGURE,), "Nothing else is there.")
+PAPER = Paper(
+    "some", "A. Body, Some paper, 1999", lambda evidence: (FIGURE,), "Nothing else is there."
+)
 
 
 def make_sections_of_paper(simulated=True):
     return make_sections(
-        PAPER, Evidence(None, None, (), {"there": PlatformKind.SIMULATED if simulated else PlatformKind.REAL})
+        PAPER,
+        Evidence(
+            None, None, (), {"there": PlatformKind.SIMULATED if simulated else PlatformKind.REAL}
+        ),
     )
 
 
@@ -67,7 +84,9 @@ def test_a_chart_is_in_microseconds_and_omits_missing_points():
 
 
 def test_a_panel_without_numbers_is_no_chart(tmp_path):
-    empty = replace(FIGURE, panels=(Panel("p = 4", "size [B]", "time [s]", (Line("none", (1,), (math.nan,)),)),))
+    empty = replace(
+        FIGURE, panels=(Panel("p = 4", "size [B]", "time [s]", (Line("none", (1,), (math.nan,)),)),)
+    )
     paper = replace(PAPER, figures=lambda evidence: (empty,))
     sections = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.REAL}))
     assert not sections[1].charts
@@ -76,13 +95,19 @@ def test_a_panel_without_numbers_is_no_chart(tmp_path):
 
 def test_bars_keep_their_places_if_one_is_missing(tmp_path):
     names, left, right = ("one", "two", "three"), (1.5, math.inf, 3.0), (2.0, 1.2, 1.1)
-    lines = tuple(Line(name, (0, 1, 2), bars, "bars") for name, bars in (("left", left), ("right", right)))
+    lines = tuple(
+        Line(name, (0, 1, 2), bars, "bars") for name, bars in (("left", left), ("right", right))
+    )
     figure = replace(FIGURE, panels=(Panel("p = 4", "model", "error", lines, "", names, 1.0),))
     paper = replace(PAPER, figures=lambda evidence: (figure,))
     _, section = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.SIMULATED}))
     (chart,) = section.charts
     assert (chart.x.names, chart.y.low, chart.y.high) == (names, 1.0, pytest.approx(3.2))
-    bars = {(row["s"], row["t"]): row for layer in specify_chart(chart)["layer"] for row in layer["data"]["values"]}
+    bars = {
+        (row["s"], row["t"]): row
+        for layer in specify_chart(chart)["layer"]
+        for row in layer["data"]["values"]
+    }
     assert set(bars) == {("left", "one"), ("left", "three"), *(("right", name) for name in names)}
     for (side, name), bar in bars.items():
         middle = names.index(name)
@@ -103,7 +128,9 @@ def test_bars_keep_their_places_if_one_is_missing(tmp_path):
 
 def test_caption_and_chart_mark_simulated_values():
     caption, chart, _ = make_sections_of_paper()[1].blocks
-    assert "Simulated values come from a simulator of there, not from hardware." in caption.sentences
+    assert (
+        "Simulated values come from a simulator of there, not from hardware." in caption.sentences
+    )
     assert chart.title.endswith("(simulated)")
     caption, chart, _ = make_sections_of_paper(simulated=False)[1].blocks
     assert not any("simulat" in sentence for sentence in caption.sentences)
@@ -114,7 +141,9 @@ def test_caption_and_chart_mark_simulated_values():
 def test_the_first_sheet_lists_the_figures_with_the_spread_of_ratios():
     lead = make_sections_of_paper()[0]
     assert lead.name == "The paper"
-    assert lead.tables[0].rows == (("Figure 9", "something over something", 1, *[pytest.approx(1.5)] * 3),)
+    assert lead.tables[0].rows == (
+        ("Figure 9", "something over something", 1, *[pytest.approx(1.5)] * 3),
+    )
 
 
 def test_the_first_sheet_names_the_platforms_where_processes_share_processors():
@@ -126,7 +155,8 @@ def test_the_first_sheet_names_the_platforms_where_processes_share_processors():
 
 @pytest.fixture
 def results_with_paper(folder):
-    """Return a function that names a paper in the plan of results without measurements of that paper."""
+    """Return a function that names a paper in the plan of results without measurements of that
+    paper."""
 
     def name(paper):
         plan = json.loads((folder / "plan.json").read_text())
@@ -161,10 +191,14 @@ def test_figures_have_sheets_and_sections_and_files_are_reproducible(results_wit
     assert page == format_page(again)
     for section in report.sections[: len(shown)]:
         assert f"<h2>{section.name}</h2>" in page
-        assert all(isinstance(block, Chart) is (block in section.charts) for block in section.blocks)
+        assert all(
+            isinstance(block, Chart) is (block in section.charts) for block in section.blocks
+        )
 
 
-@pytest.mark.parametrize("hostile", ["clutser", "../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000])
+@pytest.mark.parametrize(
+    "hostile", ["clutser", "../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000]
+)
 def test_an_unknown_paper_is_refused_in_one_line_naming_the_key(results_with_paper, hostile):
     with pytest.raises(UserError) as refused:
         build_stored_report(results_with_paper(hostile))

@@ -1,4 +1,5 @@
-"""A workbook from an unknown source: it is read as it is, or refused in one line; parameter sets of a report."""
+"""A workbook from an unknown source: it is read as it is, or refused in one line; parameter sets of
+a report."""
 
 import os
 import random
@@ -18,7 +19,12 @@ from commodel.errors import UserError
 from commodel.reports import received_workbooks as received_module
 from commodel.reports import write_xlsx
 from commodel.reports.elements import Report, Section
-from commodel.reports.received_workbooks import SETS_SHEET, open_received, read_platform_sets, read_sheet_rows
+from commodel.reports.received_workbooks import (
+    SETS_SHEET,
+    open_received,
+    read_platform_sets,
+    read_sheet_rows,
+)
 from commodel.reports.sections.evidence import make_parameter_section
 from tests.cli.running import read_rows, refused
 from tests.reports.calculations import parameter_set
@@ -67,7 +73,9 @@ def test_hostile_parts_are_refused_in_one_line(path, name, data):
 
 def test_the_sum_of_many_parts_is_bounded(path, monkeypatch):
     """Each part has 3 MiB; only their sum exceeds the limit."""
-    monkeypatch.setattr(received_module, "MAX_TOTAL_BYTES", {"xl/worksheets/": 64 << 20, "": 8 << 20})
+    monkeypatch.setattr(
+        received_module, "MAX_TOTAL_BYTES", {"xl/worksheets/": 64 << 20, "": 8 << 20}
+    )
     for name in ("xl/worksheets/x", "xl/drawings/x"):
         pack(path, parts_of(path) | {f"{name}{number}.xml": bytes(3 << 20) for number in range(30)})
         run = read_sets(path)
@@ -104,7 +112,9 @@ def test_rows_far_away_cost_nothing(tmp_path):
     book.save(tmp_path / "far.xlsx")
     parts = parts_of(tmp_path / "far.xlsx")
     far = b'<row r="4000000000"><c r="XFD4000000000"><v>1</v></c></row></sheetData>'
-    parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(b"</sheetData>", far)
+    parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(
+        b"</sheetData>", far
+    )
     with open_received(pack(tmp_path / "far.xlsx", parts)) as book:
         assert len(list(read_sheet_rows(book.active, 50, 10, tmp_path))) <= 50
 
@@ -116,13 +126,18 @@ def test_damaged_workbooks_are_read_or_refused(original, tmp_path, data):
     parts = parts_of(original.parent / "trees.xlsx")
     name = data.draw(st.sampled_from(sorted(parts)))
     at = data.draw(st.integers(0, len(parts[name]) - 1))
-    junk = data.draw(st.binary(min_size=1, max_size=8) | st.sampled_from([b"<", b"</row>", b"999999999", b"&#0;"]))
+    junk = data.draw(
+        st.binary(min_size=1, max_size=8)
+        | st.sampled_from([b"<", b"</row>", b"999999999", b"&#0;"])
+    )
     parts[name] = parts[name][:at] + junk + parts[name][at + len(junk) :]
     path = pack(tmp_path / "damaged.xlsx", parts)
     complaint = ""
     try:
         with open_received(path) as book:
-            read = [row for sheet in book.worksheets for row in read_sheet_rows(sheet, 60, 20, path)]
+            read = [
+                row for sheet in book.worksheets for row in read_sheet_rows(sheet, 60, 20, path)
+            ]
     except UserError as error:
         read, complaint = [], error.message
     assert read or len(complaint.splitlines()) == 1
@@ -133,7 +148,10 @@ FAMILIES = ("hockney", "loggp", "tan", "taulop")
 
 def sets(platform="net", models=FAMILIES):
     several = [parameter_set(random.Random(f"{family} 1"), family) for family in models]
-    return tuple(replace(entry, platform=platform, bytes_range=(1, 65536), missing={"x": "why"}) for entry in several)
+    return tuple(
+        replace(entry, platform=platform, bytes_range=(1, 65536), missing={"x": "why"})
+        for entry in several
+    )
 
 
 def written(path, several):
@@ -155,7 +173,9 @@ def book_path(kept_book, tmp_path):
 def change_value(path, model, name, value, column=5):
     """Change a value of the table of parameters and return its row."""
     book = openpyxl.load_workbook(path)
-    rows = [row for row in book[SETS_SHEET].iter_rows() if (row[2].value, row[3].value) == (model, name)]
+    rows = [
+        row for row in book[SETS_SHEET].iter_rows() if (row[2].value, row[3].value) == (model, name)
+    ]
     rows[0][column - 1].value = value
     book.save(path)
     return rows[0][0].row
@@ -176,14 +196,19 @@ def test_a_workbook_gives_the_sets_of_the_results(book_path):
 
 def test_a_value_that_a_reader_changes_in_the_table_is_used(book_path):
     change_value(book_path, "loggp", "L", 25)  # µs
-    (after,) = (parameters for parameters in read_platform_sets(book_path) if parameters.model == "loggp")
+    (after,) = (
+        parameters for parameters in read_platform_sets(book_path) if parameters.model == "loggp"
+    )
     assert after.values["L"].value == pytest.approx(25e-6, rel=1e-14)
 
 
 def test_advise_reads_the_values_of_a_workbook_as_predict_does(tmp_path):
     path = written(tmp_path / "reports.xlsx", sets(models=("hockney",)))
     workload = f"--params {path} --operation bcast --ranks 8 --bytes 1KiB"
-    predicted = {row["algorithm"]: row["seconds"] for row in read_rows(f"predict {workload} --algorithm binomial")}
+    predicted = {
+        row["algorithm"]: row["seconds"]
+        for row in read_rows(f"predict {workload} --algorithm binomial")
+    }
     advised = {row["alternative"]: row["seconds"] for row in read_rows(f"advise {workload}")}
     assert advised["binomial"] == pytest.approx(predicted["binomial"], rel=1e-9)
     assert "no platform 'none'" in refused(f"advise {workload.replace('.xlsx', '.xlsx#none')}")
@@ -204,7 +229,11 @@ def test_other_texts_than_forms_are_refused(book_path):
 
 def test_a_row_that_is_lost_is_noticed(book_path):
     book = openpyxl.load_workbook(book_path)
-    (row,) = (row for row in book[SETS_SHEET].iter_rows() if (row[2].value, row[3].value) == ("loggp", "L"))
+    (row,) = (
+        row
+        for row in book[SETS_SHEET].iter_rows()
+        if (row[2].value, row[3].value) == ("loggp", "L")
+    )
     book[SETS_SHEET].delete_rows(row[0].row)
     book.save(book_path)
     with pytest.raises(UserError, match="found 5 values of loggp on net, wanted 6"):

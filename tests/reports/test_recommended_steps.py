@@ -15,7 +15,9 @@ STEPS = "How the recommended prediction is computed"
 
 @pytest.fixture(scope="module")
 def sheet(workbook):
-    return pd.read_excel(workbook, sheet_name="Comparison", header=FIRST_ROW, na_values=["n/a", "∞"])
+    return pd.read_excel(
+        workbook, sheet_name="Comparison", header=FIRST_ROW, na_values=["n/a", "∞"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -24,23 +26,30 @@ def recommended(sheet):
 
 
 def compute_stack(models, weights):
-    """Return the weighted geometric mean as the sheet describes it; `models` are predictions by model."""
+    """Return the weighted geometric mean as the sheet describes it; `models` are predictions by
+    model."""
     parts = [part.split(" ", 1) for part in weights.split(" + ")]
     heaviest = models[parts[0][1]]
     low, high = heaviest / MAX_DISAGREEMENT, heaviest * MAX_DISAGREEMENT
-    return np.exp(sum(float(weight) * np.log(np.clip(models[model], low, high)) for weight, model in parts))
+    return np.exp(
+        sum(float(weight) * np.log(np.clip(models[model], low, high)) for weight, model in parts)
+    )
 
 
 def test_the_stack_follows_from_the_weights_and_the_rows_of_the_models(sheet, recommended):
     models = sheet[sheet["model"] != RECOMMENDED].set_index(["point", "model"])["predicted [µs]"]
     assert recommended["weights"].str.contains(" + ", regex=False).any()
     for row in recommended.to_dict("records"):
-        assert compute_stack(models[row["point"]], row["weights"]) == pytest.approx(row["stack [µs]"], rel=1e-4)
+        assert compute_stack(models[row["point"]], row["weights"]) == pytest.approx(
+            row["stack [µs]"], rel=1e-4
+        )
 
 
 def test_prediction_and_interval_follow_from_the_stack(recommended):
     predicted, factor = recommended["predicted [µs]"], recommended["interval factor [×]"]
-    np.testing.assert_allclose(recommended["stack [µs]"] * recommended["correction [×]"], predicted, rtol=1e-9)
+    np.testing.assert_allclose(
+        recommended["stack [µs]"] * recommended["correction [×]"], predicted, rtol=1e-9
+    )
     np.testing.assert_allclose(predicted / factor, recommended["predicted low [µs]"], rtol=1e-9)
     np.testing.assert_allclose(predicted * factor, recommended["predicted high [µs]"], rtol=1e-9)
     exponent = recommended["f [σ]"] * recommended["σ [%]"] / 100
@@ -61,10 +70,14 @@ def test_the_weights_of_a_platform_are_summarized(report, recommended):
     (table,) = [table for table in report.tables if table.name == "Weights"]
     for platform, rows in recommended.groupby("platform"):
         means = [
-            mean for name, mean in zip(table.column("platform"), table.column("mean"), strict=True) if name == platform
+            mean
+            for name, mean in zip(table.column("platform"), table.column("mean"), strict=True)
+            if name == platform
         ]
         assert sum(means) == pytest.approx(1, abs=1e-3)
-        assert len(means) == len({part.split(" ")[1] for text in rows["weights"] for part in text.split(" + ")})
+        assert len(means) == len(
+            {part.split(" ")[1] for text in rows["weights"] for part in text.split(" + ")}
+        )
 
 
 def test_an_example_has_the_numbers_of_a_row(report):
@@ -78,4 +91,6 @@ def test_without_a_recommended_prediction_there_are_no_steps(fewer):
     some = fewer["workload"].drop_duplicates().iloc[:2]
     report = make_report(fewer[fewer["workload"].isin(some)], experiment="few")
     assert not [table for table in report.tables if table.name == "Weights"]
-    assert "weights" not in [column.key for column in report.section("Comparison").tables[0].columns]
+    assert "weights" not in [
+        column.key for column in report.section("Comparison").tables[0].columns
+    ]

@@ -1,4 +1,5 @@
-"""Best models by class, gain over the MPI default, regret of the combined prediction: recomputed by plain loops."""
+"""Best models by class, gain over the MPI default, regret of the combined prediction: recomputed by
+plain loops."""
 
 import math
 
@@ -24,7 +25,11 @@ from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures.specifications import specify_lines
 from commodel.reports.sections import measurement_conditions
-from commodel.reports.sections.rankings import compare_with_default, describe_default, list_recommendations
+from commodel.reports.sections.rankings import (
+    compare_with_default,
+    describe_default,
+    list_recommendations,
+)
 from commodel.reports.sections.summary import describe_what_to_use
 from tests.reading import sentences
 from tests.reports.reading import make_report
@@ -40,9 +45,11 @@ PREDICTION_COLUMNS = ("seconds", "low", "high", "relative_error", "mu", "regret"
 
 @pytest.fixture(scope="module")
 def with_library(comparison):
-    """Return the comparison with an MPI default for every workload. Fattree's broadcasts of 16 ranks also have the
-    layout cyclic, 3 times as slow."""
-    second = comparison[(comparison["platform"] == "fattree") & (comparison["operation"] == "bcast")]
+    """Return the comparison with an MPI default for every workload. Fattree's broadcasts of 16
+    ranks also have the layout cyclic, 3 times as slow."""
+    second = comparison[
+        (comparison["platform"] == "fattree") & (comparison["operation"] == "bcast")
+    ]
     second = second[second["ranks"] == 16].copy()
     second[["measured", "measured_low", "measured_high"]] *= 3
     second = second.assign(layout="cyclic", point="c" + second["point"])
@@ -52,9 +59,16 @@ def with_library(comparison):
     times = ["measured", "measured_low", "measured_high"]
     defaults[times] = defaults[times].mul(defaults["operation"].map(DEFAULT_SLOWDOWNS), axis=0)
     defaults = defaults.assign(
-        algorithm="library", topology="", alternative="library", model="", validity=NOT_PREDICTED, covered=False
+        algorithm="library",
+        topology="",
+        alternative="library",
+        model="",
+        validity=NOT_PREDICTED,
+        covered=False,
     )
-    defaults = defaults.assign(point="l" + defaults["point"], fan_in=0, **dict.fromkeys(PREDICTION_COLUMNS, math.nan))
+    defaults = defaults.assign(
+        point="l" + defaults["point"], fan_in=0, **dict.fromkeys(PREDICTION_COLUMNS, math.nan)
+    )
     return add_choices(pd.concat([alternatives, defaults]).reset_index(drop=True))
 
 
@@ -64,7 +78,8 @@ def library_report(with_library, inputs):
 
 
 def list_findings(report, question):
-    """Return all sentences that answer a question, with their platforms; the Summary has the first of them."""
+    """Return all sentences that answer a question, with their platforms; the Summary has the first
+    of them."""
     (table,) = (table for table in report.tables if table.name == "Findings")
     return [
         f"{platform}{' (simulated)' if word == 'simulated' else ''}: {sentence}"
@@ -82,14 +97,17 @@ WORKLOADS = (
     ("bcast", "chain", 65536, 3.0, "faster"),
     ("bcast", "ring", 16384, 1.005, "tied"),
     ("bcast", "binomial", 1, 0.5, "slower"),
-    ("allreduce", "ring", 1 << 20, 4.0, "faster"),  # the highest gain, but chain saves more: 1.5 × 3
+    # the highest gain, but chain saves more: 1.5 × 3
+    ("allreduce", "ring", 1 << 20, 4.0, "faster"),
     ("barrier", "dissemination", 0, 1.2, "faster"),
     ("gather", "flat", 64, 0.9, "slower"),
 )
 
 
 def make_comparison(workloads):
-    return pd.DataFrame(workloads, columns=["operation", "alternative_label", "bytes", "gain", "outcome"])
+    return pd.DataFrame(
+        workloads, columns=["operation", "alternative_label", "bytes", "gain", "outcome"]
+    )
 
 
 def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_first():
@@ -137,15 +155,18 @@ def test_without_a_faster_alternative_the_mpi_default_is_kept():
 
 
 def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_library):
-    """In the fixture, the fastest alternative takes half as long as the MPI default for allreduce, twice as long for
-    broadcasts, and as long for reductions."""
+    """In the fixture, the fastest alternative takes half as long as the MPI default for allreduce,
+    twice as long for broadcasts, and as long for reductions."""
     lines = list_findings(library_report, "What to use")
     for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
-        part = with_library[(with_library["platform"] == platform) & with_library["measured"].notna()]
+        part = with_library[
+            (with_library["platform"] == platform) & with_library["measured"].notna()
+        ]
         workloads = part.groupby("operation")["workload"].nunique()
         default, *recommended, keep = [line for line in lines if line.startswith(name)]
         assert (
-            f"in {workloads['allreduce']} of {workloads.sum()} workloads measured with it (2.00× on average)" in default
+            f"in {workloads['allreduce']} of {workloads.sum()} workloads measured with it (2.00× on average)"
+            in default
         )
         assert (
             f"is tied with it in {workloads['reduce']}; the MPI default is the fastest in {workloads['bcast']}."
@@ -160,7 +181,10 @@ def test_the_first_screen_states_number_and_kind_of_counted_workloads(library_re
     for screen in library_report.screens:
         (_, faster), (_, tied), (_, slower) = screen.tiles[1].shares
         workloads = f"{faster + tied + slower} workloads"
-        assert screen.fastest.title == f"An alternative beats the MPI default in {faster} of {workloads}"
+        assert (
+            screen.fastest.title
+            == f"An alternative beats the MPI default in {faster} of {workloads}"
+        )
         assert "95 % intervals overlap, or medians differ by at most 1 %" in screen.fastest.note
         assert f"{workloads} measured with the MPI default." in screen.tiles[1].sentence
         assert " workloads with several predicted alternatives" in screen.tiles[2].sentence
@@ -177,7 +201,12 @@ def test_regret_columns_name_the_alternatives_that_count(library_report):
         heads = {column.key: column.header for column in tables[name].columns}
         assert heads["regret_mean"] == f"mean regret {alternatives} MPI default [%]"
         assert heads["regret_max"] == f"max regret {alternatives} MPI default [%]"
-    heads = {column.header for shown in tables.values() for column in shown.columns if " / " in column.header}
+    heads = {
+        column.header
+        for shown in tables.values()
+        for column in shown.columns
+        if " / " in column.header
+    }
     assert heads == {"default / choice [×]", "default / fastest [×]"}
 
 
@@ -196,19 +225,29 @@ def test_the_table_of_gains_counts_the_same(library_report):
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
 
 
-def test_selection_compares_the_fastest_alternative_with_the_mpi_default(library_report, with_library):
+def test_selection_compares_the_fastest_alternative_with_the_mpi_default(
+    library_report, with_library
+):
     rows = find_table(library_report, "Selection", "Selection")
     assert "MPI default" not in {label.split(",")[0] for label in rows.column("best")}
     gain_and_outcome = dict(
-        zip(rows.column("operation"), zip(rows.column("gain"), rows.column("outcome"), strict=True), strict=True)
+        zip(
+            rows.column("operation"),
+            zip(rows.column("gain"), rows.column("outcome"), strict=True),
+            strict=True,
+        )
     )
-    assert {name: round(gain, 9) for name, (gain, _) in gain_and_outcome.items()} == DEFAULT_SLOWDOWNS
+    assert {
+        name: round(gain, 9) for name, (gain, _) in gain_and_outcome.items()
+    } == DEFAULT_SLOWDOWNS
     assert {name: word for name, (_, word) in gain_and_outcome.items()} == {
         "allreduce": "alternative",
         "reduce": "tied",
         "bcast": "MPI default",
     }
-    assert len(rows.rows) == with_library.loc[with_library["measured"].notna(), "workload"].nunique()
+    assert (
+        len(rows.rows) == with_library.loc[with_library["measured"].notna(), "workload"].nunique()
+    )
 
 
 def test_selected_alternatives_name_the_layout_if_layouts_compete(library_report):
@@ -216,12 +255,15 @@ def test_selected_alternatives_name_the_layout_if_layouts_compete(library_report
     rows_by_workload = {
         (platform, operation, size): (placement, best)
         for platform, operation, size, placement, best in zip(
-            *(rows.column(key) for key in ("platform", "operation", "size", "placement", "best")), strict=True
+            *(rows.column(key) for key in ("platform", "operation", "size", "placement", "best")),
+            strict=True,
         )
     }
     for (platform, operation, size), (placement, best) in rows_by_workload.items():
         several_layouts = (platform, operation, size) == ("fattree", "bcast", "16 ranks")
-        assert placement == (ANY_LAYOUT if several_layouts else "spread" if operation == "reduce" else "block")
+        assert placement == (
+            ANY_LAYOUT if several_layouts else "spread" if operation == "reduce" else "block"
+        )
         assert best.endswith(", block") is several_layouts
     names = [
         series.name
@@ -229,7 +271,10 @@ def test_selected_alternatives_name_the_layout_if_layouts_compete(library_report
         for series in chart.series
         if chart.name == f"Time fattree bcast {ANY_LAYOUT} 16 ranks"
     ]
-    assert {f"{name}, measured" for name in ("MPI default, block", "MPI default, cyclic", "chain, block")} <= set(names)
+    assert {
+        f"{name}, measured"
+        for name in ("MPI default, block", "MPI default, cyclic", "chain, block")
+    } <= set(names)
 
 
 def test_dots_are_measured_lines_are_predicted_and_the_mpi_default_is_wide(library_report):
@@ -303,7 +348,9 @@ def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform
 
 def test_the_time_of_the_mpi_default_is_the_minimum_over_layouts(with_library):
     rows = compare_with_default(prepare_comparison(with_library)).set_index("workload")
-    defaults = with_library[(with_library["algorithm"] == "library")].groupby("workload")["measured"].min()
+    defaults = (
+        with_library[(with_library["algorithm"] == "library")].groupby("workload")["measured"].min()
+    )
     assert rows["library_default"].to_dict() == defaults.to_dict()
 
 
@@ -318,7 +365,11 @@ def test_workbook_and_page_have_the_mpi_default(library_report, tmp_path, parse)
 
 def test_without_a_measured_mpi_default_no_gain_is_reported(small):
     bare = make_report(small, experiment="bare")
-    assert not [shown for shown in bare.section("What to use").tables if shown.name == "Gain over the default"]
+    assert not [
+        shown
+        for shown in bare.section("What to use").tables
+        if shown.name == "Gain over the default"
+    ]
     assert not any("MPI" in line for line in sentences(bare, "What to use"))
     assert all(math.isnan(row["gain"]) for row in combined_table(bare))
 
@@ -327,7 +378,9 @@ DEFAULT_SLOWDOWN = 2.0  # the MPI default's time over that of the fastest altern
 
 
 def combined_table(report):
-    tables = [table for table in report.section("Standings").tables if table.name == "Recommended choices"]
+    tables = [
+        table for table in report.section("Standings").tables if table.name == "Recommended choices"
+    ]
     if not tables:
         return []
     keys = [column.key for column in tables[0].columns]
@@ -335,7 +388,8 @@ def combined_table(report):
 
 
 def add_defaults(comparison, slowdown):
-    """Add to every workload an MPI default that takes so many times as long as the fastest alternative."""
+    """Add to every workload an MPI default that takes so many times as long as the fastest
+    alternative."""
     by_time = comparison[comparison["measured"].notna()].sort_values("measured")
     defaults = by_time.drop_duplicates("workload").copy()
     defaults[["measured", "measured_low", "measured_high"]] *= slowdown
@@ -343,7 +397,11 @@ def add_defaults(comparison, slowdown):
         algorithm="library", topology="", alternative="library", model="", validity=NOT_PREDICTED
     )
     defaults = defaults.assign(
-        point="l" + defaults["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PREDICTION_COLUMNS, math.nan)
+        point="l" + defaults["point"],
+        fan_in=0,
+        chosen=False,
+        best=False,
+        **dict.fromkeys(PREDICTION_COLUMNS, math.nan),
     )
     return pd.concat([comparison, defaults], ignore_index=True)
 
@@ -354,10 +412,13 @@ def with_slow_library(comparison):
 
 
 def test_a_gain_within_the_confidence_intervals_is_no_gain_anywhere(small):
-    """The MPI default takes 1.03 times as long as the fastest alternative everywhere, and all intervals overlap. No
-    card, sentence or title states a gain or a fastest alternative beside the advice to keep the default."""
+    """The MPI default takes 1.03 times as long as the fastest alternative everywhere, and all
+    intervals overlap. No card, sentence or title states a gain or a fastest alternative beside the
+    advice to keep the default."""
     uncertain = small.assign(seconds=small["measured"], mu=1.0, validity="valid")
-    uncertain = uncertain.assign(measured_low=0.97 * uncertain["measured"], measured_high=1.05 * uncertain["measured"])
+    uncertain = uncertain.assign(
+        measured_low=0.97 * uncertain["measured"], measured_high=1.05 * uncertain["measured"]
+    )
     report = make_report(add_defaults(uncertain, 1.03), experiment="tied")
     for screen in report.screens:
         cards = {tile.question: tile for tile in screen.tiles}
@@ -382,25 +443,40 @@ def regrets(comparison):
     ):
         times = workload.set_index("point")
         if len(times) > 1:
-            chosen, best = times.loc[times["seconds"].idxmin()], times.loc[times["measured"].idxmin()]
+            chosen, best = (
+                times.loc[times["seconds"].idxmin()],
+                times.loc[times["measured"].idxmin()],
+            )
             regret = chosen["measured"] / best["measured"] - 1
             right = chosen["measured_low"] <= best["measured_high"] or regret <= 0.01
-            rows.append({"platform": platform, "operation": operation, "regret": regret, "right": right})
+            rows.append(
+                {"platform": platform, "operation": operation, "regret": regret, "right": right}
+            )
     return pd.DataFrame(rows)
 
 
 def test_regret_and_gain_of_the_recommended_prediction_agree_with_loops(with_slow_library, regrets):
     rows = combined_table(make_report(with_slow_library, experiment="studied"))
-    assert len(rows) == regrets[["platform", "operation"]].drop_duplicates().shape[0] + regrets["platform"].nunique()
+    assert (
+        len(rows)
+        == regrets[["platform", "operation"]].drop_duplicates().shape[0]
+        + regrets["platform"].nunique()
+    )
     for row in rows:
         workloads = regrets[regrets["platform"] == row["platform"]]
-        workloads = workloads if row["operation"] == "all" else workloads[workloads["operation"] == row["operation"]]
+        workloads = (
+            workloads
+            if row["operation"] == "all"
+            else workloads[workloads["operation"] == row["operation"]]
+        )
         assert row["workloads"] == len(workloads)
         assert row["right"] == pytest.approx(100 * workloads["right"].mean())
         assert row["regret_mean"] == pytest.approx(100 * workloads["regret"].mean())
         assert row["regret_max"] == pytest.approx(100 * workloads["regret"].max())
         assert row["largest_gain"] == pytest.approx(DEFAULT_SLOWDOWN)
-        assert row["gain"] == pytest.approx(DEFAULT_SLOWDOWN / np.exp(np.log1p(workloads["regret"]).mean()))
+        assert row["gain"] == pytest.approx(
+            DEFAULT_SLOWDOWN / np.exp(np.log1p(workloads["regret"]).mean())
+        )
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
     assert regrets["regret"].max() > 0
 
@@ -409,7 +485,9 @@ def test_a_recommended_prediction_that_is_always_right_has_no_regret(small):
     exact = small.assign(seconds=small["measured"], mu=1.0, validity="valid")
     rows = combined_table(make_report(exact, experiment="exact"))
     assert {row["platform"] for row in rows} == {"ether16", "fattree"}
-    assert {(row["right"], row["regret_mean"], row["regret_max"]) for row in rows} == {(100.0, 0.0, 0.0)}
+    assert {(row["right"], row["regret_mean"], row["regret_max"]) for row in rows} == {
+        (100.0, 0.0, 0.0)
+    }
 
 
 def test_one_operation_needs_no_row_for_all(small):
@@ -419,7 +497,10 @@ def test_one_operation_needs_no_row_for_all(small):
 
 def test_nothing_to_choose_gives_no_table(small):
     single = small[small["alternative"].isin(["binomial", "ring", "flat"])]
-    assert combined_table(make_report(single[single["operation"] != "reduce"], experiment="single")) == []
+    assert (
+        combined_table(make_report(single[single["operation"] != "reduce"], experiment="single"))
+        == []
+    )
 
 
 FAN_INS = {"1": (0, 1), "2–4": (2, 4), "5–16": (5, 16), "> 16": (17, math.inf)}
@@ -440,9 +521,16 @@ def compute_mu(rows, model):
     """Return μ by point, from the measured and the predicted time."""
     by_point = {}
     for row in rows:
-        if row["model"] == model and row["held_out"] and row["measured"] > 0 and not math.isnan(row["seconds"]):
+        if (
+            row["model"] == model
+            and row["held_out"]
+            and row["measured"] > 0
+            and not math.isnan(row["seconds"])
+        ):
             predicted, measured = row["seconds"], row["measured"]
-            by_point[row["point"]] = max(predicted / measured, measured / predicted) if predicted else math.inf
+            by_point[row["point"]] = (
+                max(predicted / measured, measured / predicted) if predicted else math.inf
+            )
     return by_point
 
 
@@ -469,9 +557,17 @@ def rank_by_loops(rows):
             or len(differences) < MIN_SHARE_OF_POINTS * len(mu[order[0]])
         ):
             continue
-        noise = t.ppf(0.975, len(differences) - 1) * np.std(differences, ddof=1) / math.sqrt(len(differences))
-        clearly_worse = min(errors_of[point] for point in shared) > 1.01 * max(mu[order[0]][point] for point in shared)
-        clearly_worse = clearly_worse or (len(differences) >= 6 and min(differences) > math.log(1.01))
+        noise = (
+            t.ppf(0.975, len(differences) - 1)
+            * np.std(differences, ddof=1)
+            / math.sqrt(len(differences))
+        )
+        clearly_worse = min(errors_of[point] for point in shared) > 1.01 * max(
+            mu[order[0]][point] for point in shared
+        )
+        clearly_worse = clearly_worse or (
+            len(differences) >= 6 and min(differences) > math.log(1.01)
+        )
         if not clearly_worse and np.mean(differences) <= max(noise, math.log(1.01)):
             tied.add(family)
     return order, mean, tied
@@ -481,7 +577,10 @@ def test_classes_agree_with_loops(frame):
     classes = rank_by_class(frame[frame["held_out"]])
     rows, counted = frame.to_dict("records"), 0
     for entry in classes.itertuples():
-        (min_fan_in, max_fan_in), (min_bytes, max_bytes) = FAN_INS[entry.fan_in], SIZES[entry.size_class]
+        (min_fan_in, max_fan_in), (min_bytes, max_bytes) = (
+            FAN_INS[entry.fan_in],
+            SIZES[entry.size_class],
+        )
         of_class = [
             row
             for row in rows
@@ -501,7 +600,10 @@ def test_classes_agree_with_loops(frame):
         assert not next_models or entry.mu_next == pytest.approx(mean[next_models[0]])
         assert entry.enough == (len(points) >= 3)
     assert counted == frame.loc[frame["measured"].notna(), "point"].nunique()
-    assert len(set(zip(classes["platform"], classes["operation"], classes["fan_in"], strict=True))) == 2 * 5
+    assert (
+        len(set(zip(classes["platform"], classes["operation"], classes["fan_in"], strict=True)))
+        == 2 * 5
+    )
 
 
 def test_ties_and_order_of_a_platform_agree_with_loops(frame):
@@ -523,20 +625,29 @@ def test_a_model_that_predicts_zero_is_last_and_ties_with_none(frame):
 def test_models_with_equal_predictions_count_as_one(comparison):
     """On uniform nodes, LogGP's extensions predict the same as LogGP. They count as LogGP."""
     loggp = comparison[comparison["model"] == "loggp"]
-    extensions = [loggp.assign(model=name, seconds=loggp["seconds"] * (1 + 1e-6)) for name in ("hloggp", "loggph")]
+    extensions = [
+        loggp.assign(model=name, seconds=loggp["seconds"] * (1 + 1e-6))
+        for name in ("hloggp", "loggph")
+    ]
     frame = prepare_comparison(pd.concat([comparison, *extensions]))
     before = rank_by_class(prepare_comparison(comparison))
     after = rank_by_class(frame)
     columns = ["best", "next", "enough"]
     assert after[columns].equals(before[columns])
-    assert after["tied"].map(lambda names: set(names) - {"hloggp", "loggph"}).equals(before["tied"].map(set))
+    assert (
+        after["tied"]
+        .map(lambda names: set(names) - {"hloggp", "loggph"})
+        .equals(before["tied"].map(set))
+    )
     by_loggp = after["best"] == "loggp"
     assert by_loggp.any()
     assert all(names == ["hloggp", "loggph"] for names in after.loc[by_loggp, "same"])
     assert not any(names for names in after.loc[~by_loggp, "same"])
     part = frame[(frame["platform"] == "ether16") & frame["held_out"]]
     assert find_equal_models(part, "hloggp") == ["loggp", "loggph"]
-    assert [name for name in drop_equal_models(part, 9) if "loggp" in name.replace("plogp", "")] == ["loggp"]
+    assert [
+        name for name in drop_equal_models(part, 9) if "loggp" in name.replace("plogp", "")
+    ] == ["loggp"]
 
 
 def test_predictions_of_zero_recommend_no_model(comparison):
@@ -546,7 +657,9 @@ def test_predictions_of_zero_recommend_no_model(comparison):
 
 
 def test_the_table_marks_models_that_are_clearly_best(report):
-    table = next(table for table in report.section("Standings").tables if table.name == "Best model by class")
+    table = next(
+        table for table in report.section("Standings").tables if table.name == "Best model by class"
+    )
     clearly_best = {row for row, value in enumerate(table.column("clearly_best")) if value is True}
     assert {row for row, _ in table.marks} == clearly_best
     assert clearly_best
@@ -560,7 +673,9 @@ def test_the_table_marks_models_that_are_clearly_best(report):
         if getattr(block, "question", "") == "Where one model is clearly the best"
     ]
     best = table.column("best")
-    assert {line.split(": ")[1].split()[0] for line in block.sentences} == {best[row] for row in clearly_best}
+    assert {line.split(": ")[1].split()[0] for line in block.sentences} == {
+        best[row] for row in clearly_best
+    }
 
 
 def test_points_used_in_a_fit_change_no_figure(small):
@@ -570,7 +685,9 @@ def test_points_used_in_a_fit_change_no_figure(small):
     assert in_fit.any()
     changed_frame.loc[in_fit, ["seconds", "mu", "relative_error"]] = [1e9, 1e9, 1e9]
     for plain, changed in zip(
-        make_report(small, experiment="x").sections, make_report(changed_frame, experiment="x").sections, strict=True
+        make_report(small, experiment="x").sections,
+        make_report(changed_frame, experiment="x").sections,
+        strict=True,
     ):
         if plain.name != "Comparison":
             assert repr(plain) == repr(changed)  # NaN is not equal to itself
@@ -578,7 +695,9 @@ def test_points_used_in_a_fit_change_no_figure(small):
 
 def test_charts_draw_the_recommended_prediction_and_the_best_models(report, frame):
     recommended = recommend_points(frame)
-    for chart, (platform, part) in zip(report.charts[:2], frame[frame["held_out"]].groupby("platform"), strict=True):
+    for chart, (platform, part) in zip(
+        report.charts[:2], frame[frame["held_out"]].groupby("platform"), strict=True
+    ):
         drawn = {series.name for series in chart.series} - {"predicted = measured"}
         models = list(rank_models(part)["model"])
         assert chart.series[1].name == "recommended"
@@ -587,7 +706,9 @@ def test_charts_draw_the_recommended_prediction_and_the_best_models(report, fram
         own = recommended[(recommended["platform"] == platform) & (recommended["measured"] > 0)]
         ratio = own["seconds"] / own["measured"]
         share = ((ratio > 0) & (np.maximum(ratio, 1 / ratio.where(ratio > 0, 1)) <= 1.1)).mean()
-        assert chart.title.startswith(f"{100 * share:.0f} % of the recommended predictions are within 10 %: {platform}")
+        assert chart.title.startswith(
+            f"{100 * share:.0f} % of the recommended predictions are within 10 %: {platform}"
+        )
 
 
 def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages():
@@ -604,11 +725,16 @@ def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages(
         for (label, algorithm), measurements in times.items()
         for size, measured in zip((1, 64, 1024, 4096), measurements, strict=True)
     ]
-    frame = pd.DataFrame(rows).assign(platform="p", operation="bcast", placement="block:1", size="4 ranks", ranks=4)
+    frame = pd.DataFrame(rows).assign(
+        platform="p", operation="bcast", placement="block:1", size="4 ranks", ranks=4
+    )
     frame = frame.assign(leaves=0, library_default=math.nan, measured_low=frame["measured"])
     frame = frame.assign(measured_high=frame["measured"])
     assert describe_fastest(frame) == ": ring is the fastest at 4 KiB, the largest size"
-    assert describe_fastest(frame[frame["alternative_label"] != "chain"]) == ": ring is the fastest from 64 B"
+    assert (
+        describe_fastest(frame[frame["alternative_label"] != "chain"])
+        == ": ring is the fastest from 64 B"
+    )
     without_ring = frame[frame["alternative_label"] != "ring"]
     assert describe_fastest(without_ring) == ": chain is the fastest at all sizes"
     assert describe_fastest(frame[frame["algorithm"] == "library"]) == ""  # nothing to compare with
@@ -631,12 +757,35 @@ def test_a_consistently_worse_model_is_not_tied_despite_scattered_errors(mu_of_o
         for number, other in enumerate(mu_of_other)
         for family, mu in (("good", 1.001), ("other", other))
     ]
-    assert find_tied_models(pd.DataFrame(rows), pd.Series({"model": "good", "points": len(mu_of_other)})) == []
+    assert (
+        find_tied_models(
+            pd.DataFrame(rows), pd.Series({"model": "good", "points": len(mu_of_other)})
+        )
+        == []
+    )
 
 
 def test_predictions_of_zero_count_in_the_accuracy_of_a_chart():
-    row = {"platform": "net", "simulated": False, "model": "m", "operation": "bcast", "alternative": "linear"}
-    row |= {"size": "4", "layout": "block:1", "bytes": 8, "measured": 1.0, "validity": "valid", "held_out": True}
-    rows = pd.DataFrame([row | {"point": str(n), "seconds": n % 2, "mu": 1.0 if n % 2 else np.inf} for n in range(8)])
+    row = {
+        "platform": "net",
+        "simulated": False,
+        "model": "m",
+        "operation": "bcast",
+        "alternative": "linear",
+    }
+    row |= {
+        "size": "4",
+        "layout": "block:1",
+        "bytes": 8,
+        "measured": 1.0,
+        "validity": "valid",
+        "held_out": True,
+    }
+    rows = pd.DataFrame(
+        [
+            row | {"point": str(n), "seconds": n % 2, "mu": 1.0 if n % 2 else np.inf}
+            for n in range(8)
+        ]
+    )
     (chart,) = charts.chart_predictions(rows).values()
     assert chart.title.startswith("50 % of m's predictions are within 10 %")

@@ -1,5 +1,5 @@
-"""A report of a results folder: provenance without names of machines, and detection of an edited workbook or edited
-results."""
+"""A report of a results folder: provenance without names of machines, and detection of an edited
+workbook or edited results."""
 
 import html
 import shutil
@@ -43,7 +43,10 @@ def book(stored_report, tmp_path_factory):
 
 def entries(report, name):
     table = next(table for table in report.section("Provenance").tables if table.name == name)
-    return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
+    return [
+        dict(zip((column.header for column in table.columns), row, strict=True))
+        for row in table.rows
+    ]
 
 
 def test_input_files_appear_verbatim_in_workbook_and_page(book, stored_report):
@@ -58,7 +61,9 @@ def test_input_files_appear_verbatim_in_workbook_and_page(book, stored_report):
 
 
 def test_provenance_common_to_all_batches_of_a_platform_appears_once(report):
-    values = {(row["platform"], row["key"]): row["value"] for row in entries(report, "Common by platform")}
+    values = {
+        (row["platform"], row["key"]): row["value"] for row in entries(report, "Common by platform")
+    }
     assert values["ether16", "mpi"] == "MPICH 5.0.2"
     assert values["fattree", "cpu"] == "simulated"
     of_all = {row["key"] for row in entries(report, "Common")}
@@ -70,8 +75,15 @@ def test_provenance_common_to_all_batches_of_a_platform_appears_once(report):
 
 def test_attempts_name_hosts_jobs_and_ends(stored_report):
     first, second, *_ = entries(stored_report, "Attempts")
-    assert (first["host"], first["Slurm job"], first["outcome"]) == ("n001", "41", "ended without a message")
-    assert (second["started"], second["ended"]) == ("2026-10-02 11:03:20 UTC", "2026-10-02 12:00:41 UTC")
+    assert (first["host"], first["Slurm job"], first["outcome"]) == (
+        "n001",
+        "41",
+        "ended without a message",
+    )
+    assert (second["started"], second["ended"]) == (
+        "2026-10-02 11:03:20 UTC",
+        "2026-10-02 12:00:41 UTC",
+    )
     assert second["outcome"] == "error: rank 1 should be on n002, but is on n017"
     assert [row["attempt"] for row in (first, second)] == [1, 2]
 
@@ -102,11 +114,23 @@ def test_a_damaged_story_stops_no_report(folder):
 
 def test_versions_and_digests_are_listed(stored_report, folder):
     tools = {row["program"]: row["version"] for row in entries(stored_report, "Tools")}
-    assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake", "vl-convert-python"} <= set(
-        tools
-    )
+    assert {
+        "commodel",
+        "code_digest",
+        "python",
+        "numpy",
+        "pandas",
+        "scipy",
+        "snakemake",
+        "vl-convert-python",
+    } <= set(tools)
     files = {row["file"]: row["SHA-256"] for row in entries(stored_report, "Files")}
-    assert {"plan.json", "comparison.csv", "raw/ether16-1n-0", "inputs/experiments/trees.yaml"} <= set(files)
+    assert {
+        "plan.json",
+        "comparison.csv",
+        "raw/ether16-1n-0",
+        "inputs/experiments/trees.yaml",
+    } <= set(files)
     assert all(len(digest) == 64 for digest in files.values())
 
 
@@ -149,12 +173,15 @@ def test_hosts_are_shortened_and_none_is_lost():
     assert shorten_to_ranges([]) == []
     about = {"nodes": ["n2", "n1"], "hosts": [], "machine": "n1"}
     assert shorten_machine_names(about) == {"nodes": ["n[1-2]"]}
-    assert shorten_machine_names({"nodes": "n1, n2", "hosts": [7]}) == {"hosts": ["7"]}  # whatever a folder says
+    # whatever a folder says
+    assert shorten_machine_names({"nodes": "n1, n2", "hosts": [7]}) == {"hosts": ["7"]}
 
 
 def test_names_are_replaced_as_whole_words():
     hide = make_anonymizer({"n1", "n1-ib", "a.b"})
-    assert hide({"x": ["n1, n1-ib and n11", "a.b aXb"]}) == {"x": ["machine-2, machine-3 and n11", "machine-1 aXb"]}
+    assert hide({"x": ["n1, n1-ib and n11", "a.b aXb"]}) == {
+        "x": ["machine-2, machine-3 and n11", "machine-1 aXb"]
+    }
     assert make_anonymizer(set())("n1") == "n1"
 
 
@@ -164,7 +191,11 @@ def test_machines_that_only_an_error_names_are_found_by_their_likeness():
         "error on n4.example.org: 12 of 16 cases",
         "n-1, login, x17",
     ]
-    assert find_similar_names({"n002", "n001", "login"}, messages) == {"n002", "n017", "n4.example.org"}
+    assert find_similar_names({"n002", "n001", "login"}, messages) == {
+        "n002",
+        "n017",
+        "n4.example.org",
+    }
     assert find_similar_names({"login.example.org"}, ["login2 and loginA"]) == set()
 
 
@@ -186,16 +217,22 @@ def make_nothing(inputs):
 """
 
 
-def test_extensions_make_sections_with_a_place_on_the_page_and_in_the_workbook(unedited, tmp_path, monkeypatch):
+def test_extensions_make_sections_with_a_place_on_the_page_and_in_the_workbook(
+    unedited, tmp_path, monkeypatch
+):
     (tmp_path / "strange_sections.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
     sections = {
-        "Count": ReportSection("strange_sections:make_count", "answers", contents="numbers of rows"),
+        "Count": ReportSection(
+            "strange_sections:make_count", "answers", contents="numbers of rows"
+        ),
         "Cables": ReportSection("strange_sections:make_cables", "evidence", sheet="Network"),
         "Nothing": ReportSection("strange_sections:make_nothing"),
     }
     extension = Extension("strange", INTERFACE, sections=sections)
-    installed = InstalledExtension("strange", "commodel-strange", "1", "strange_sections", extension)
+    installed = InstalledExtension(
+        "strange", "commodel-strange", "1", "strange_sections", extension
+    )
     monkeypatch.setattr("commodel.extensions.list_extensions", lambda: (installed,))
     report = build_stored_report(unedited)
     names = [section.name for section in report.sections]
@@ -204,7 +241,9 @@ def test_extensions_make_sections_with_a_place_on_the_page_and_in_the_workbook(u
     assert "Nothing" not in names
     (answer,) = report.section("Count").blocks
     models = next(table for table in report.tables if table.name == "Comparison").column("model")
-    assert answer.sentences == (f"trees: {len(models) - models.count('recommended')} predictions, trees.",)
+    assert answer.sentences == (
+        f"trees: {len(models) - models.count('recommended')} predictions, trees.",
+    )
     write_xlsx(report, tmp_path / "trees.xlsx")
     book = openpyxl.load_workbook(tmp_path / "trees.xlsx")
     assert "Cables" not in book.sheetnames

@@ -1,4 +1,5 @@
-"""Pictures of trees: the messages of the critical path, whose times add up to the prediction, are highlighted."""
+"""Pictures of trees: the messages of the critical path, whose times add up to the prediction, are
+highlighted."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -40,8 +41,19 @@ def points():
 def make_comparison(plan, model):
     """Return a comparison with μ = 1 at every point; measured times are 1, 2 and 3 µs in turn."""
     rows = [
-        {"point": point.id, "platform": "here", "operation": point.operation, "topology": point.topology}
-        | {"leaves": 4, "bytes": point.bytes, "measured": 1e-6 * (1 + at % 3), "held_out": True, "model": model}
+        {
+            "point": point.id,
+            "platform": "here",
+            "operation": point.operation,
+            "topology": point.topology,
+        }
+        | {
+            "leaves": 4,
+            "bytes": point.bytes,
+            "measured": 1e-6 * (1 + at % 3),
+            "held_out": True,
+            "model": model,
+        }
         | {"mu": 1.0, "validity": "valid", "seconds": 1e-6}
         for at, point in enumerate(plan.points)
     ]
@@ -59,7 +71,9 @@ def test_messages_on_the_critical_path_add_up_to_the_prediction(drawn):
     assert len(drawn) == 4
     for predicted in drawn:
         own = [seconds for *_, seconds in predicted.attribution.messages]
-        assert sum(own) + predicted.attribution.work == pytest.approx(predicted.attribution.prediction, rel=1e-3)
+        assert sum(own) + predicted.attribution.work == pytest.approx(
+            predicted.attribution.prediction, rel=1e-3
+        )
 
 
 def test_a_model_that_adds_up_steps_has_no_critical_path(drawn):

@@ -1,5 +1,5 @@
-"""The workbook, read with another library than the one that wrote it: its cells, sheets and native charts, texts that
-must not be formulas, and long tables in separate files."""
+"""The workbook, read with another library than the one that wrote it: its cells, sheets and native
+charts, texts that must not be formulas, and long tables in separate files."""
 
 import io
 import math
@@ -58,7 +58,9 @@ def test_comparison_begins_with_the_recommended_predictions(book, comparison):
         of_platform = [row for row in rows if row["platform"] == platform]
         recommended = [row for row in of_platform if row["model"] == "recommended"]
         assert of_platform[: len(recommended)] == recommended
-        assert {row["point"] for row in recommended} == set(expected.index[expected["platform"] == platform])
+        assert {row["point"] for row in recommended} == set(
+            expected.index[expected["platform"] == platform]
+        )
         for row in recommended:
             for title, name in (("predicted", "seconds"), ("predicted low", "low")):
                 assert row[f"{title} [µs]"] == pytest.approx(1e6 * expected.at[row["point"], name])
@@ -68,7 +70,10 @@ def test_comparison_begins_with_the_recommended_predictions(book, comparison):
 
 def test_comparison_holds_the_values_of_the_frame(book, report, comparison):
     head, rows = rows_of(book["Comparison"], "T_Comparison")
-    written = {(row[head.index("point")], row[head.index("model")]): dict(zip(head, row, strict=True)) for row in rows}
+    written = {
+        (row[head.index("point")], row[head.index("model")]): dict(zip(head, row, strict=True))
+        for row in rows
+    }
     assert len(written) == count_compared(report)
     scales = {
         "measured": ("measured [µs]", 1e6),
@@ -102,11 +107,15 @@ def test_every_table_has_the_values_of_the_report(book, report):
     assert len(tables) == len(names) == 27
     for table, name in zip(tables, names, strict=True):
         head, rows = rows_of(names[name], name)
-        assert [title.lower() for title in head] == [column.header.lower() for column in table.columns]
+        assert [title.lower() for title in head] == [
+            column.header.lower() for column in table.columns
+        ]
         for cells, values in zip(rows, table.rows, strict=True):
             for cell, value, column in zip(cells, values, table.columns, strict=True):
                 assert cell == (
-                    pytest.approx(value) if is_finite_number(value) else format_value(column.kind, value) or None
+                    pytest.approx(value)
+                    if is_finite_number(value)
+                    else format_value(column.kind, value) or None
                 )
 
 
@@ -116,8 +125,13 @@ def test_seconds_and_shares_carry_their_unit_in_the_header(report):
             for column in table.columns:
                 if column.kind in ("percent", "signed"):
                     assert "%" in column.header or "%" in table.title
-                if column.key.startswith(("measured", "seconds", "skew")) and column.kind == "number":
-                    assert "[µs]" in column.header or "quantity" in [other.header for other in table.columns]
+                if (
+                    column.key.startswith(("measured", "seconds", "skew"))
+                    and column.kind == "number"
+                ):
+                    assert "[µs]" in column.header or "quantity" in [
+                        other.header for other in table.columns
+                    ]
 
 
 def test_simulated_rows_and_sheets_are_marked(book):
@@ -135,7 +149,9 @@ def test_simulated_rows_and_sheets_are_marked(book):
 
 def test_measured_rows_and_sheets_are_not_marked_as_simulated(inputs, tmp_path):
     real = inputs["comparison"][inputs["comparison"]["platform"] == "ether16"]
-    sets = [parameters for parameters in inputs["parameter_sets"] if parameters.platform == "ether16"]
+    sets = [
+        parameters for parameters in inputs["parameter_sets"] if parameters.platform == "ether16"
+    ]
     book = written(make_report(real, sets, experiment="one"), tmp_path / "one.xlsx")
     assert not any("SIMULATED" in str(sheet["A2"].value) for sheet in book)
     head, rows = rows_of(book["Comparison"], "T_Comparison")
@@ -162,24 +178,34 @@ def test_row_heights_fit_wrapped_text(book):
     """Spreadsheet programs keep the row heights of a workbook: a second line would be cut off."""
     several = 0
     for sheet in book:
-        ranges = [(range(entry.min, entry.max + 1), entry.width) for entry in sheet.column_dimensions.values()]
+        ranges = [
+            (range(entry.min, entry.max + 1), entry.width)
+            for entry in sheet.column_dimensions.values()
+        ]
         widths = {column: width for columns, width in ranges for column in columns}
         for table in sheet.tables.values():
             head = sheet[table.ref][0]
             lines = max(-(-len(cell.value) // int(widths.get(cell.column, 9))) for cell in head)
             assert (sheet.row_dimensions[head[0].row].height or 15) >= 15 * lines
             several += lines > 1
-            for cell in (cell for row in sheet[table.ref][1:] for cell in row if cell.alignment.wrap_text):
-                lines = -(-(len(str(cell.value or "")) + 1) // (layout.MAX_COLUMN_WIDTH + 1))  # spaces end lines
+            for cell in (
+                cell for row in sheet[table.ref][1:] for cell in row if cell.alignment.wrap_text
+            ):
+                # spaces end lines
+                lines = -(-(len(str(cell.value or "")) + 1) // (layout.MAX_COLUMN_WIDTH + 1))
                 assert (sheet.row_dimensions[cell.row].height or 15) >= 15 * lines
     assert several
 
 
 def test_only_calculators_have_formulas_and_none_refers_to_another_sheet(book):
     for sheet in book:
-        formulas = [cell.value for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
+        formulas = [
+            cell.value for row in sheet.iter_rows() for cell in row if cell.data_type == "f"
+        ]
         assert bool(formulas) == sheet.title.startswith("Calculator")
-        assert not any(re.search(r"[!|]|http|WEBSERVICE|INDIRECT|HYPERLINK", formula) for formula in formulas)
+        assert not any(
+            re.search(r"[!|]|http|WEBSERVICE|INDIRECT|HYPERLINK", formula) for formula in formulas
+        )
 
 
 def test_calculators_are_protected_except_for_validated_input_cells(book):
@@ -189,17 +215,37 @@ def test_calculators_are_protected_except_for_validated_input_cells(book):
     cells = [cell for row in sheet.iter_rows() for cell in row]
     assert all(cell.protection.locked for cell in cells if cell.data_type == "f")
     free = {cell.coordinate for cell in cells if not cell.protection.locked}
-    assert all(any(place in entry.sqref for entry in sheet.data_validations.dataValidation) for place in free)
+    assert all(
+        any(place in entry.sqref for entry in sheet.data_validations.dataValidation)
+        for place in free
+    )
     names = set(sheet.defined_names)
-    assert {"ranks", "bytes", "fan_out_1", "loggp_L_1", "loggp_g_1", "loggp_G_1_", "loggp_L_2"} <= names
+    assert {
+        "ranks",
+        "bytes",
+        "fan_out_1",
+        "loggp_L_1",
+        "loggp_g_1",
+        "loggp_G_1_",
+        "loggp_L_2",
+    } <= names
 
 
 def test_infinite_values_and_odd_headers(tmp_path, report):
     columns = tuple(
-        Column(f"c{place}", header, "number") for place, header in enumerate(("a", "A", "", "=x", "b" * 400))
+        Column(f"c{place}", header, "number")
+        for place, header in enumerate(("a", "A", "", "=x", "b" * 400))
     )
-    table = Table("odd/name", "Odd", columns, ((math.inf, -math.inf, math.nan, None, 1e-12), (0, -0.5, 1e12, 3, 2.5)))
-    sections = (Section("a[b]:c*d?e/f\\g" + "h" * 40, "", (table,)), Section("Odd", "", (table, table)))
+    table = Table(
+        "odd/name",
+        "Odd",
+        columns,
+        ((math.inf, -math.inf, math.nan, None, 1e-12), (0, -0.5, 1e12, 3, 2.5)),
+    )
+    sections = (
+        Section("a[b]:c*d?e/f\\g" + "h" * 40, "", (table,)),
+        Section("Odd", "", (table, table)),
+    )
     odd = replace(report, sections=sections, screens=())
     book = written(odd, tmp_path / "odd.xlsx")
     sheet = book.worksheets[0]
@@ -229,7 +275,11 @@ SHEETS = [
 
 def test_sheets_stand_in_the_promised_order(book):
     assert book.sheetnames == SHEETS
-    kinds = {sheet.title.split(" ether16")[0].split(" fattree")[0] for sheet in book if sheet.sheet_state == "visible"}
+    kinds = {
+        sheet.title.split(" ether16")[0].split(" fattree")[0]
+        for sheet in book
+        if sheet.sheet_state == "visible"
+    }
     assert len(kinds) == 12
 
 
@@ -241,7 +291,8 @@ def test_every_section_is_on_a_sheet_under_its_name(book, report):
 
 
 def check_pivot(frame, report):
-    """The sheet is one rectangle of typed columns, from which a pivot table gives the means of the report."""
+    """The sheet is one rectangle of typed columns, from which a pivot table gives the means of the
+    report."""
     (table,) = report.section("Comparison").tables
     assert len(frame) == len(table.rows)
     assert not any(str(name).startswith("Unnamed") for name in frame)
@@ -265,23 +316,31 @@ def test_a_pivot_over_the_comparison_works_at_once(workbook, book, report, tmp_p
     (table,) = sheet.tables.values()
     head = sheet[table.ref][0][0].row
     assert not sheet.merged_cells.ranges
-    check_pivot(pd.read_excel(workbook, sheet_name="Comparison", header=head - 1, na_values=["n/a", "∞"]), report)
+    check_pivot(
+        pd.read_excel(workbook, sheet_name="Comparison", header=head - 1, na_values=["n/a", "∞"]),
+        report,
+    )
     (computed,) = libreoffice.recalculated([workbook], tmp_path)
     rows = list(computed["Comparison"].iter_rows(min_row=head, values_only=True))
-    frame = pd.DataFrame(rows[1:], columns=rows[0]).replace({"n/a": np.nan, "∞": np.nan}).infer_objects()
+    frame = (
+        pd.DataFrame(rows[1:], columns=rows[0])
+        .replace({"n/a": np.nan, "∞": np.nan})
+        .infer_objects()
+    )
     check_pivot(frame, report)
 
 
 def test_it_prints_on_few_pages_none_of_them_half_empty(workbook, book, tmp_path):
-    """The pages by the page breaks of the sheets are those of LibreOffice. The last page of a sheet is more than half
-    full."""
+    """The pages by the page breaks of the sheets are those of LibreOffice. The last page of a sheet
+    is more than half full."""
     planned = 0
     for sheet in (sheet for sheet in book if sheet.sheet_state == "visible"):
         (area,) = re.findall(r"\$[A-Z]+\$1:\$[A-Z]+\$(\d+)", str(sheet.print_area))
         ends = [*(entry.id for entry in sheet.row_breaks.brk), int(area)]
         planned += len(ends)
         heights = [
-            sheet.row_dimensions[row].height or sheet.sheet_format.defaultRowHeight for row in range(1, ends[-1])
+            sheet.row_dimensions[row].height or sheet.sheet_format.defaultRowHeight
+            for row in range(1, ends[-1])
         ]
         pages = [sum(heights[first:end]) for first, end in zip([0, *ends], ends, strict=False)]
         assert pages[-1] >= 0.5 * max(pages), sheet.title
@@ -302,22 +361,32 @@ def test_nothing_half_written_is_left(report, tmp_path, monkeypatch):
 
 
 def test_numbers_fit_their_columns(book):
-    """A number that is too wide shows as ###. A digit takes one unit of width; the filter button needs one unit."""
+    """A number that is too wide shows as ###. A digit takes one unit of width; the filter button
+    needs one unit."""
     for sheet in book:
-        if sheet.title == "Chart data" or sheet.title.startswith("Calculator"):  # whose formats suit any value
+        # whose formats suit any value
+        if sheet.title == "Chart data" or sheet.title.startswith("Calculator"):
             continue
         for row in sheet.iter_rows():
             for cell in row:
                 if isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
                     whole, _, digits = cell.number_format.split(";")[0].partition(".")
-                    wide = 9 if "E" in digits else len(f"{cell.value:,.{digits.count('0')}f}") + whole.count("+")
-                    assert sheet.column_dimensions[cell.column_letter].width >= wide + 1, cell.coordinate
+                    wide = (
+                        9
+                        if "E" in digits
+                        else len(f"{cell.value:,.{digits.count('0')}f}") + whole.count("+")
+                    )
+                    assert sheet.column_dimensions[cell.column_letter].width >= wide + 1, (
+                        cell.coordinate
+                    )
 
 
 def test_print_set_up(book):
     for sheet in book:
         assert sheet.page_setup.orientation == "landscape"
-        assert sheet.print_title_rows or sheet.title.startswith(("Overview", "Calculator", "Chart data"))
+        assert sheet.print_title_rows or sheet.title.startswith(
+            ("Overview", "Calculator", "Chart data")
+        )
         pages = 1 if sheet.title.startswith("Overview") else 0
         height = sheet.page_setup.fitToHeight
         assert (sheet.page_setup.fitToWidth or 1, 1 if height is None else height) == (1, pages)
@@ -325,7 +394,9 @@ def test_print_set_up(book):
 
 def test_a_page_ends_before_a_block_that_it_would_cut():
     """A page has 32 rows of 20 pixels; what is longer than a page is cut anyway."""
-    starts, filled = layout.break_pages([20] * 130, 650, [(0, 5), (20, 42), (42, 64), (64, 120), (121, 124)])
+    starts, filled = layout.break_pages(
+        [20] * 130, 650, [(0, 5), (20, 42), (42, 64), (64, 120), (121, 124)]
+    )
     assert starts == [0, 20, 42, 74, 106]
     assert filled == 24 * 20
 
@@ -351,7 +422,9 @@ def test_a_line_of_charts_is_kept_together_with_its_heading(book):
     assert not breaks & {heading, heading + 1}
 
 
-def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_the_table(book, report):
+def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_the_table(
+    book, report
+):
     simulated = "SIMULATED measurements on fattree"
     assert simulated in book["Comparison"].oddHeader.center.text
     assert simulated in book["Overview fattree"].oddHeader.center.text
@@ -361,7 +434,9 @@ def test_printed_heads_name_simulated_platforms_and_footers_count_the_rows_of_th
 
 def test_wide_content(comparison, tmp_path):
     wide = comparison[comparison["model"] == "loggp"].copy()
-    wide = wide.assign(validity="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50)
+    wide = wide.assign(
+        validity="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50
+    )
     book = written(make_report(wide, experiment="e" * 500, title="t" * 500), tmp_path / "wide.xlsx")
     assert max(column.width for column in book["Comparison"].column_dimensions.values()) < 60
 
@@ -376,7 +451,8 @@ def test_charts_are_native_logarithmic_and_refer_to_cells(workbook, report):
     for text in over:
         assert text.count("<c:scatterChart>") == 1
         assert text.count('<c:logBase val="10"') == 2
-        assert text.count("<c:ser>") == 7  # the diagonal, the recommended prediction, and the five best models
+        # the diagonal, the recommended prediction, and the five best models
+        assert text.count("<c:ser>") == 7
         ends = re.findall(r'<c:(?:max|min) val="([^"]+)"', text)
         assert ends[:2] == ends[2:], "the diagonal needs equal axes"
         assert "'Chart data'!" in text
@@ -390,15 +466,19 @@ def test_charts_draw_the_values_of_the_report(book, report):
     for chart in (chart for section in xlsx.merge_sections(report) for chart in section.charts):
         for series in chart.series:
             assert sheet.cell(6, column + 1).value == series.name
-            assert [sheet.cell(7 + row, column).value for row in range(len(series.x))] == pytest.approx(list(series.x))
-            assert [sheet.cell(7 + row, column + 1).value for row in range(len(series.y))] == pytest.approx(
-                list(series.y)
-            )
+            assert [
+                sheet.cell(7 + row, column).value for row in range(len(series.x))
+            ] == pytest.approx(list(series.x))
+            assert [
+                sheet.cell(7 + row, column + 1).value for row in range(len(series.y))
+            ] == pytest.approx(list(series.y))
             column += 2
 
 
 def test_beyond_eight_colours_the_dots_have_another_shape(tmp_path):
-    clouds = tuple(Series(f"model {number}", (1.0, 2.0), (1.0, 2.0), "dots", number) for number in range(9))
+    clouds = tuple(
+        Series(f"model {number}", (1.0, 2.0), (1.0, 2.0), "dots", number) for number in range(9)
+    )
     chart = Chart("Many", "Many", Axis("x"), Axis("y"), clouds)
     write_xlsx(Report("e", "e", "", (Section("Summary", "", (chart,)),)), tmp_path / "e.xlsx")
     with zipfile.ZipFile(tmp_path / "e.xlsx") as archive:
@@ -412,8 +492,13 @@ def test_a_long_table_among_others_on_a_sheet_is_in_a_file(tmp_path, monkeypatch
     monkeypatch.setattr(layout, "LONG_TABLE_SHOWN_ROWS", 5)
     columns = Column("a", "a", "count"), Column("b", "b", "number")
     rows = [(number, number / 2) for number in range(30)]
-    tables = make_table("Long", "Samples of curves", rows, columns), make_table("Short", "Short", rows[:3], columns)
-    path, beside = write_xlsx(Report("e", "e", "", (Section("Fits", "", tables),)), tmp_path / "e.xlsx")
+    tables = (
+        make_table("Long", "Samples of curves", rows, columns),
+        make_table("Short", "Short", rows[:3], columns),
+    )
+    path, beside = write_xlsx(
+        Report("e", "e", "", (Section("Fits", "", tables),)), tmp_path / "e.xlsx"
+    )
     assert beside == tmp_path / "samples-of-curves.parquet"
     assert pd.read_parquet(beside)["a"].tolist() == list(range(30))
     cells = [row[0] for row in openpyxl.load_workbook(path)["Fits"].iter_rows(values_only=True)]
@@ -444,7 +529,9 @@ def test_tables_too_large_for_a_sheet_are_in_a_file(report, tmp_path, monkeypatc
                 assert value == wanted
             else:
                 said = "" if pd.isna(value) else value
-                assert said == (format_value(column.kind, wanted) if column.kind in TEXT_KINDS else "")
+                assert said == (
+                    format_value(column.kind, wanted) if column.kind in TEXT_KINDS else ""
+                )
     again = write_xlsx(report, tmp_path / "large.xlsx")[1]
     assert again.read_bytes() == beside.read_bytes()
 
@@ -454,7 +541,9 @@ def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path):
     text = "<r><t>not closed</r>"
     table = Table("t", "T", (Column("a", text), Column("b", "b")), ((text, 1),))
     odd = replace(report, sections=(Section("Odd", "", (table,)),), title=text, sets=())
-    cells = [cell.value for row in written(odd, tmp_path / "odd.xlsx")["Odd"].iter_rows() for cell in row]
+    cells = [
+        cell.value for row in written(odd, tmp_path / "odd.xlsx")["Odd"].iter_rows() for cell in row
+    ]
     assert [str(value).strip() for value in cells].count(text) == 2
 
 

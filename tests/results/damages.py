@@ -2,7 +2,15 @@
 
 import json
 
-ATTEMPT = {"host": "n1", "pid": 7, "job": "41", "started": 1e9, "updated": 1e9 + 60, "ended": None, "outcome": ""}
+ATTEMPT = {
+    "host": "n1",
+    "pid": 7,
+    "job": "41",
+    "started": 1e9,
+    "updated": 1e9 + 60,
+    "ended": None,
+    "outcome": "",
+}
 
 
 def _state(**changed: object) -> bytes:

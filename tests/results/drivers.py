@@ -32,12 +32,14 @@ def make_campaign(folder: Path, experiment: str) -> Campaign:
 
 def attempt(began: float, **settings) -> dict:
     common = {"host": platform.node(), "pid": os.getpid(), "job": "", "deadline": None}
-    return common | {"started": began, "updated": time.time(), "ended": None, "outcome": ""} | settings
+    return (
+        common | {"started": began, "updated": time.time(), "ended": None, "outcome": ""} | settings
+    )
 
 
 def leave(campaign, index: int, attempts=(), samples=0, done=False, turn=1, in_passes=()):
-    """Write the files of an interrupted driver: raw files of the first cases of a batch, and files of passes over the
-    next cases."""
+    """Write the files of an interrupted driver: raw files of the first cases of a batch, and files
+    of passes over the next cases."""
     batch = campaign.plan.batches[index]
     folder = campaign.folder / "raw" / batch.name
     folder.mkdir(parents=True)

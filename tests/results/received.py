@@ -1,5 +1,5 @@
-"""A project whose results folder has the files of every stage. The samples are invented; all other files are written by
-the verbs."""
+"""A project whose results folder has the files of every stage. The samples are invented; all other
+files are written by the verbs."""
 
 import hashlib
 import shutil
@@ -35,26 +35,65 @@ OTHERS = {  # other files of the same names
     "ranks.txt": "1\n0\n",
     "tree.csv": "node,parent\n0,\n1,0\n2,0\n",
 }
-PROGRAM = {"mpi": "MPICH 5.0.2", "compiler": "mpicc (gcc 12)", "flags": "-O2", "clock": "CLOCK_MONOTONIC", "hosts": []}
+PROGRAM = {
+    "mpi": "MPICH 5.0.2",
+    "compiler": "mpicc (gcc 12)",
+    "flags": "-O2",
+    "clock": "CLOCK_MONOTONIC",
+    "hosts": [],
+}
 FOLDER = "results/e"
 VERBS = {
     "plan": ["plan", "e", "--write"],
     "run": ["run", "e", "--dry-run"],
-    "measure": ["measure", "--in", f"{FOLDER}/plan.json", "--batch", "BATCH", "--out", f"{FOLDER}/raw/BATCH"],
+    "measure": [
+        "measure",
+        "--in",
+        f"{FOLDER}/plan.json",
+        "--batch",
+        "BATCH",
+        "--out",
+        f"{FOLDER}/raw/BATCH",
+    ],
     "collect": ["collect", "--in", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/observations.csv"],
     "fit": [
-        *("fit", "probes", f"{FOLDER}/plan.json", "--in", f"{FOLDER}/observations.csv", "--model", "hockney"),
+        *(
+            "fit",
+            "probes",
+            f"{FOLDER}/plan.json",
+            "--in",
+            f"{FOLDER}/observations.csv",
+            "--model",
+            "hockney",
+        ),
         *("--platform", "two-cores", "--out", f"{FOLDER}/fitted/two-cores/hockney.yaml"),
     ],
     "predict": [
         *("predict", "plan", f"{FOLDER}/plan.json", "--model", "hockney"),
-        *("--params", f"{FOLDER}/fitted/two-cores/hockney.yaml", "--out", f"{FOLDER}/predictions/hockney.csv"),
+        *(
+            "--params",
+            f"{FOLDER}/fitted/two-cores/hockney.yaml",
+            "--out",
+            f"{FOLDER}/predictions/hockney.csv",
+        ),
     ],
     "compare": ["compare", "--in", FOLDER, "--out", f"{FOLDER}/comparison.csv"],
     "report": ["report", "--in", FOLDER, "--out", "reports/e"],
     "anonymous": ["report", "--in", FOLDER, "--out", "reports/e", "--anonymous"],
     "status": ["status", "e"],
-    "advise": [*("advise", "--platform", "two-cores", "--operation", "bcast", "--ranks", "2", "--bytes", "8")],
+    "advise": [
+        *(
+            "advise",
+            "--platform",
+            "two-cores",
+            "--operation",
+            "bcast",
+            "--ranks",
+            "2",
+            "--bytes",
+            "8",
+        )
+    ],
 }
 
 
@@ -75,13 +114,22 @@ class Received:
     def files(self) -> dict[str, bytes]:
         """Return the content of all files, without those about attempts."""
         places = [path for top in ("results", "reports") for path in (self.root / top).rglob("*")]
-        kept = [path for path in places if path.name not in ("state.json", ".holder") and not path.is_symlink()]
-        return {str(path.relative_to(self.root)): path.read_bytes() for path in kept if path.is_file()}
+        kept = [
+            path
+            for path in places
+            if path.name not in ("state.json", ".holder") and not path.is_symlink()
+        ]
+        return {
+            str(path.relative_to(self.root)): path.read_bytes() for path in kept if path.is_file()
+        }
 
 
 def make_received(root: Path, reported: bool = True) -> Received:
     made = Received(root)
-    for kind, name, text in (("platforms", "two-cores", PLATFORM), ("experiments", "e", EXPERIMENT)):
+    for kind, name, text in (
+        ("platforms", "two-cores", PLATFORM),
+        ("experiments", "e", EXPERIMENT),
+    ):
         (root / "params" / kind).mkdir(parents=True)
         (root / "params" / kind / f"{name}.yaml").write_text(text)
     for name, text in NAMED.items():
@@ -93,7 +141,14 @@ def make_received(root: Path, reported: bool = True) -> Received:
     made.batch = batches[0].name
     for batch in batches:
         write_raw(made.results / "raw" / batch.name, batch.ids)
-    for verb in ("measure", "collect", "fit", "predict", "compare", *(["report"] if reported else [])):
+    for verb in (
+        "measure",
+        "collect",
+        "fit",
+        "predict",
+        "compare",
+        *(["report"] if reported else []),
+    ):
         done = made.invoke(verb)
         assert done.exit_code == 0, done.output + repr(done.exception)
     (made.results / "run.log").write_text("a log\n")
@@ -111,7 +166,10 @@ def write_raw(raw: Path, cases: list[str]) -> None:
     for number, case in enumerate(cases):
         passes = {turn: raw / f".pass-{turn}.csv" for turn in (1, 2)}
         for turn, path in passes.items():
-            rows = [f"{case},{k},{1e-6 * (number + 1 + 0.1 * k * turn):.9e},1e-9,1,samples" for k in range(5)]
+            rows = [
+                f"{case},{k},{1e-6 * (number + 1 + 0.1 * k * turn):.9e},1e-9,1,samples"
+                for k in range(5)
+            ]
             path.write_text("\n".join([raw_samples.HEADERS[0], *rows]) + "\n")
         raw_samples.join_passes(passes, raw, case)
         for path in passes.values():

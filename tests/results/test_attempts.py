@@ -1,6 +1,7 @@
 """Attempts of a batch: they are read as written, and a damaged file loses only the attempts.
 
-One process at a time has the lock of a folder; the lock is free again when that process ends, even by SIGKILL."""
+One process at a time has the lock of a folder; the lock is free again when that process ends, even
+by SIGKILL."""
 
 import errno
 import fcntl
@@ -83,7 +84,10 @@ def test_a_damaged_state_file_still_gives_readable_attempts(tmp_path_factory, da
     own.end(DONE_OUTCOME)
     whole = (folder / "state.json").read_bytes()
     at = data.draw(st.integers(0, len(whole)))
-    junk = data.draw(st.binary(max_size=6) | st.sampled_from([b"null", b"1e999", b"-1", b"[]", b"{}", b'"', b"true"]))
+    junk = data.draw(
+        st.binary(max_size=6)
+        | st.sampled_from([b"null", b"1e999", b"-1", b"[]", b"{}", b'"', b"true"])
+    )
     (folder / "state.json").write_bytes(whole[:at] + junk + whole[at + len(junk) :])
     stored = read_attempts(folder)
     assert stored.last.outcome_text
@@ -106,15 +110,21 @@ def test_crashes_of_a_case_are_counted_until_cleared(tmp_path):
     assert replace(own.attempt, ended=None).outcome_text == "ended without a message"
 
 
-HOLD = "import sys, time; from pathlib import Path; from commodel.results.campaign import open_lock\n"
+HOLD = (
+    "import sys, time; from pathlib import Path; from commodel.results.campaign import open_lock\n"
+)
 HOLD += "with open_lock(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sleep(60)"
 
 
 def test_a_second_run_is_refused_with_the_process_id_of_the_lock_holder(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as first:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as first:
         assert first.stdout.readline() == "held\n"
         with (
-            pytest.raises(UserError, match=f"it is at work already: .+ on .+, process {first.pid}, since 20"),
+            pytest.raises(
+                UserError, match=f"it is at work already: .+ on .+, process {first.pid}, since 20"
+            ),
             open_lock(tmp_path, "it"),
         ):
             pass
@@ -156,13 +166,21 @@ time.sleep(60 if stream else 0)
 
 
 def test_a_child_shares_the_hold_until_both_are_gone(tmp_path):
-    """No third process gets the lock meanwhile. A file descriptor of another folder's lock is not accepted."""
+    """No third process gets the lock meanwhile. A file descriptor of another folder's lock is not
+    accepted."""
     command = [sys.executable, "-c", SHARE]
     with open_lock(tmp_path, "it") as stream:
-        given = {"env": os.environ | {LOCK_VARIABLE: str(stream.fileno())}, "pass_fds": [stream.fileno()]}
-        stranger = subprocess.run([*command, str(tmp_path.parent)], **given, capture_output=True, text=True, check=True)
+        given = {
+            "env": os.environ | {LOCK_VARIABLE: str(stream.fileno())},
+            "pass_fds": [stream.fileno()],
+        }
+        stranger = subprocess.run(
+            [*command, str(tmp_path.parent)], **given, capture_output=True, text=True, check=True
+        )
         assert stranger.stdout == "not this folder\n"
-        child = subprocess.Popen([*command, str(tmp_path)], **given, stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            [*command, str(tmp_path)], **given, stdout=subprocess.PIPE, text=True
+        )
         assert child.stdout.readline() == "shared\n"
     with child:
         with (

@@ -1,5 +1,5 @@
-"""Calibrations of a campaign: finished ones are read as written, unfinished ones are ignored, invalid ones refused in
-one line."""
+"""Calibrations of a campaign: finished ones are read as written, unfinished ones are ignored,
+invalid ones refused in one line."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,9 @@ from commodel.results.recalibrations import (
 FACTOR = RecordedFactor(2.0, 1.9, 2.1, True)
 PACE = RecordedFactors(FACTOR, replace(FACTOR, known=False), False, 6, 0.01, 1.5, 1.1, 6)
 POINT = RecordedPoint("bcast", "linear", "block:1", 2, 8, 1e-5, None, True)
-KNOWN = Calibration("rails=2", "p", "p", False, "2026-11-23T01:00:00+00:00", (POINT,), {"loggp": PACE})
+KNOWN = Calibration(
+    "rails=2", "p", "p", False, "2026-11-23T01:00:00+00:00", (POINT,), {"loggp": PACE}
+)
 
 
 @pytest.fixture

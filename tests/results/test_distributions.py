@@ -23,7 +23,10 @@ times = st.lists(st.floats(1e-7, 1e-2), min_size=1, max_size=300)
 def test_every_sample_is_in_exactly_one_bin(samples):
     samples = np.array(samples)
     bins = make_histogram(samples)
-    body, tail = [part for part in bins if not part["tail"]], [part for part in bins if part["tail"]]
+    body, tail = (
+        [part for part in bins if not part["tail"]],
+        [part for part in bins if part["tail"]],
+    )
     assert sum(part["count"] for part in bins) == len(samples)
     assert len(body) == 1 or MIN_BINS <= len(body) <= MAX_BINS
     assert body[0]["low"] == samples.min()
@@ -51,14 +54,22 @@ def drawn(random, kind, count):
     }[kind]
 
 
-@pytest.mark.parametrize(("kind", "wanted"), [("one", 1), ("skewed", 1), ("two", 2), ("two and outliers", 2)])
+@pytest.mark.parametrize(
+    ("kind", "wanted"), [("one", 1), ("skewed", 1), ("two", 2), ("two and outliers", 2)]
+)
 @pytest.mark.parametrize("count", [60, 230, 1000])
 def test_modes_are_counted(kind, wanted, count):
     random = np.random.default_rng(3)
     counted = []
     for _ in range(60):
         counted.append(
-            count_modes([part["count"] for part in make_histogram(drawn(random, kind, count)) if not part["tail"]])
+            count_modes(
+                [
+                    part["count"]
+                    for part in make_histogram(drawn(random, kind, count))
+                    if not part["tail"]
+                ]
+            )
         )
     assert np.mean(np.array(counted) == wanted) >= 0.95
 
@@ -80,7 +91,14 @@ def test_small_peaks_and_shallow_valleys_are_not_separate_modes(counts, wanted):
 
 
 def test_only_valid_samples_of_the_ping_pong_count():
-    head = {"kind": "probe", "name": "pingpong", "platform": "p", "simulated": False, "pair": "a.a", "bytes": 8.0}
+    head = {
+        "kind": "probe",
+        "name": "pingpong",
+        "platform": "p",
+        "simulated": False,
+        "pair": "a.a",
+        "bytes": 8.0,
+    }
     rows = [head | {"id": "x", "seconds": seconds, "valid": True} for seconds in (2e-6, 4e-6, 6e-6)]
     rows += [head | {"id": "x", "seconds": 9.0, "valid": False}]
     rows += [head | {"id": "y", "name": "prtt", "seconds": 1.0, "valid": True}]
@@ -94,7 +112,14 @@ def test_only_valid_samples_of_the_ping_pong_count():
 
 
 def test_samples_of_two_settings_have_separate_histograms():
-    head = {"kind": "probe", "name": "pingpong", "platform": "p", "simulated": False, "pair": "a.a", "bytes": 8.0}
+    head = {
+        "kind": "probe",
+        "name": "pingpong",
+        "platform": "p",
+        "simulated": False,
+        "pair": "a.a",
+        "bytes": 8.0,
+    }
     rows = [
         head | {"id": "x", "seconds": seconds * factor, "valid": True, "setting": setting}
         for setting, factor in (("fast", 1), ("slow", 3))

@@ -1,5 +1,5 @@
-"""Edited tables of a received folder: for any changed cell or column, every verb that reads the table
-reports one line."""
+"""Edited tables of a received folder: for any changed cell or column, every verb that reads the
+table reports one line."""
 
 import csv
 from functools import lru_cache
@@ -38,7 +38,9 @@ WRONG = {  # by the type of a column: what a cell of it may not hold
 def original(original, tmp_path_factory):
     here = original.copy(tmp_path_factory.mktemp("edited") / "root")
     lacking = here.results / "unmeasured.csv"
-    lacking.write_text(lacking.read_text() + "a,b,two-cores,False,point,bcast,linear,block:2,2,1,,8,,late,why\n")
+    lacking.write_text(
+        lacking.read_text() + "a,b,two-cores,False,point,bcast,linear,block:2,2,1,,8,,late,why\n"
+    )
     return here
 
 
@@ -69,7 +71,11 @@ def without(rows, name):
 
 def wrong_cells(field: Field) -> tuple[str, ...]:
     cells = WRONG[field.type] + (("x",) if field.among or field.pattern else ())
-    return cells + (("",) if field.type in (int, float) and not field.blank else ()) + (("inf",) if field.unit else ())
+    return (
+        cells
+        + (("",) if field.type in (int, float) and not field.blank else ())
+        + (("inf",) if field.unit else ())
+    )
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -96,7 +102,9 @@ def test_every_wrong_cell_and_every_lost_column_is_named(name, original, tmp_pat
             with pytest.raises(UserError) as refused:
                 read_table(path, TABLES[name])
             shown = f"'{cell[:59]}" if cell else "nothing"
-            assert refused.value.message.startswith(f"{path}:{len(rows)}: {field.name}: found {shown}"), cell
+            assert refused.value.message.startswith(
+                f"{path}:{len(rows)}: {field.name}: found {shown}"
+            ), cell
         write(tmp_path / "t.csv", without(rows, field.name))
         if field.optional:
             read_table(path, TABLES[name])
@@ -113,16 +121,31 @@ def test_blank_lines_and_lines_in_cells_are_counted(original, tmp_path):
         read_table(SafePath(tmp_path) / "t.csv", tables.PREDICTIONS)
 
 
-@pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, tables in READERS.items() for name in tables])
-def test_verbs_refuse_an_edited_table_in_one_line_and_change_no_file(verb, name, original, tmp_path):
+@pytest.mark.parametrize(
+    ("verb", "name"), [(verb, name) for verb, tables in READERS.items() for name in tables]
+)
+def test_verbs_refuse_an_edited_table_in_one_line_and_change_no_file(
+    verb, name, original, tmp_path
+):
     here = original.copy(tmp_path / "root")
     path = here.results / f"{name}.csv"
     rows = read_rows(original.results / f"{name}.csv")
-    field = next(field for field in TABLES[name] if field.name in ("seconds", "mean", "low", "ranks"))
-    for content in (replace_last_cell(rows, field.name, "many"), without(rows, field.name), [["x"]], [[]]):
+    field = next(
+        field for field in TABLES[name] if field.name in ("seconds", "mean", "low", "ranks")
+    )
+    for content in (
+        replace_last_cell(rows, field.name, "many"),
+        without(rows, field.name),
+        [["x"]],
+        [[]],
+    ):
         write(path, content)
         before = here.files()
-        done = here.run("export", "extrap", str(path), "-o", "x.txt") if verb == "extrap" else here.invoke(verb)
+        done = (
+            here.run("export", "extrap", str(path), "-o", "x.txt")
+            if verb == "extrap"
+            else here.invoke(verb)
+        )
         assert (done.exit_code, done.output.count("\n")) == (2, 1), (done.output, done.exception)
         assert f"{path.name}:" in done.output
         assert here.files() == before

@@ -30,11 +30,17 @@ def platform(**fields):
 
 
 def case(**fields):
-    return edit(lambda plan: next(batch for batch in plan["batches"] if batch["cases"])["cases"][0].update(fields))
+    return edit(
+        lambda plan: next(batch for batch in plan["batches"] if batch["cases"])["cases"][0].update(
+            fields
+        )
+    )
 
 
 def point(**fields):
-    return lambda plan: next(batch for batch in plan["batches"] if batch["points"])["points"][0].update(fields)
+    return lambda plan: next(batch for batch in plan["batches"] if batch["points"])["points"][
+        0
+    ].update(fields)
 
 
 FOUND = {
@@ -48,7 +54,10 @@ FOUND = {
         "parameters",
         b"model: plogp\nforms: {g: table}\nparameters: {L: 1, g.%s: 1}" % (b"9" * 400),
     ),
-    "a value that is not a number": ("parameters", b"model: hockney\nparameters: {alpha.a: nan, beta.a: 1}"),
+    "a value that is not a number": (
+        "parameters",
+        b"model: hockney\nparameters: {alpha.a: nan, beta.a: 1}",
+    ),
     "different numbers of draws": (
         "parameters",
         b"model: hockney\nparameters: {alpha.a: 1, beta.a: 1}\ndraws: {alpha.a: [1, 2], beta.a: [1]}",
@@ -61,9 +70,18 @@ FOUND = {
         "parameters",
         b"model: hockney\nbytes_range: [9, 1]\nparameters: {alpha.a: 1, beta.a: 1}",
     ),
-    "ranks that are a word": ("parameters", b"model: bsp\nsettings: {ranks: x}\nparameters: {g: 1, l.a: 1}"),
-    "a word without end": ("import skampi", b'begin result "MPI_Bcast"\n' + b"x" * 1_000_000 + b"\n"),
-    "blanks without end": ("import osu", b"# OSU MPI Bcast Latency Test\n# lat (us)" + b" " * 1_000_000 + b"\n"),
+    "ranks that are a word": (
+        "parameters",
+        b"model: bsp\nsettings: {ranks: x}\nparameters: {g: 1, l.a: 1}",
+    ),
+    "a word without end": (
+        "import skampi",
+        b'begin result "MPI_Bcast"\n' + b"x" * 1_000_000 + b"\n",
+    ),
+    "blanks without end": (
+        "import osu",
+        b"# OSU MPI Bcast Latency Test\n# lat (us)" + b" " * 1_000_000 + b"\n",
+    ),
     "a title of blanks": ("import osu", b"# OSU MPI " + b" " * 1_000_000 + b"\n"),
     "JSON without end": ("plan", b"[" * 100_000),
     "a plan that is a list": ("plan", b"[]"),
@@ -75,17 +93,26 @@ FOUND = {
         "plan",
         edit(lambda plan: plan["batches"][0].update(name="../../x")),
     ),
-    "an experiment with a path outside the results folder": ("plan", edit(lambda plan: plan.update(experiment="../x"))),
+    "an experiment with a path outside the results folder": (
+        "plan",
+        edit(lambda plan: plan.update(experiment="../x")),
+    ),
     "ranks that are text": ("plan", edit(point(ranks="4"))),
     "ranks below 0": ("plan", edit(point(ranks=-4))),
     "a layout that is a list": ("plan", edit(point(layout=["block"]))),
     "a model that is a path": ("plan", edit(lambda plan: plan.update(models=["../../x"]))),
     "a model that is a number": ("plan", edit(lambda plan: plan.update(models=[1]))),
-    "models that are a mapping of lists": ("plan", edit(lambda plan: plan.update(models=[["loggp"]]))),
+    "models that are a mapping of lists": (
+        "plan",
+        edit(lambda plan: plan.update(models=[["loggp"]])),
+    ),
     "a probe that is a path": ("plan", edit(lambda plan: plan.update(probes={"../x": []}))),
     "a container that is text": ("plan", platform(container="x")),
     "a container without some keys": ("plan", platform(container={"image": "x"})),
-    "a container of lists": ("plan", platform(container={"image": [], "digest": "", "model": "", "native": ""})),
+    "a container of lists": (
+        "plan",
+        platform(container={"image": [], "digest": "", "model": "", "native": ""}),
+    ),
     "types that are a list": ("plan", platform(types=["fat"])),
     "numbers of types that are text": ("plan", platform(types={"fat": "2"})),
     "a platform that is text": (
@@ -94,11 +121,20 @@ FOUND = {
     ),
     "a platform whose key simulated is text": ("plan", platform(simulated="yes")),
     "a timeout that is a list": ("plan", edit(lambda plan: plan["measure"].update(timeout=[]))),
-    "an unknown kind of synchronization": ("plan", edit(lambda plan: plan["measure"].update(sync="; touch x"))),
+    "an unknown kind of synchronization": (
+        "plan",
+        edit(lambda plan: plan["measure"].update(sync="; touch x")),
+    ),
     "a setting of a case that is a list": ("plan", case(settings={"bytes": [1]})),
     "a node of a case that is text": ("plan", case(where=["0"])),
-    "a batch on an unknown platform": ("plan", edit(lambda plan: plan["batches"][0].update(platform="none"))),
-    "a duration that is not a number": ("plan", edit(lambda plan: plan["batches"][0].update(seconds=float("nan")))),
+    "a batch on an unknown platform": (
+        "plan",
+        edit(lambda plan: plan["batches"][0].update(platform="none")),
+    ),
+    "a duration that is not a number": (
+        "plan",
+        edit(lambda plan: plan["batches"][0].update(seconds=float("nan"))),
+    ),
 }
 
 
@@ -112,14 +148,24 @@ def test_an_error_of_one_line_refuses_each_input(tmp_path, name, content):
 @pytest.mark.parametrize("bytes_range", ["[9, 1]", "[-1, 9]"])
 def test_an_invalid_bytes_range_is_refused_with_line_and_key(tmp_path, bytes_range):
     path = tmp_path / "set.yaml"
-    path.write_text(f"model: hockney\nbytes_range: {bytes_range}\nparameters: {{alpha.a: 1, beta.a: 1}}\n")
+    path.write_text(
+        f"model: hockney\nbytes_range: {bytes_range}\nparameters: {{alpha.a: 1, beta.a: 1}}\n"
+    )
     with pytest.raises(UserError, match=r"set\.yaml:2: bytes_range: found no range"):
         read_parameters(path)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["inf 1e-6 2e-6\n", "nan 1e-6 2e-6\n", "1e400 1 1\n", "0 nan 1\n", "0 1e-6 -1\n", "0.5 1 1\n", "0\n"],
+    [
+        "inf 1e-6 2e-6\n",
+        "nan 1e-6 2e-6\n",
+        "1e400 1 1\n",
+        "0 nan 1\n",
+        "0 1e-6 -1\n",
+        "0.5 1 1\n",
+        "0\n",
+    ],
 )
 def test_wrong_numbers_in_tables_of_tau_lop_are_refused(tmp_path, text):
     (tmp_path / "SHM.txt").write_text(text)
@@ -146,13 +192,22 @@ def test_a_correct_raw_file_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (platform(container="x"), r"plan\.json: platforms\.\S+\.container: found 'x', wanted a mapping"),
-        (platform(simulated=1), r"plan\.json: platforms\.\S+\.simulated: found '1', wanted true or false"),
+        (
+            platform(container="x"),
+            r"plan\.json: platforms\.\S+\.container: found 'x', wanted a mapping",
+        ),
+        (
+            platform(simulated=1),
+            r"plan\.json: platforms\.\S+\.simulated: found '1', wanted true or false",
+        ),
         (
             edit(lambda plan: plan.update(models=["../x"])),
             r"plan\.json: models\[0\]: found '\.\./x', wanted a name",
         ),
-        (edit(lambda plan: plan["measure"].update(warmup=-1)), r"plan\.json: measure\.warmup: found '-1'"),
+        (
+            edit(lambda plan: plan["measure"].update(warmup=-1)),
+            r"plan\.json: measure\.warmup: found '-1'",
+        ),
     ],
 )
 def test_the_error_of_a_wrong_plan_names_the_key(tmp_path, content, message):
@@ -161,7 +216,9 @@ def test_the_error_of_a_wrong_plan_names_the_key(tmp_path, content, message):
         load_plan(tmp_path / "plan.json")
 
 
-@pytest.mark.parametrize("text", ["scalar", "- a\n", "hosts: x\n", "hosts: {names: x}\n", "hosts: {names: {a: 1}}\n"])
+@pytest.mark.parametrize(
+    "text", ["scalar", "- a\n", "hosts: x\n", "hosts: {names: x}\n", "hosts: {names: {a: 1}}\n"]
+)
 def test_a_wrong_platform_file_is_refused_by_list_machines(tmp_path, text):
     folder = tmp_path / "inputs/platforms"
     folder.mkdir(parents=True)

@@ -1,8 +1,9 @@
-"""A campaign's status, read from files as drivers leave them: states, counts, and text for people and programs.
+"""A campaign's status, read from files as drivers leave them: states, counts, and text for people
+and programs.
 
-The expected end of a campaign is estimated from the samples of running attempts. A plan states how long
-measurements on its platforms took before. The forecast ranges cover the end that a simple simulation with the same
-duration ratio gives."""
+The expected end of a campaign is estimated from the samples of running attempts. A plan states how
+long measurements on its platforms took before. The forecast ranges cover the end that a simple
+simulation with the same duration ratio gives."""
 
 import json
 import os
@@ -60,7 +61,12 @@ def test_a_process_that_is_gone_died_without_a_word(campaign):
 
 
 def test_samples_of_a_batch_that_was_stopped_count(campaign):
-    leave(campaign, 1, [attempt(time.time() - 9, ended=time.time(), outcome="error: stopped")], in_passes=(4,))
+    leave(
+        campaign,
+        1,
+        [attempt(time.time() - 9, ended=time.time(), outcome="error: stopped")],
+        in_passes=(4,),
+    )
     entry = read(campaign).batches[1]
     assert (entry.state, entry.measured) == (STOPPED, 4)
 
@@ -100,7 +106,9 @@ def test_given_up_cases_are_counted_by_reason_and_the_whole_is_over(campaign):
         done = attempt(time.time() - 50, ended=time.time() - 10, outcome="done")
         folder = leave(campaign, index, [done], samples=len(batch.ids) - 2, done=True)
         for case, kind in zip(batch.ids[-2:], ("timeout", "crash"), strict=True):
-            write_json(folder / f"{case}.unmeasured.json", {"id": case, "status": kind, "reason": "so"})
+            write_json(
+                folder / f"{case}.unmeasured.json", {"id": case, "status": kind, "reason": "so"}
+            )
     status = read(campaign)
     assert status.count(FINISHED) == 3
     assert status.has_ended
@@ -155,7 +163,10 @@ def test_each_change_is_shown_once(campaign, monkeypatch):
     def later(seconds):
         looks.append(seconds)
         if len(looks) == 3:  # nothing changes before
-            write_json(folder / "state.json", {"attempts": [attempt(began, ended=time.time(), outcome="error: x")]})
+            write_json(
+                folder / "state.json",
+                {"attempts": [attempt(began, ended=time.time(), outcome="error: x")]},
+            )
 
     monkeypatch.chdir(campaign.folder.parents[1])
     monkeypatch.setattr("commodel.cli.run.STATUS_INTERVAL_S", 7.0)
@@ -200,7 +211,8 @@ def spread(campaign, index: int, number: int, first: float, step: float) -> None
 
 
 def test_the_start_of_a_driver_does_not_count_for_the_duration_ratio(campaign):
-    """The first sample comes after ten minutes, the next ones once a second; the rest is expected within seconds."""
+    """The first sample comes after ten minutes, the next ones once a second; the rest is expected
+    within seconds."""
     now = time.time()
     leave(campaign, 1, [attempt(now - 604)], in_passes=(4,))
     spread(campaign, 1, 1, now - 3, 1.0)
@@ -208,13 +220,15 @@ def test_the_start_of_a_driver_does_not_count_for_the_duration_ratio(campaign):
     entry = status.batches[1]
     low, high = entry.forecast
     assert low < entry.remaining < high < 10 * entry.remaining
-    assert all(batch.forecast[1] < 600 for batch in status.batches)  # those that wait have their duration ratio from it
+    # those that wait have their duration ratio from it
+    assert all(batch.forecast[1] < 600 for batch in status.batches)
     left = sum(batch.total for batch in status.batches)
     assert status.forecast[0] < left + status.analysis_seconds < status.forecast[1]
 
 
 def test_samples_that_have_their_final_names_count_until_the_batch_is_finished(campaign):
-    """Samples of a start are joined at its end; the pass keeps their times. The next start has no sample yet."""
+    """Samples of a start are joined at its end; the pass keeps their times. The next start has no
+    sample yet."""
     now = time.time()
     folder = leave(campaign, 1, [attempt(now - 60)], in_passes=(6,))
     spread(campaign, 1, 1, now - 50, 10.0)
@@ -250,8 +264,8 @@ matrix: [axes: {operation: allgather, algorithm: ring, ranks: [8, 16, 32, 64], b
 
 
 def test_the_seconds_of_a_simulation_are_learned_from_single_cases(tmp_path):
-    """Messages in flight together take 20 times as long as planned, all else 3 times. Cases on up to 32 ranks are
-    measured, in 15 s; those on 64 ranks remain, which take 210 s."""
+    """Messages in flight together take 20 times as long as planned, all else 3 times. Cases on up
+    to 32 ranks are measured, in 15 s; those on 64 ranks remain, which take 210 s."""
     campaign, now = make_campaign(tmp_path, COLLECTIVES), time.time()
     batch = campaign.plan.batches[1]
     durations = Durations.of_platform(campaign.plan, "loggp-64")
@@ -295,7 +309,8 @@ def test_passes_count_for_their_share(real):
     status = read(real)
     entry = status.batches[1]
     assert entry.measured == 0
-    assert entry.done_work.cases == pytest.approx((15 - 1) / 3)  # the time of the first holds the start of all
+    # the time of the first holds the start of all
+    assert entry.done_work.cases == pytest.approx((15 - 1) / 3)
     assert entry.remaining_work.cases == pytest.approx(entry.total - 15 / 3)
     assert "pass 2 of 3" in tabulate_batches(status)[1]["state"]
     total = sum(batch.total_work.estimate for batch in status.batches)
@@ -318,16 +333,22 @@ def test_cases_of_earlier_attempts_do_not_lower_the_duration_ratio(campaign):
 
 @pytest.fixture
 def read_platform_notes(real, monkeypatch):
-    """Return a function that compares the same plan with earlier durations and returns the notes."""
+    """Return a function that compares the same plan with earlier durations and returns the
+    notes."""
     monkeypatch.chdir(real.folder.parent.parent)
     write_plan(real.plan, "e", real.folder.parent.parent)
     return lambda: list(compare_with_earlier_durations(real.plan, real.folder.parent))
 
 
-def test_the_duration_ratio_relates_measured_to_planned_time_of_done_batches(real, read_platform_notes):
+def test_the_duration_ratio_relates_measured_to_planned_time_of_done_batches(
+    real, read_platform_notes
+):
     """All attempts of a completed batch count; an incomplete batch is ignored."""
     now, batches = time.time(), real.plan.batches
-    died, done = (attempt(now - 99, ended=now - 99 + seconds, outcome=how) for seconds, how in ((5, "x"), (20, "done")))
+    died, done = (
+        attempt(now - 99, ended=now - 99 + seconds, outcome=how)
+        for seconds, how in ((5, "x"), (20, "done"))
+    )
     leave(real, 0, [died, done])
     leave(real, 1, [attempt(now - 99, ended=now, outcome="error: stopped")])
     before = read_earlier_durations("real", real.plan.platforms["real"].digest, real.folder.parent)
@@ -339,7 +360,9 @@ def test_the_duration_ratio_relates_measured_to_planned_time_of_done_batches(rea
     )
 
 
-def test_without_earlier_measurements_the_estimate_states_the_assumptions(real, read_platform_notes):
+def test_without_earlier_measurements_the_estimate_states_the_assumptions(
+    real, read_platform_notes
+):
     leave(real, 0, [attempt(time.time() - 9, ended=time.time(), outcome="done")])
     other = replace(real.plan.platforms["real"], digest="another file")
     (real.folder / "plan.json").write_text("no plan")
@@ -359,7 +382,9 @@ def test_the_forecast_range_covers_the_remaining_time_if_long_cases_come_last():
     plan = [0.1 * 1.1**i for i in range(40)]
     for done in range(4, 40):
         spent, left = 3 * sum(plan[:done]), 3 * sum(plan[done:])
-        low, high = forecast_running_batch(spent, Work(done, sum(plan[:done])), Work(40 - done, sum(plan[done:])))
+        low, high = forecast_running_batch(
+            spent, Work(done, sum(plan[:done])), Work(40 - done, sum(plan[done:]))
+        )
         assert low <= left <= high, done
 
 
@@ -372,7 +397,8 @@ def test_batches_share_the_lanes_and_none_is_done_before_itself():
 
 
 def test_a_case_that_runs_for_long_is_named(campaign):
-    """Cases that run for seconds are not named, and neither is the last case of a program that has ended."""
+    """Cases that run for seconds are not named, and neither is the last case of a program that has
+    ended."""
     batch = campaign.plan.batches[2]
     point = batch.points[-1]
     folder = leave(campaign, 2, [attempt(time.time() - 500)], in_passes=(3,))
@@ -383,7 +409,9 @@ def test_a_case_that_runs_for_long_is_named(campaign):
     begun = time.time() - 200
     os.utime(current, (begun, begun))
     status = read(campaign)
-    wanted = f"bcast (MPI default) over {point.ranks} ranks, block:1, 5 B has been running for 3 min"
+    wanted = (
+        f"bcast (MPI default) over {point.ranks} ranks, block:1, 5 B has been running for 3 min"
+    )
     assert status.batches[2].running_case.sentence == wanted
     assert format_status(status).endswith(wanted)
     assert tabulate_batches(status)[2]["state"].endswith(wanted)

@@ -1,7 +1,7 @@
 """Provenance of a measurement: the commit of a clone, of an image without a clone, or of neither.
 
-Digests of a results folder equal those of sha256sum. Attempts at a batch are reported. Names of settings are
-checked and stored, and samples of two settings are never mixed."""
+Digests of a results folder equal those of sha256sum. Attempts at a batch are reported. Names of
+settings are checked and stored, and samples of two settings are never mixed."""
 
 import json
 import subprocess
@@ -25,7 +25,13 @@ from commodel.plan.config import load_platform
 from commodel.records import Batch, Case, PlannedPlatform, Point
 from commodel.results import provenance, raw_samples
 from commodel.results.collection import collect_samples, summarize_raw
-from commodel.results.provenance import check_setting, compute_digests, list_attempts, read_input_texts, read_setting
+from commodel.results.provenance import (
+    check_setting,
+    compute_digests,
+    list_attempts,
+    read_input_texts,
+    read_setting,
+)
 from tests.planning import planned
 
 
@@ -39,7 +45,9 @@ def clear_revision_cache():
 
 def git(folder, *arguments):
     who = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    run = subprocess.run(["git", "-C", folder, *who, *arguments], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        ["git", "-C", folder, *who, *arguments], capture_output=True, text=True, check=True
+    )
     return run.stdout.strip()
 
 
@@ -59,7 +67,11 @@ def test_a_git_clone_reports_commit_and_uncommitted_edits(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(
     ("noted", "revision"),
-    [("4f2a91c", ("4f2a91c", False)), ("4f2a91c-dirty", ("4f2a91c", True)), (None, ("unknown", None))],
+    [
+        ("4f2a91c", ("4f2a91c", False)),
+        ("4f2a91c-dirty", ("4f2a91c", True)),
+        (None, ("unknown", None)),
+    ],
 )
 def test_an_image_reports_the_commit_recorded_at_build_time(noted, revision, tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
@@ -70,7 +82,9 @@ def test_an_image_reports_the_commit_recorded_at_build_time(noted, revision, tmp
 
 def test_versions_list_the_packages_that_can_change_results():
     versions = provenance.list_versions(("no-such-package",))
-    assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake"} <= set(versions)
+    assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake"} <= set(
+        versions
+    )
     assert versions["no-such-package"] == "not installed"
 
 
@@ -83,7 +97,9 @@ TRACED_PLAN = planned(BATCH, models=("loggp",))
 
 
 def sha256sum(folder, *names):
-    run = subprocess.run(["sha256sum", *names], cwd=folder, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        ["sha256sum", *names], cwd=folder, capture_output=True, text=True, check=True
+    )
     return run.stdout
 
 
@@ -115,11 +131,22 @@ def test_digests_equal_the_output_of_sha256sum(folder):
     sums = compute_digests(TRACED_PLAN, folder)
     single = [name for name in sums if not name.startswith("raw/")]
     assert set(single) == {
-        *("plan.json", "comparison.csv", "unmeasured.csv", "fitted/p/loggp.yaml", "inputs/experiments/e.yaml")
+        *(
+            "plan.json",
+            "comparison.csv",
+            "unmeasured.csv",
+            "fitted/p/loggp.yaml",
+            "inputs/experiments/e.yaml",
+        )
     }
     assert "".join(f"{sums[name]}  {name}\n" for name in single) == sha256sum(folder, *single)
     listed = sha256sum(
-        folder / "raw/p-1n-0", "0a.csv", "0b.unmeasured.json", "0c.late.csv", "0d.levels", "provenance.json"
+        folder / "raw/p-1n-0",
+        "0a.csv",
+        "0b.unmeasured.json",
+        "0c.late.csv",
+        "0d.levels",
+        "provenance.json",
     )
     (folder / "listed").write_text(listed)
     assert sums["raw/p-1n-0"] == sha256sum(folder, "listed").split()[0]
@@ -131,7 +158,9 @@ def test_a_batch_looked_at_again_is_the_same_batch(folder):
     (folder / "raw/p-1n-0/state.json").write_text('{"attempts": [{}]}')
     assert compute_digests(TRACED_PLAN, folder) == before
     (folder / "raw/p-1n-0/0a.csv").write_text("id\n0a\n0a\n")
-    assert {name for name in before if compute_digests(TRACED_PLAN, folder)[name] != before[name]} == {"raw/p-1n-0"}
+    assert {
+        name for name in before if compute_digests(TRACED_PLAN, folder)[name] != before[name]
+    } == {"raw/p-1n-0"}
 
 
 def test_how_attempts_ended(folder):
@@ -143,7 +172,11 @@ def test_how_attempts_ended(folder):
     listed = [entry | {"pid": 7, "updated": 5.0} for entry in listed]
     (folder / "raw/p-1n-0/state.json").write_text(json.dumps({"attempts": listed}))
     rows = list(list_attempts(BATCH, folder / "raw"))
-    assert [entry["outcome"] for entry in rows] == ["ended without a message", "error: no srun", "no end recorded"]
+    assert [entry["outcome"] for entry in rows] == [
+        "ended without a message",
+        "error: no srun",
+        "no end recorded",
+    ]
     assert [entry["attempt"] for entry in rows] == [1, 2, 3]
     assert {entry["batch"] for entry in rows} == {"p-1n-0"}
 
@@ -161,7 +194,10 @@ PLAN = planned(Batch("one", "here", 1, cases=(CASE,), points=(POINT, OTHER)), mo
 WORDS = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8)
 
 
-@given(st.dictionaries(WORDS.filter(lambda word: "=" not in word), WORDS, min_size=1, max_size=4), st.randoms())
+@given(
+    st.dictionaries(WORDS.filter(lambda word: "=" not in word), WORDS, min_size=1, max_size=4),
+    st.randoms(),
+)
 def test_the_order_of_pairs_does_not_matter(pairs, random):
     words = [f"{name}={value}" for name, value in pairs.items()]
     called = parse_setting(" ".join(words))
@@ -217,7 +253,9 @@ def test_observations_have_the_setting_that_their_batch_noted(raw):
     assert not summary["settings"].str.contains("rails").any()
 
 
-@pytest.mark.parametrize("noted", [{"setting": "x" * 99}, {"setting": 7}, {"setting": "a\nb"}, ["setting"]])
+@pytest.mark.parametrize(
+    "noted", [{"setting": "x" * 99}, {"setting": 7}, {"setting": "a\nb"}, ["setting"]]
+)
 def test_an_invalid_setting_in_a_provenance_file_is_refused(raw, noted):
     write_json(raw / "one" / PROVENANCE, noted)
     with pytest.raises(UserError, match=r"provenance\.json"):
@@ -229,7 +267,9 @@ def test_a_batch_cannot_continue_in_another_setting(tmp_path):
     assert read_setting(path) == ""
     write_json(path, {"setting": "monday"})
     assert [check_setting(path, wanted) for wanted in ("", "monday")] == ["monday", "monday"]
-    with pytest.raises(UserError, match="found setting 'friday', but this batch was begun in setting 'monday'"):
+    with pytest.raises(
+        UserError, match="found setting 'friday', but this batch was begun in setting 'monday'"
+    ):
         check_setting(path, "friday")
     write_json(path, {})
     with pytest.raises(UserError, match="begun without a setting"):
@@ -238,7 +278,8 @@ def test_a_batch_cannot_continue_in_another_setting(tmp_path):
 
 @pytest.fixture
 def two_settings(raw):
-    """Return observations of both points in two settings; samples take three times as long in the second."""
+    """Return observations of both points in two settings; samples take three times as long in the
+    second."""
     observations, _ = collect_samples(PLAN, raw)
     slow = observations.assign(seconds=3 * observations["seconds"], setting="slow")
     path = raw / "observations.csv"
@@ -258,10 +299,13 @@ def test_samples_of_two_settings_are_never_summed_up(two_settings):
 
 def test_a_comparison_treats_each_setting_as_a_separate_workload(two_settings):
     predictions = [
-        (point.id, "f", seconds, seconds, seconds, "valid") for point, seconds in ((POINT, 1e-6), (OTHER, 2e-6))
+        (point.id, "f", seconds, seconds, seconds, "valid")
+        for point, seconds in ((POINT, 1e-6), (OTHER, 2e-6))
     ]
     columns = ["point", "model", "seconds", "parameter_low", "parameter_high", "validity"]
-    compared = compare(PLAN, two_settings, pd.DataFrame(predictions, columns=columns)).set_index(["point", "setting"])
+    compared = compare(PLAN, two_settings, pd.DataFrame(predictions, columns=columns)).set_index(
+        ["point", "setting"]
+    )
     assert len(compared) == 4
     assert compared.loc[(POINT.id, "fast"), "measured"] == pytest.approx(1.5e-6)
     assert compared.loc[(POINT.id, "slow"), "measured"] == pytest.approx(4.5e-6)
@@ -277,7 +321,9 @@ def test_a_comparison_treats_each_setting_as_a_separate_workload(two_settings):
 
 def test_no_fit_takes_probes_of_two_settings(two_settings):
     platform = PlannedPlatform(launcher="local", simulated=False, digest="")
-    with pytest.raises(UserError, match="probes of the settings 'fast' and 'slow', wanted one setting"):
+    with pytest.raises(
+        UserError, match="probes of the settings 'fast' and 'slow', wanted one setting"
+    ):
         collect_observed(two_settings, "here", 1, platform)
     assert (
         collect_observed(two_settings[two_settings["setting"] == "slow"], "here", 1, platform)
@@ -288,14 +334,22 @@ def test_no_fit_takes_probes_of_two_settings(two_settings):
 
 
 def test_a_table_of_points_has_one_time_of_each_point_and_setting(tmp_path):
-    rows = ["bcast,linear,2,8,1,b=1 a=2", "bcast,linear,2,8,3,a=2 b=1", "bcast,linear,2,8,7,", "bcast,linear,2,8,9,x"]
+    rows = [
+        "bcast,linear,2,8,1,b=1 a=2",
+        "bcast,linear,2,8,3,a=2 b=1",
+        "bcast,linear,2,8,7,",
+        "bcast,linear,2,8,9,x",
+    ]
     path = tmp_path / "points.csv"
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds,setting", *rows]) + "\n")
     table = read_points(path)
     assert table.settings == ["a=2 b=1", "", "x"]
     assert table.seconds == [2.0, 7.0, 9.0]
     assert len(set(table.points)) == 1
-    path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds,setting", "bcast,linear,2,8,1,a=1 a=2"]) + "\n")
+    path.write_text(
+        "\n".join(["operation,algorithm,ranks,bytes,seconds,setting", "bcast,linear,2,8,1,a=1 a=2"])
+        + "\n"
+    )
     with pytest.raises(UserError, match=r"points\.csv:2: setting: found 'a' twice"):
         read_points(path)
 

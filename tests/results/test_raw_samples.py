@@ -1,7 +1,7 @@
 """A changed raw file is detected: every cut and every flipped bit.
 
-Unmeasured cases have marks beside raw files, and a table that is written and read once. Damaged or missing raw
-files are reported in one line, with the command to continue."""
+Unmeasured cases have marks beside raw files, and a table that is written and read once. Damaged or
+missing raw files are reported in one line, with the command to continue."""
 
 from dataclasses import replace
 
@@ -34,7 +34,9 @@ from tests.planning import planned
 from tests.refusals import catch_error_message
 
 HEADER = "id,sample,seconds,skew,valid,stop"
-PASS_ROWS = [f"c,{number},{1e-6 * (number + 1):.9e},1.000000000e-09,1,precision" for number in range(4)]
+PASS_ROWS = [
+    f"c,{number},{1e-6 * (number + 1):.9e},1.000000000e-09,1,precision" for number in range(4)
+]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,9 @@ def two_passes(tmp_path_factory):
         for number in (1, 3):
             passes[number] = folder / f"pass-{number}.csv"
             tails = (",count", ",7") if counts else ("", "")
-            passes[number].write_text("\n".join([HEADER + tails[0], *(row + tails[1] for row in PASS_ROWS)]) + "\n")
+            passes[number].write_text(
+                "\n".join([HEADER + tails[0], *(row + tails[1] for row in PASS_ROWS)]) + "\n"
+            )
         (folder / str(counts)).mkdir()
         join_passes(passes, folder / str(counts), "c")
         return find_raw_file(folder / str(counts), "c")
@@ -82,7 +86,9 @@ def test_latencies_are_numbers(tmp_path, tail):
 @pytest.mark.parametrize("counts", [False, True])
 def test_samples_of_joined_passes_are_read_back(two_passes, counts):
     rows = read_samples(two_passes[counts], "c")
-    assert [(row["pass"], row["sample"]) for row in rows] == [(number, k) for number in (1, 3) for k in range(4)]
+    assert [(row["pass"], row["sample"]) for row in rows] == [
+        (number, k) for number in (1, 3) for k in range(4)
+    ]
     assert [row["seconds"] for row in rows] == [1e-6, 2e-6, 3e-6, 4e-6] * 2
     assert all(row.get("count") == (7 if counts else None) for row in rows)
 
@@ -93,7 +99,10 @@ def test_the_name_shows_whether_a_sample_is_valid(counts, valid, tmp_path):
     passes = {}
     for number, mark in enumerate(valid, 1):
         passes[number] = tmp_path / f"pass-{number}.csv"
-        rows = [row.replace(",1,precision", f",{mark if k == number else 0},time") for k, row in enumerate(PASS_ROWS)]
+        rows = [
+            row.replace(",1,precision", f",{mark if k == number else 0},time")
+            for k, row in enumerate(PASS_ROWS)
+        ]
         rows = [row + ",1" if counts else row for row in rows]  # a count of 1 makes no sample valid
         passes[number].write_text("\n".join([HEADER + (",count" if counts else ""), *rows]) + "\n")
     join_passes(passes, tmp_path, "c")
@@ -139,10 +148,33 @@ def test_a_pass_file_with_missing_or_truncated_rows_is_incomplete(tmp_path, text
 
 
 ROWS = [
-    {"id": "1e10", "batch": "b", "platform": "p", "simulated": False, "kind": "point", "name": "bcast"}
-    | {"alternative": "linear", "layout": "block:2", "ranks": 4, "nodes": 2, "leaves": 0, "bytes": 2**40, "waves": 50}
+    {
+        "id": "1e10",
+        "batch": "b",
+        "platform": "p",
+        "simulated": False,
+        "kind": "point",
+        "name": "bcast",
+    }
+    | {
+        "alternative": "linear",
+        "layout": "block:2",
+        "ranks": 4,
+        "nodes": 2,
+        "leaves": 0,
+        "bytes": 2**40,
+        "waves": 50,
+    }
     | {"status": "crash", "reason": "=signal 9"},
-    {"id": "0e00", "batch": "b", "platform": "p", "simulated": False, "kind": "probe", "name": "fan", "layout": "block"}
+    {
+        "id": "0e00",
+        "batch": "b",
+        "platform": "p",
+        "simulated": False,
+        "kind": "probe",
+        "name": "fan",
+        "layout": "block",
+    }
     | {"ranks": 2, "nodes": 1, "status": "late", "reason": ""},
 ]
 
@@ -177,7 +209,9 @@ def test_an_edited_table_is_refused_in_one_line(old, new, complaint, tmp_path):
     text = (tmp_path / "u.csv").read_text()
     assert old in text
     (tmp_path / "u.csv").write_text(text.replace(old, new, 1))
-    assert catch_error_message(read_unmeasured, tmp_path / "u.csv").startswith(f"{tmp_path}/u.csv:{complaint}")
+    assert catch_error_message(read_unmeasured, tmp_path / "u.csv").startswith(
+        f"{tmp_path}/u.csv:{complaint}"
+    )
 
 
 def test_marks_and_samples(tmp_path):
@@ -197,7 +231,10 @@ def test_marks_and_samples(tmp_path):
 
 POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
 CASE = Case("here", "pingpong", 2, {"bytes": 8}, "block:2")
-BATCHES = (Batch("first", "here", 1, cases=(CASE,), points=POINTS[:2]), Batch("second", "here", 1, points=POINTS[2:]))
+BATCHES = (
+    Batch("first", "here", 1, cases=(CASE,), points=POINTS[:2]),
+    Batch("second", "here", 1, points=POINTS[2:]),
+)
 PLAN = planned(*BATCHES)
 
 
@@ -232,7 +269,8 @@ def test_every_sample_row_has_the_columns_of_the_measured_case(raw):
 
 
 def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
-    """This includes a case whose samples are all late. An unmeasured point has a batch and no file."""
+    """This includes a case whose samples are all late. An unmeasured point has a batch and no
+    file."""
     late, lost = POINTS[1], POINTS[2]
     pass_file = raw / "pass.csv"
     pass_file.write_text(f"id,sample,seconds,skew,valid,stop\n{late.id},0,1e-6,0,0,time\n")
@@ -245,7 +283,10 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     )
     predictions = pd.DataFrame([{"point": point.id, **prediction} for point in POINTS])
     plan = replace(PLAN, measure=replace(PLAN.measure, passes=2))
-    compared, summary = compare(plan, observations, predictions, lacking), summarize_raw(observations)
+    compared, summary = (
+        compare(plan, observations, predictions, lacking),
+        summarize_raw(observations),
+    )
     named = dict(zip(compared["point"], compared["raw"], strict=True))
     assert dict(zip(compared["point"], compared["batch"], strict=True)) == {
         point.id: batch.name for batch in BATCHES for point in batch.points
@@ -271,7 +312,10 @@ def test_a_case_without_a_valid_sample_was_not_measured(raw):
         observations, lacking = collect_samples(PLAN, raw)
         assert (observations["id"] == POINTS[1].id).sum() == 2
         assert list(lacking["status"]) == expected
-        assert [POINTS[1].id in cases for cases in raw_samples.list_finished(raw / "first")] == [bool(valid), not valid]
+        assert [POINTS[1].id in cases for cases in raw_samples.list_finished(raw / "first")] == [
+            bool(valid),
+            not valid,
+        ]
     assert collect_samples(PLAN, raw)[1].empty
 
 
@@ -291,11 +335,26 @@ def test_all_damaged_files_are_moved_aside_at_once_and_their_batches_are_not_don
 
 
 def test_a_summary_is_of_the_valid_samples():
-    about = {"id": "c", "batch": "b", "kind": "point", "platform": "here", "simulated": False, "name": "bcast"}
-    rows = [about | {"pass": 1, "seconds": number * 1e-6, "skew": 0.0, "valid": True} for number in range(1, 22)]
+    about = {
+        "id": "c",
+        "batch": "b",
+        "kind": "point",
+        "platform": "here",
+        "simulated": False,
+        "name": "bcast",
+    }
+    rows = [
+        about | {"pass": 1, "seconds": number * 1e-6, "skew": 0.0, "valid": True}
+        for number in range(1, 22)
+    ]
     rows.append(rows[0] | {"seconds": 1.0, "valid": False})
     (summary,) = summarize_raw(pd.DataFrame(rows).assign(stop="samples")).to_dict("records")
-    assert (summary["samples"], summary["invalid"], summary["passes"], summary["stop"]) == (21, 1, 1, "samples")
+    assert (summary["samples"], summary["invalid"], summary["passes"], summary["stop"]) == (
+        21,
+        1,
+        1,
+        "samples",
+    )
     micro = {"min": 1, "median": 11, "mean": 11, "p95": 20, "max": 21}
     assert {name: summary[name] * 1e6 for name in micro} == pytest.approx(micro)
 
@@ -317,17 +376,27 @@ def test_a_damaged_file_leaves_the_other_batch_done(raw):
     assert (raw / "first/done").exists()
     assert not (raw / "second/done").exists()
     _, lacking = collect_samples(PLAN, raw, unfinished=True)
-    assert lacking.loc[lacking["id"] == POINTS[2].id, "reason"].item() == "its raw file was damaged and moved aside"
+    assert (
+        lacking.loc[lacking["id"] == POINTS[2].id, "reason"].item()
+        == "its raw file was damaged and moved aside"
+    )
 
 
 def test_a_crashed_case_has_a_row_with_the_reason(raw):
     (raw / "first" / f"{POINTS[0].id}.csv").unlink()
     raw_samples.write_marker(raw / "first", POINTS[0].id, raw_samples.CRASH, "signal 9", 1)
-    raw_samples.write_marker(raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1)
+    raw_samples.write_marker(
+        raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1
+    )
     observations, lacking = collect_samples(PLAN, raw)
     assert len(observations) == 4 * 4
     (row,) = lacking.to_dict("records")
-    assert (row["id"], row["batch"], row["name"], row["alternative"]) == (POINTS[0].id, "first", "bcast", "linear")
+    assert (row["id"], row["batch"], row["name"], row["alternative"]) == (
+        POINTS[0].id,
+        "first",
+        "bcast",
+        "linear",
+    )
     assert (row["ranks"], row["nodes"], row["bytes"]) == (2, 1, 1)
     assert (row["status"], row["reason"]) == ("crash", "signal 9")
 
@@ -335,7 +404,9 @@ def test_a_crashed_case_has_a_row_with_the_reason(raw):
 def test_a_batch_that_did_not_finish_is_an_error_unless_requested(raw):
     for path in (raw / "second").glob("*"):
         path.unlink()
-    with pytest.raises(UserError, match=r"2 cases are neither .* as \w+ \(never started\): run again"):
+    with pytest.raises(
+        UserError, match=r"2 cases are neither .* as \w+ \(never started\): run again"
+    ):
         collect_samples(PLAN, raw)
     OwnAttempt(raw / "second", 60, "").write()
     _, lacking = collect_samples(PLAN, raw, unfinished=True)
@@ -360,23 +431,35 @@ def test_an_unfinished_probe_case_is_listed_with_kind_name_and_size(raw, tmp_pat
 
 
 def test_streams_record_times_of_the_first_and_last_wave(tmp_path):
-    """Points of one wave have empty cells; the settings in the summary state the number of waves."""
+    """Points of one wave have empty cells; the settings in the summary state the number of
+    waves."""
     wave, stream = POINTS[0], replace(POINTS[0], waves=50)
     batch = Batch("first", "here", 1, points=(wave, stream))
     (tmp_path / "first").mkdir()
     for point, head, tail in ((wave, "", ""), (stream, ",first,last", ",{}e-6,9e-6")):
-        rows = [f"{point.id},{k},{k + 1}e-6,1e-9,{int(k < 3)},samples{tail.format(10 + k)}" for k in range(4)]
-        (tmp_path / "pass.csv").write_text("\n".join([f"id,sample,seconds,skew,valid,stop{head}", *rows]) + "\n")
+        rows = [
+            f"{point.id},{k},{k + 1}e-6,1e-9,{int(k < 3)},samples{tail.format(10 + k)}"
+            for k in range(4)
+        ]
+        (tmp_path / "pass.csv").write_text(
+            "\n".join([f"id,sample,seconds,skew,valid,stop{head}", *rows]) + "\n"
+        )
         raw_samples.join_passes({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
     plan = planned(batch)
     observations, _ = collect_samples(plan, tmp_path)
     write_stream = observations[observations["id"] == stream.id]
     assert set(write_stream["waves"]) == {50}
     assert list(write_stream["first"]) == pytest.approx([1e-5, 1.1e-5, 1.2e-5, 1.3e-5])
-    assert observations.loc[observations["id"] == wave.id, ["waves", "first", "last"]].isna().all(axis=None)
+    assert (
+        observations.loc[observations["id"] == wave.id, ["waves", "first", "last"]]
+        .isna()
+        .all(axis=None)
+    )
     settings = summarize_raw(observations).set_index("id")["settings"]
     assert settings[stream.id].endswith(f"{settings[wave.id]} waves=50".split("alternative=")[1])
-    predictions = pd.DataFrame(columns=["point", "model", "seconds", "parameter_low", "parameter_high", "validity"])
+    predictions = pd.DataFrame(
+        columns=["point", "model", "seconds", "parameter_low", "parameter_high", "validity"]
+    )
     types = dict.fromkeys(("point", "model", "validity"), str)
     rows = compare(plan, observations, predictions.astype(float).astype(types)).set_index("point")
     row = rows.loc[stream.id]
@@ -386,4 +469,7 @@ def test_streams_record_times_of_the_first_and_last_wave(tmp_path):
         pytest.approx(1.1e-5),  # median of the valid ones
         pytest.approx(9e-6),
     )
-    assert rows.loc[wave.id, ["waves", "first"]].tolist() == [1, pytest.approx(float("nan"), nan_ok=True)]
+    assert rows.loc[wave.id, ["waves", "first"]].tolist() == [
+        1,
+        pytest.approx(float("nan"), nan_ok=True),
+    ]

@@ -1,9 +1,11 @@
-"""Results folders from unknown sources: no verb follows a link, waits for a pipe, or reads or changes a file outside.
+"""Results folders from unknown sources: no verb follows a link, waits for a pipe, or reads or
+changes a file outside.
 
-The files that an experiment names are copied into its results. A folder that is copied elsewhere gives the same
-predictions and reports, even if the project's files have changed or are missing.
+The files that an experiment names are copied into its results. A folder that is copied elsewhere
+gives the same predictions and reports, even if the project's files have changed or are missing.
 
-Copies of these files: large ones are compressed, each has the digest of the plan, and is read in place of the file."""
+Copies of these files: large ones are compressed, each has the digest of the plan, and is read in
+place of the file."""
 
 import gzip
 import hashlib
@@ -38,23 +40,67 @@ from tests.results.received import FOLDER, NAMED, OTHERS, copy_of
 
 RAW = "raw/BATCH"
 REPORT_INPUTS = (  # files that a report reads
-    *("plan.json", "inputs", "inputs/platforms", "inputs/experiments/e.yaml", "inputs/platforms/two-cores.yaml"),
-    *("observations.csv", "summary.csv", "distributions.csv", "unmeasured.csv", "comparison.csv", "fitted"),
+    *(
+        "plan.json",
+        "inputs",
+        "inputs/platforms",
+        "inputs/experiments/e.yaml",
+        "inputs/platforms/two-cores.yaml",
+    ),
+    *(
+        "observations.csv",
+        "summary.csv",
+        "distributions.csv",
+        "unmeasured.csv",
+        "comparison.csv",
+        "fitted",
+    ),
     *("fitted/two-cores/hockney.yaml", "predictions/hockney.csv", "raw", RAW, f"{RAW}/CASE.csv"),
     *(f"{RAW}/provenance.json", f"{RAW}/player-2r-block2.json"),
     *("inputs/files", copy_of("halo.csv")),
 )
 COPIES = ("inputs/files", copy_of("halo.csv"), copy_of("ranks.txt"), copy_of("tree.csv"))
-ALL_FILES = (*REPORT_INPUTS, ".holder", "run.log", "logs/fit.log", "batches/BATCH.txt", f"{RAW}/done", f"{RAW}/.pass-1")
+ALL_FILES = (
+    *REPORT_INPUTS,
+    ".holder",
+    "run.log",
+    "logs/fit.log",
+    "batches/BATCH.txt",
+    f"{RAW}/done",
+    f"{RAW}/.pass-1",
+)
 USED_FILES = {
     "plan": ALL_FILES,
     "run": ALL_FILES,
     "measure": (
-        *(*COPIES, "plan.json", "raw", RAW, f"{RAW}/.holder", f"{RAW}/state.json", f"{RAW}/.work", f"{RAW}/.pass-1"),
+        *(
+            *COPIES,
+            "plan.json",
+            "raw",
+            RAW,
+            f"{RAW}/.holder",
+            f"{RAW}/state.json",
+            f"{RAW}/.work",
+            f"{RAW}/.pass-1",
+        ),
         *(f"{RAW}/.pass-1/CASE.csv", f"{RAW}/.pass-1/.now", f"{RAW}/provenance.json"),
     ),
-    "collect": ("plan.json", "raw", RAW, f"{RAW}/CASE.csv", "observations.csv", "summary.csv", "unmeasured.csv"),
-    "fit": ("plan.json", "observations.csv", "fitted", "fitted/two-cores", "fitted/two-cores/hockney.yaml"),
+    "collect": (
+        "plan.json",
+        "raw",
+        RAW,
+        f"{RAW}/CASE.csv",
+        "observations.csv",
+        "summary.csv",
+        "unmeasured.csv",
+    ),
+    "fit": (
+        "plan.json",
+        "observations.csv",
+        "fitted",
+        "fitted/two-cores",
+        "fitted/two-cores/hockney.yaml",
+    ),
     "predict": (
         *COPIES,
         "plan.json",
@@ -105,7 +151,10 @@ def fail_after(seconds):
 
 
 def list_contents(folder):
-    return {str(path): (path.lstat().st_mtime_ns, path.is_file() and path.read_bytes()) for path in folder.rglob("*")}
+    return {
+        str(path): (path.lstat().st_mtime_ns, path.is_file() and path.read_bytes())
+        for path in folder.rglob("*")
+    }
 
 
 def change_digits(content: bytes) -> bytes:
@@ -119,7 +168,9 @@ def link_to_changed_copy(place, away):
         shutil.copytree(place, away / "target")
         shutil.rmtree(place)
     else:
-        (away / "target").write_bytes(change_digits(place.read_bytes()) if place.exists() else b"something\n")
+        (away / "target").write_bytes(
+            change_digits(place.read_bytes()) if place.exists() else b"something\n"
+        )
         place.unlink(missing_ok=True)
     for path in (away / "target").rglob("*.*"):
         if path.is_file():
@@ -149,20 +200,32 @@ def make_pipe(place, away):
     os.mkfifo(place)
 
 
-CASES = [(verb, replace_file) for replace_file in (link_to_changed_copy, make_pipe) for verb in USED_FILES]
-# The target of a link makes no difference if no link is followed: three verbs that write many files are enough.
+CASES = [
+    (verb, replace_file)
+    for replace_file in (link_to_changed_copy, make_pipe)
+    for verb in USED_FILES
+]
+# The target of a link makes no difference if no link is followed: three verbs that write many files
+# are enough.
 CASES += [
-    (verb, replace_file) for replace_file in (link_to_device, link_to_folder) for verb in ("plan", "measure", "fit")
+    (verb, replace_file)
+    for replace_file in (link_to_device, link_to_folder)
+    for verb in ("plan", "measure", "fit")
 ]
 
 
-@pytest.mark.parametrize(("verb", "replace_file"), CASES, ids=lambda part: getattr(part, "__name__", part))
+@pytest.mark.parametrize(
+    ("verb", "replace_file"), CASES, ids=lambda part: getattr(part, "__name__", part)
+)
 def test_no_link_below_a_results_folder_is_followed(verb, replace_file, original, tmp_path):
     for number, name in enumerate(USED_FILES[verb]):
         root, away = tmp_path / str(number) / "root", tmp_path / str(number) / "away"
         received = original.copy(root)
         away.mkdir()
-        case = min(path.stem for path in (received.results / "raw" / received.batch).glob("????????????.csv"))
+        case = min(
+            path.stem
+            for path in (received.results / "raw" / received.batch).glob("????????????.csv")
+        )
         name = name.replace("BATCH", received.batch).replace("CASE", case)
         place = received.results / name
         place.parent.mkdir(exist_ok=True)
@@ -175,14 +238,17 @@ def test_no_link_below_a_results_folder_is_followed(verb, replace_file, original
         assert list_contents(away) == untouched, message
         assert isinstance(done.exception, SystemExit | None), message
         may_succeed = name.replace(received.batch, "BATCH") in REPLACED.get(verb, ())
-        may_succeed |= replace_file is make_pipe and name.replace(received.batch, "BATCH") in IGNORED_PIPES.get(
-            verb, ()
-        )
-        may_succeed |= verb == "status" and name.endswith("state.json")  # a damaged state file does not stop `status`
+        may_succeed |= replace_file is make_pipe and name.replace(
+            received.batch, "BATCH"
+        ) in IGNORED_PIPES.get(verb, ())
+        # a damaged state file does not stop `status`
+        may_succeed |= verb == "status" and name.endswith("state.json")
         if done.exit_code == 0 and may_succeed:
             after = received.files()
             kept = before.keys() & after.keys()
-            assert {name: after[name] for name in kept} == {name: before[name] for name in kept}, message
+            assert {name: after[name] for name in kept} == {name: before[name] for name in kept}, (
+                message
+            )
         else:
             assert done.exit_code == 2, message
             assert done.output.startswith("commodel: "), message
@@ -217,14 +283,22 @@ def test_a_copied_project_measures_nothing_again(original, tmp_path):
 def test_other_files_among_the_inputs_are_kept(original, tmp_path):
     """Planning removes a platform that the experiment no longer names, and no other file."""
     received = original.copy(tmp_path / "root")
-    for name in ("inputs/platforms/gone.yaml", "inputs/platforms/notes.txt", "inputs/.hidden", "inputs/mine/x.yaml"):
+    for name in (
+        "inputs/platforms/gone.yaml",
+        "inputs/platforms/notes.txt",
+        "inputs/.hidden",
+        "inputs/mine/x.yaml",
+    ):
         (received.results / name).parent.mkdir(exist_ok=True)
         (received.results / name).write_text("launcher: local\n")
     assert received.invoke("plan").exit_code == 0
     remaining = {
-        str(path.relative_to(received.results / "inputs")) for path in (received.results / "inputs").rglob("*.*")
+        str(path.relative_to(received.results / "inputs"))
+        for path in (received.results / "inputs").rglob("*.*")
     }
-    own_files = {copy_of(name).removeprefix("inputs/") for name in ("halo.csv", "ranks.txt", "tree.csv")}
+    own_files = {
+        copy_of(name).removeprefix("inputs/") for name in ("halo.csv", "ranks.txt", "tree.csv")
+    }
     own_files |= {"platforms/two-cores.yaml", "experiments/e.yaml"}
     assert remaining == own_files | {"platforms/notes.txt", ".hidden", "mine/x.yaml"}
 
@@ -243,7 +317,9 @@ def test_logs_and_locks_must_be_regular_files(kind, tmp_path):
             place.symlink_to(precious)
         else:
             place.hardlink_to(precious)
-    with pytest.raises(UserError, match=r"\.holder: found a |\.holder: cannot be read: found a pipe"):
+    with pytest.raises(
+        UserError, match=r"\.holder: found a |\.holder: cannot be read: found a pipe"
+    ):
         open_lock(folder, "it")
     if kind != "hard link":
         with pytest.raises(UserError):
@@ -251,7 +327,9 @@ def test_logs_and_locks_must_be_regular_files(kind, tmp_path):
         with pytest.raises(UserError, match=r"run\.log: "):
             run_snakemake(["true"], Results(folder).log("run"), lambda line: None, lambda: None)
     else:
-        assert run_snakemake(["echo", "x"], Results(folder).log("run"), lambda line: None, lambda: None) == (0, 0)
+        assert run_snakemake(
+            ["echo", "x"], Results(folder).log("run"), lambda line: None, lambda: None
+        ) == (0, 0)
         assert (tmp_path / "e" / "run.log").read_text() == "x\n"
     assert precious.read_text() == "precious"
 
@@ -305,10 +383,14 @@ def test_results_contain_copies_and_digests(received):
     plan = load_plan(received.results / "plan.json")
     (batch,) = [batch for batch in plan.batches if batch.points]
     with chdir(received.root):
-        assert collect_provenance(plan, batch)["files"] == {name: file.digest for name, file in files.items()}
+        assert collect_provenance(plan, batch)["files"] == {
+            name: file.digest for name, file in files.items()
+        }
 
 
-@pytest.mark.parametrize("replacements", [OTHERS, dict.fromkeys(OTHERS)], ids=["changed", "missing"])
+@pytest.mark.parametrize(
+    "replacements", [OTHERS, dict.fromkeys(OTHERS)], ids=["changed", "missing"]
+)
 def test_changed_or_missing_project_files_change_no_prediction_or_report(received, replacements):
     before, reports = predict(received), received.files()
     for name, text in replacements.items():
@@ -333,12 +415,18 @@ def test_predict_and_report_work_on_a_results_folder_outside_the_project(receive
             done = CliRunner().invoke(main, arguments)
             assert done.exit_code == 0, done.output
         assert (tmp_path / "mail/p.csv").read_text() == before
-        by_matrix = {line.split(",")[0]: line for line in (tmp_path / "mail/all.csv").read_text().splitlines()[1:]}
+        by_matrix = {
+            line.split(",")[0]: line
+            for line in (tmp_path / "mail/all.csv").read_text().splitlines()[1:]
+        }
         assert by_matrix["file:halo.csv"].split(",")[5] == "65536"
 
 
-def test_the_experiment_in_a_results_folder_can_be_planned_in_another_project(received, original, tmp_path):
-    """The experiment in the results takes its files from there; the new results have copies of them."""
+def test_the_experiment_in_a_results_folder_can_be_planned_in_another_project(
+    received, original, tmp_path
+):
+    """The experiment in the results takes its files from there; the new results have copies of
+    them."""
     root = tmp_path / "other"
     shutil.copytree(received.results, root / "mail" / "e")
     shutil.copytree(received.root / "params" / "platforms", root / "params" / "platforms")
@@ -364,7 +452,9 @@ def test_a_copy_that_differs_from_the_plan_is_refused(verb, name, received):
     assert "differs from the plan's copy" in done.output
 
 
-@pytest.mark.parametrize("name", ["../../../../precious", "/etc/passwd", "a/b", "..", ".x", "x" * 200, 3])
+@pytest.mark.parametrize(
+    "name", ["../../../../precious", "/etc/passwd", "a/b", "..", ".x", "x" * 200, 3]
+)
 def test_a_plan_may_not_name_a_copy_outside_the_results(name, received):
     plan = json.loads((received.root / PLAN).read_text())
     plan["files"]["halo.csv"]["copy"] = name
@@ -415,7 +505,9 @@ def test_reports_list_the_files_with_their_digests(received):
         digest = hashlib.sha256(text.encode()).hexdigest()
         assert named[name][2:5] == (len(text), digest, copy_of(name).rpartition("/")[2])
     shown = [row[0] for row in rows["Provenance"]]
-    assert [line for line in shown if line in NAMED["halo.csv"].splitlines()] == NAMED["halo.csv"].splitlines()
+    assert [line for line in shown if line in NAMED["halo.csv"].splitlines()] == NAMED[
+        "halo.csv"
+    ].splitlines()
     assert "node,parent" not in shown  # trees and rank files may name machines
     page = (received.root / "reports/e/index.html").read_text()
     assert hashlib.sha256(NAMED["tree.csv"].encode()).hexdigest() in page
@@ -446,7 +538,9 @@ def test_the_published_sets_of_a_paper_can_be_read(name):
 
 def random_table(rows):
     sizes = np.random.default_rng(3).integers(0, 1 << 20, rows)
-    return "step,kind,rank,peer,bytes\n" + "".join(f"{step},send,0,1,{size}\n" for step, size in enumerate(sizes))
+    return "step,kind,rank,peer,bytes\n" + "".join(
+        f"{step},send,0,1,{size}\n" for step, size in enumerate(sizes)
+    )
 
 
 @pytest.fixture
@@ -492,12 +586,16 @@ def test_a_decompression_bomb_is_refused(results, tmp_path):
     with gzip.open(place, "wb", compresslevel=1) as stream:
         for _ in range(256):
             stream.write(bytes(MIB))
-    with pytest.raises(UserError, match="differs from the plan"), use_archived_inputs(results, {"a.csv": file}):
+    with (
+        pytest.raises(UserError, match="differs from the plan"),
+        use_archived_inputs(results, {"a.csv": file}),
+    ):
         pass
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda b: b[: len(b) // 2], lambda b: b[:60] + b"\xff" * 40 + b[100:], lambda b: b[:2]]
+    "damage",
+    [lambda b: b[: len(b) // 2], lambda b: b[:60] + b"\xff" * 40 + b[100:], lambda b: b[:2]],
 )
 def test_a_damaged_compressed_file_is_refused(damage, tmp_path):
     path = tmp_path / "a.csv.gz"

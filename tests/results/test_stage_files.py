@@ -8,7 +8,15 @@ from commodel.results import stage_files
 from tests.results.received import FOLDER
 
 FAMILIES = ("hockney", "logp", "loggp")
-FIT = ["fit", "probes", f"{FOLDER}/plan.json", "--in", f"{FOLDER}/observations.csv", "--platform", "two-cores"]
+FIT = [
+    "fit",
+    "probes",
+    f"{FOLDER}/plan.json",
+    "--in",
+    f"{FOLDER}/observations.csv",
+    "--platform",
+    "two-cores",
+]
 FIT += ["--out", f"{FOLDER}/fitted/two-cores"]
 PREDICT = ["predict", "plan", f"{FOLDER}/plan.json", "--out", f"{FOLDER}/predictions"]
 for family in FAMILIES:
@@ -25,7 +33,9 @@ def run(here, words, code=0):
     """Run a stage and return the models that it kept, and its output."""
     done = here.run(*words)
     assert done.exit_code == code, (done.output, done.exception)
-    return [line.partition(":")[0] for line in done.stderr.splitlines() if line.endswith("kept")], done.stderr
+    return [
+        line.partition(":")[0] for line in done.stderr.splitlines() if line.endswith("kept")
+    ], done.stderr
 
 
 def test_only_models_with_changed_inputs_or_files_are_done_again(here):
@@ -38,25 +48,32 @@ def test_only_models_with_changed_inputs_or_files_are_done_again(here):
         assert run(here, stage)[0] == [*FAMILIES]
     (sets / "logp.yaml").unlink()
     (tables / "loggp.csv").write_text("edited\n")
-    (sets / ".inputs.json").write_text((sets / ".inputs.json").read_text().replace("hockney.yaml", "x"))
+    (sets / ".inputs.json").write_text(
+        (sets / ".inputs.json").read_text().replace("hockney.yaml", "x")
+    )
     assert run(here, FIT)[0] == ["loggp"]
     assert run(here, PREDICT)[0] == ["hockney", "logp"]
     changed = (here.results / "observations.csv").read_text().replace("e-06", "e-05")
     (here.results / "observations.csv").write_text(changed)
     assert run(here, FIT)[0] == []
     assert run(here, PREDICT)[0] == ["logp", "loggp"]  # without values before and after
-    assert all(path.read_bytes() != content for path, content in made.items() if path.stem == "hockney")
+    assert all(
+        path.read_bytes() != content for path, content in made.items() if path.stem == "hockney"
+    )
 
 
 def test_changed_code_of_a_model_does_it_again(here, monkeypatch):
     run(here, FIT)
     listed = stage_files.list_fit_code
-    monkeypatch.setattr("commodel.api.stages.list_fit_code", lambda model: listed(model)[model == "logp" :])
+    monkeypatch.setattr(
+        "commodel.api.stages.list_fit_code", lambda model: listed(model)[model == "logp" :]
+    )
     assert run(here, FIT)[0] == ["hockney", "loggp"]
 
 
 def test_the_error_of_one_model_is_a_line_and_no_other_model_is_lost(here):
-    """Snakemake removes what a failed job leaves under the names of its outputs, or restores what was there."""
+    """Snakemake removes what a failed job leaves under the names of its outputs, or restores what
+    was there."""
     run(here, FIT)
     before = (here.results / "predictions/hockney.csv").read_bytes()
     good = (here.results / "fitted/two-cores/logp.yaml").read_text()
@@ -82,7 +99,9 @@ def test_a_job_keeps_a_log_for_each_model(here, monkeypatch):
     monkeypatch.chdir(here.root)
     monkeypatch.setenv(JOB_VARIABLE, f"{FOLDER}/logs/fits.two-cores.log")
     _, said = run(here, FIT)
-    assert {path.name for path in logs.iterdir()} == {f"fit.two-cores.{family}.log" for family in FAMILIES}
+    assert {path.name for path in logs.iterdir()} == {
+        f"fit.two-cores.{family}.log" for family in FAMILIES
+    }
     lines = said.splitlines()
     assert lines
     for family in FAMILIES:

@@ -1,4 +1,5 @@
-"""A simulated MPI library with times by formula. It follows rules or ignores them, as a test requests."""
+"""A simulated MPI library with times by formula. It follows rules or ignores them, as a test
+requests."""
 
 from dataclasses import dataclass, field
 
@@ -10,23 +11,28 @@ from commodel_tune.dialects import OPEN_MPI_DIALECT
 from commodel_tune.timer import LibraryTimer
 
 SIZES = (64, 2048, 65536)
-ALGORITHMS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}
+ALGORITHMS = {
+    "bcast": ("linear", "binomial-near", "scatter-allgather"),
+    "alltoall": ("linear", "bruck", "pairwise"),
+}
 CASES = [PlacedWorkload(name, 8, "block", size) for name in ALGORITHMS for size in SIZES]
 DEFAULTS = {"bcast": "linear", "alltoall": "pairwise"}  # the library defaults
 
 
 def cost(operation, algorithm, size):
-    """Return the seconds of an algorithm: later ones of an operation have more latency and more bandwidth."""
+    """Return the seconds of an algorithm: later ones of an operation have more latency and more
+    bandwidth."""
     number = ALGORITHMS[operation].index(algorithm)
     return (1 + 2 * number) * 1e-4 + size * 1e-8 / (1 + number) ** 2
 
 
 @dataclass(frozen=True)
 class Machine(LibraryTimer):
-    """Records requests. `ignored_operations`: operations whose rules have no effect. `late`: workloads without a valid
-    sample. `ignores_default_rules`: rules that name the library default have no effect, so a rule for a smaller size
-    applies. `device`: the speedup of an operation without a rule. `speedup_with_rules`: the speedup of all starts with
-    rules, by chance. `unsteady`: the speedup of every other start."""
+    """Records requests. `ignored_operations`: operations whose rules have no effect. `late`:
+    workloads without a valid sample. `ignores_default_rules`: rules that name the library default
+    have no effect, so a rule for a smaller size applies. `device`: the speedup of an operation
+    without a rule. `speedup_with_rules`: the speedup of all starts with rules, by chance.
+    `unsteady`: the speedup of every other start."""
 
     ignored_operations: tuple = ()
     late: tuple = ()
@@ -43,7 +49,8 @@ class Machine(LibraryTimer):
         in_time = [case for case in cases if case not in self.late]
         return {
             case: (
-                cost(case.operation, self._find_algorithm(case, rules), case.bytes) / self._find_speedup(case, rules),
+                cost(case.operation, self._find_algorithm(case, rules), case.bytes)
+                / self._find_speedup(case, rules),
                 MIN_NOISE,
             )
             for case in in_time
@@ -59,10 +66,20 @@ class Machine(LibraryTimer):
         )
 
     def _find_algorithm(self, case, rules):
-        applicable = [row for row in rules if row.operation == case.operation and row.bytes <= case.bytes]
-        effective = [row for row in applicable if not (self.ignores_default_rules and row.algorithm == LIBRARY)]
+        applicable = [
+            row for row in rules if row.operation == case.operation and row.bytes <= case.bytes
+        ]
+        effective = [
+            row
+            for row in applicable
+            if not (self.ignores_default_rules and row.algorithm == LIBRARY)
+        ]
         nearest = max(effective, key=lambda row: row.bytes, default=None)
-        is_default = nearest is None or nearest.algorithm == LIBRARY or case.operation in self.ignored_operations
+        is_default = (
+            nearest is None
+            or nearest.algorithm == LIBRARY
+            or case.operation in self.ignored_operations
+        )
         return DEFAULTS[case.operation] if is_default else nearest.algorithm
 
     def _start(self, name, cases, choices):
@@ -74,7 +91,9 @@ class Machine(LibraryTimer):
 
 def machine(folder, ignored_operations=()):
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    return Machine("m", None, None, OPEN_MPI_DIALECT, measure, SafePath.at(folder), ignored_operations)
+    return Machine(
+        "m", None, None, OPEN_MPI_DIALECT, measure, SafePath.at(folder), ignored_operations
+    )
 
 
 def arms(defaults=(LIBRARY,)):

@@ -1,5 +1,5 @@
-"""MPICH's selection file, read as MPICH reads it: every choice of a table holds; all other calls use the library
-default."""
+"""MPICH's selection file, read as MPICH reads it: every choice of a table holds; all other calls
+use the library default."""
 
 import json
 
@@ -27,11 +27,17 @@ OWN = {
     }
     for name, _ in COLLECTIVES.values()
 } | {"collective=scan": {"algorithm=SCAN": {}}}
-WAYS = [(name, choice) for name in COLLECTIVES for choice in find_algorithms(name) if find_function(name, choice, 8)]
+WAYS = [
+    (name, choice)
+    for name in COLLECTIVES
+    for choice in find_algorithms(name)
+    if find_function(name, choice, 8)
+]
 
 
 def select(tree, facts):
-    """Return the selected algorithm: at each level the first true condition is entered, without backtracking."""
+    """Return the selected algorithm: at each level the first true condition is entered, without
+    backtracking."""
     for key, below in tree.items():
         if key.startswith("algorithm="):
             return key.removeprefix("algorithm=MPIR_")
@@ -48,10 +54,17 @@ def select(tree, facts):
 
 
 def select_for_call(tree, operation, ranks, size, **facts):
-    """Return the algorithm that MPICH selects. `size` is that of the project's workloads; an element has 8 bytes."""
+    """Return the algorithm that MPICH selects. `size` is that of the project's workloads; an
+    element has 8 bytes."""
     name, compared = COLLECTIVES[operation]
     size = size * ranks if operation in WHOLE_RESULT_COLLECTIVES else size
-    known = {"collective": name, "comm_type": "intra", "comm_size": ranks, compared: size, "count": size // 8}
+    known = {
+        "collective": name,
+        "comm_type": "intra",
+        "comm_size": ranks,
+        compared: size,
+        "count": size // 8,
+    }
     known |= {
         "is_commutative": "yes",
         "is_sendbuf_inplace": "no",
@@ -63,8 +76,12 @@ def select_for_call(tree, operation, ranks, size, **facts):
 
 @st.composite
 def tables(draw):
-    keys = st.tuples(st.sampled_from(WAYS), st.integers(2, 16), st.sampled_from([0, 64, 4096, 1 << 18]))
-    rows = draw(st.lists(keys, min_size=1, max_size=10, unique_by=lambda row: (row[0][0], *row[1:])))
+    keys = st.tuples(
+        st.sampled_from(WAYS), st.integers(2, 16), st.sampled_from([0, 64, 4096, 1 << 18])
+    )
+    rows = draw(
+        st.lists(keys, min_size=1, max_size=10, unique_by=lambda row: (row[0][0], *row[1:]))
+    )
     return [Choice(name, ranks, size, choice) for (name, choice), ranks, size in rows]
 
 
@@ -73,7 +90,11 @@ def test_every_mpich_choice_applies_only_to_the_given_ranks_and_sizes(table):
     tree = json.loads(format_selection(table, OWN))
     assert tree["collective=scan"] == OWN["collective=scan"]
     for row in table:
-        same = sorted(other.bytes for other in table if (other.operation, other.ranks) == (row.operation, row.ranks))
+        same = sorted(
+            other.bytes
+            for other in table
+            if (other.operation, other.ranks) == (row.operation, row.ranks)
+        )
         following = min((size for size in same if size > row.bytes), default=8 << 20)
         wanted = find_function(row.operation, row.algorithm, row.ranks) or "OWN"
         for size in (max(row.bytes, 256), following - 8):  # with an element for each rank
@@ -84,11 +105,15 @@ def test_every_mpich_choice_applies_only_to_the_given_ranks_and_sizes(table):
             assert select_for_call(tree, row.operation, row.ranks + 1, row.bytes) == "OWN"
         if min(same):
             assert select_for_call(tree, row.operation, row.ranks, min(same) - 1) == "OWN"
-        assert select_for_call(tree, row.operation, row.ranks, row.bytes, comm_type="inter") == "INTER"
+        assert (
+            select_for_call(tree, row.operation, row.ranks, row.bytes, comm_type="inter") == "INTER"
+        )
 
 
 def test_mpich_algorithms_are_selected_only_if_applicable():
-    assert find_function("allgather", "recursive-doubling", 8) == "Allgather_intra_recursive_doubling"
+    assert (
+        find_function("allgather", "recursive-doubling", 8) == "Allgather_intra_recursive_doubling"
+    )
     assert not find_function("allgather", "recursive-doubling", 6)
     assert not find_function("bcast", "chain", 8)
     assert not find_function("gather", "binomial", 8)

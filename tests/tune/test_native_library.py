@@ -1,5 +1,6 @@
-"""The MPI library's collectives: every operation is correct for any number of ranks and takes at least its lower bound.
-Results for legal but unusual inputs: libraries are correct, and a wrong algorithm is detected."""
+"""The MPI library's collectives: every operation is correct for any number of ranks and takes at
+least its lower bound. Results for legal but unusual inputs: libraries are correct, and a wrong
+algorithm is detected."""
 
 import pytest
 
@@ -12,8 +13,18 @@ from commodel_tune import mpich_selection as selection
 from commodel_tune.dialects import MPICH_DIALECT, find_dialect
 
 US = 1e-6
-OPERATIONS = ["bcast", "scatter", "gather", "reduce", "allreduce", "reduce-scatter", "allgather", "alltoall"]
-SIZES = (0, 1, 8, 13, 4096, 100_000)  # whole doubles and not, shares that differ, above and below thresholds
+OPERATIONS = [
+    "bcast",
+    "scatter",
+    "gather",
+    "reduce",
+    "allreduce",
+    "reduce-scatter",
+    "allgather",
+    "alltoall",
+]
+# whole doubles and not, shares that differ, above and below thresholds
+SIZES = (0, 1, 8, 13, 4096, 100_000)
 HOP = 13 * US  # the simulated LogGP: L + o_s + o_r
 G_BYTE = 1e-10
 
@@ -32,15 +43,17 @@ def test_every_operation_is_right_on_any_number_of_ranks(simulated, ranks):
 
 
 def test_two_real_ranks(real):
-    result = real(2, "library", cases(), "--max-samples", 20, "--max-seconds", 0.02, "--sync", "barrier")
+    result = real(
+        2, "library", cases(), "--max-samples", 20, "--max-seconds", 0.02, "--sync", "barrier"
+    )
     assert result.code == 0, result.err
     assert len(result.files()) == len(OPERATIONS) * len(SIZES) + 1
     assert all(min(result.seconds(f"{name}.100000")) > 0 for name in OPERATIONS)
 
 
 def test_two_ranks_need_the_messages_that_the_operation_cannot_do_without(simulated):
-    """Between two ranks every algorithm takes at least the time of one message with the data that the other
-    rank needs."""
+    """Between two ranks every algorithm takes at least the time of one message with the data that
+    the other rank needs."""
     size = 100_000
     result = simulated(2, "library", cases((size,)))
     for name in ("bcast", "scatter", "gather", "reduce", "allgather", "alltoall", "allreduce"):
@@ -51,8 +64,8 @@ def test_two_ranks_need_the_messages_that_the_operation_cannot_do_without(simula
 
 
 def test_the_end_of_a_gather_is_the_root_s(simulated, tmp_path, write_schedule):
-    """A gather ends when the root has received the last message. The player's gather with the same messages takes about
-    as long."""
+    """A gather ends when the root has received the last message. The player's gather with the same
+    messages takes about as long."""
     write_schedule(tmp_path / "gather.csv", [(0, "send", r, 0, 8, "") for r in range(1, 8)])
     library = simulated(8, "library", "id,operation,bytes\ng,gather,8\nb,bcast,8", out="own")
     played = simulated(8, "player", "id,schedule,finish\ng,gather.csv,0", out="played")
@@ -81,7 +94,9 @@ def rows(operations, ranks, sizes=(4096,)):
     lines = ["id,collective,input,communicator,bytes"]
     for name in operations:
         for number, about in enumerate(list_cases(name, ranks, sizes)):
-            lines.append(f"{name}.{about['input']}.{number},{','.join(str(value) for value in about.values())}")
+            lines.append(
+                f"{name}.{about['input']}.{number},{','.join(str(value) for value in about.values())}"
+            )
     return "\n".join(lines)
 
 
@@ -108,12 +123,16 @@ def selected(folder, mpi_programs, operation, spec, counts):
 
 
 @pytest.mark.parametrize("operation", MPICH_DIALECT.operations)
-def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_programs, tmp_path, operation):
-    """Without their conditions in the selection file, alltoall in place and Rabenseifner reductions by a user-defined
-    operation failed with an assertion."""
+def test_every_algorithm_of_mpich_s_selection_is_right(
+    oversubscribed, mpi_programs, tmp_path, operation
+):
+    """Without their conditions in the selection file, alltoall in place and Rabenseifner reductions
+    by a user-defined operation failed with an assertion."""
     if find_kind(find_library_version([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
-    specs = [spec for spec in find_algorithms(operation) if MPICH_DIALECT.can_name(operation, spec, 2)]
+    specs = [
+        spec for spec in find_algorithms(operation) if MPICH_DIALECT.can_name(operation, spec, 2)
+    ]
     assert specs
     cases = on_communicator(rows([operation], 3, (64,)), 3)
     for spec in specs:
@@ -155,7 +174,9 @@ def test_an_algorithm_that_reorders_operands_is_noticed(simulated, operation, se
         assert result.code == 0, result.err
     else:
         assert result.code != 0
-        assert any(f"{operation}, input {input}, " in line and "is wrong" in line for line in result.errors)
+        assert any(
+            f"{operation}, input {input}, " in line and "is wrong" in line for line in result.errors
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Cases of an MPI library's own collectives that fail under selection rules, read from the files of a start."""
+"""Cases of an MPI library's own collectives that fail under selection rules, read from the files of
+a start."""
 
 import pytest
 
@@ -18,18 +19,29 @@ class Failing(LibraryTimer):
     def _run(self, raw, batch, how, settings):
         raw.mkdir()
         for number, case in enumerate(batch.cases[1:]):
-            reason = "not done after 20 s" if number == 0 else f"{STOPPED_BY_FAILURES}: not done after 20 s"
+            reason = (
+                "not done after 20 s"
+                if number == 0
+                else f"{STOPPED_BY_FAILURES}: not done after 20 s"
+            )
             raw_samples.write_marker(raw, case.id, raw_samples.TIMEOUT, reason, 1)
         return raw
 
 
 @pytest.mark.parametrize("algorithm", [LIBRARY, "linear"])
-def test_untried_cases_are_failures_of_an_algorithm_but_not_of_the_library_default(tmp_path, algorithm):
-    """After three successive failures of the library default the other cases are not tried; they might pass."""
+def test_untried_cases_are_failures_of_an_algorithm_but_not_of_the_library_default(
+    tmp_path, algorithm
+):
+    """After three successive failures of the library default the other cases are not tried; they
+    might pass."""
     loaded = load_platform(find_config_file("platform", "local"))
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    place = Failing("local", loaded, make_resources(loaded), OPEN_MPI_DIALECT, measure, SafePath.at(tmp_path))
-    failures = place.find_failures("results", "gather", [64], [Choice("gather", 2, 0, algorithm)], "block")
+    place = Failing(
+        "local", loaded, make_resources(loaded), OPEN_MPI_DIALECT, measure, SafePath.at(tmp_path)
+    )
+    failures = place.find_failures(
+        "results", "gather", [64], [Choice("gather", 2, 0, algorithm)], "block"
+    )
     given_up = [why for why in failures.values() if why.startswith(STOPPED_BY_FAILURES)]
     assert len(failures) - len(given_up) == 1
     assert bool(given_up) == (algorithm != LIBRARY)

@@ -1,4 +1,5 @@
-"""commodel tune on a simulated MPI library: the points that it measures, its choices, and the rules that it keeps."""
+"""commodel tune on a simulated MPI library: the points that it measures, its choices, and the rules
+that it keeps."""
 
 import re
 from dataclasses import replace
@@ -37,8 +38,13 @@ def test_tune_search_chooses_algorithms_within_five_percent_of_the_fastest(tmp_p
     place = machine(tmp_path)
     searched = search_choices(place, arms(), 1e9, lambda text: None)
     choices = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE)
-    chosen = [DEFAULTS[case.operation] if choices[case] == LIBRARY else choices[case] for case in CASES]
-    best = [min(cost(case.operation, name, case.bytes) for name in ALGORITHMS[case.operation]) for case in CASES]
+    chosen = [
+        DEFAULTS[case.operation] if choices[case] == LIBRARY else choices[case] for case in CASES
+    ]
+    best = [
+        min(cost(case.operation, name, case.bytes) for name in ALGORITHMS[case.operation])
+        for case in CASES
+    ]
     assert (
         mean(
             cost(case.operation, name, case.bytes) / least
@@ -63,12 +69,15 @@ def test_tune_search_chooses_algorithms_within_five_percent_of_the_fastest(tmp_p
         times = [cost(row.workload.operation, name, row.size) for name in (default, algorithm)]
         assert row.gain.ratio == pytest.approx(times[0] / times[1])
     kept_rules = select_for_validation(screening)
-    assert all(kept_rules[row.workload] == (row.algorithm if row.gain.ratio > 1 else LIBRARY) for row in screening.rows)
+    assert all(
+        kept_rules[row.workload] == (row.algorithm if row.gain.ratio > 1 else LIBRARY)
+        for row in screening.rows
+    )
 
 
 def test_the_library_default_is_measured_without_rules(tmp_path):
-    """Without a rule, MPICH's device may perform an operation, here 100 times as fast as with any rule. Starts with
-    rules for other sizes do not show this."""
+    """Without a rule, MPICH's device may perform an operation, here 100 times as fast as with any
+    rule. Starts with rules for other sizes do not show this."""
     place = replace(machine(tmp_path), device={"alltoall": 100})
     searched = search_choices(place, arms((LIBRARY, DEFAULT_WITH_RULES)), 1e9, lambda text: None)
     assert {
@@ -83,7 +92,10 @@ def test_the_library_default_is_measured_without_rules(tmp_path):
     )
     belief = searched.belief
     for number, (seconds, _) in belief.medians().items():
-        (operation, *_, size), algorithm = belief.arms.arms[number].workload, belief.arms.arms[number].algorithm
+        (operation, *_, size), algorithm = (
+            belief.arms.arms[number].workload,
+            belief.arms.arms[number].algorithm,
+        )
         timed = DEFAULTS[operation] if algorithm in (LIBRARY, DEFAULT_WITH_RULES) else algorithm
         faster = place.device.get(operation, 1) if algorithm == LIBRARY else 1
         assert seconds == pytest.approx(cost(operation, timed, size) / faster)
@@ -106,12 +118,16 @@ def test_two_equally_fast_algorithms_do_not_count_as_ignored_rules(tmp_path, mon
     for name in ("first", "again"):
         (tmp_path / name).mkdir()
     alternatives, true_cost = arms(), cost
-    checked = search_choices(machine(tmp_path / "first"), alternatives, 0.0, lambda text: None).belief.measured_arms
+    checked = search_choices(
+        machine(tmp_path / "first"), alternatives, 0.0, lambda text: None
+    ).belief.measured_arms
     pair = {
         (arm.workload.operation, arm.algorithm, arm.workload.bytes)
         for arm in (alternatives.arms[number] for number in checked)
     }
-    monkeypatch.setattr("tests.tune.simulated_mpi.cost", lambda *arm: 1e-4 if arm in pair else true_cost(*arm))
+    monkeypatch.setattr(
+        "tests.tune.simulated_mpi.cost", lambda *arm: 1e-4 if arm in pair else true_cost(*arm)
+    )
     searched = search_choices(machine(tmp_path / "again"), alternatives, 1e9, lambda text: None)
     assert len(searched.belief.measured_arms) > len(checked)
     assert not searched.ignored
@@ -152,7 +168,9 @@ def test_a_start_with_other_rules_is_measured_again(tmp_path):
         place.time("round-0", [CASES[0]], [Choice("bcast", 8, 64, name)]).seconds[CASES[0]]
         for name in ("linear", "binomial-near", "binomial-near")
     ]
-    assert times == [cost("bcast", name, 64) for name in ("linear", "binomial-near", "binomial-near")]
+    assert times == [
+        cost("bcast", name, 64) for name in ("linear", "binomial-near", "binomial-near")
+    ]
     assert len(place.requested) == 2
 
 
@@ -162,10 +180,15 @@ def test_a_selection_in_the_users_environment_is_refused(tmp_path, monkeypatch):
         machine(tmp_path).time("round-0", [CASES[0]], [Choice("bcast", 8, 64, "linear")])
 
 
-@pytest.mark.parametrize(("version", "changes_defaults"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
-def test_rules_change_the_defaults_of_open_mpi_versions_with_han(monkeypatch, version, changes_defaults):
+@pytest.mark.parametrize(
+    ("version", "changes_defaults"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)]
+)
+def test_rules_change_the_defaults_of_open_mpi_versions_with_han(
+    monkeypatch, version, changes_defaults
+):
     monkeypatch.setattr(
-        "commodel_tune.dialects.find_library_version", lambda command: f"Open MPI v{version}, package: Debian"
+        "commodel_tune.dialects.find_library_version",
+        lambda command: f"Open MPI v{version}, package: Debian",
     )
     assert find_dialect(Path("library")).changes_defaults == changes_defaults
 
@@ -181,7 +204,9 @@ def test_the_library_version_is_read_with_the_environment_of_the_launcher(tmp_pa
 
 def test_rules_select_the_library_default_above_the_largest_rank_count():
     text = OPEN_MPI_DIALECT.text([Choice("bcast", 8, 64, "linear")])
-    assert re.search(r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE)
+    assert re.search(
+        r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE
+    )
 
 
 def test_barriers_with_a_rule_are_measured_in_a_separate_start(tmp_path):
@@ -189,7 +214,9 @@ def test_barriers_with_a_rule_are_measured_in_a_separate_start(tmp_path):
     place, barrier = machine(tmp_path), PlacedWorkload("barrier", 8, "block", 0)
     requested = []
     object.__setattr__(
-        place, "_start", lambda name, cases, rows: requested.append((name, cases, rows)) or StartTimings({}, 1.0)
+        place,
+        "_start",
+        lambda name, cases, rows: requested.append((name, cases, rows)) or StartTimings({}, 1.0),
     )
     rules = [Choice("barrier", 8, 0, "linear"), Choice("bcast", 8, 64, "linear")]
     assert place.time("a", [CASES[0], barrier], rules).took == 2
@@ -204,18 +231,27 @@ def test_barriers_with_a_rule_are_measured_in_a_separate_start(tmp_path):
 
 
 def test_workloads_without_a_valid_sample_get_no_rule(tmp_path):
-    """On a busy machine, ranks may start late in every sample. Such a case has no time, and does not count as slow."""
+    """On a busy machine, ranks may start late in every sample. Such a case has no time, and does
+    not count as slow."""
     late = replace(machine(tmp_path), late=(CASES[0],))
     searched = search_choices(late, arms(), 1e9, lambda text: None)
-    assert not {searched.arms.arms[arm].workload for arm in searched.belief.measured_arms} & {CASES[0]}
+    assert not {searched.arms.arms[arm].workload for arm in searched.belief.measured_arms} & {
+        CASES[0]
+    }
     assert len(searched.belief.measured_arms) > len(CASES)
     sizes = {
         row.size
         for row in measure_gains(
-            machine(tmp_path), "screening", choose_algorithms(searched, MIN_GAIN_TO_VALIDATE), 3, lambda text: None
+            machine(tmp_path),
+            "screening",
+            choose_algorithms(searched, MIN_GAIN_TO_VALIDATE),
+            3,
+            lambda text: None,
         ).rows
     }
-    late = replace(machine(tmp_path), late=tuple(PlacedWorkload("bcast", 8, "block", size) for size in sizes))
+    late = replace(
+        machine(tmp_path), late=tuple(PlacedWorkload("bcast", 8, "block", size) for size in sizes)
+    )
     validation = measure_gains(
         late, "validation", choose_algorithms(searched, MIN_GAIN_TO_VALIDATE), 3, lambda text: None
     )
@@ -229,7 +265,10 @@ def test_the_check_starts_time_two_algorithms_of_each_operation():
         for name, prediction in (("linear", 1e-4), ("bruck", 1e-5))
     ]
     alternatives = Arms.of([*arms().arms, *barrier])
-    first = [list(algorithms) for algorithms in zip(*search._choose_check_pairs(alternatives).values(), strict=True)]
+    first = [
+        list(algorithms)
+        for algorithms in zip(*search._choose_check_pairs(alternatives).values(), strict=True)
+    ]
     timed = {
         (alternatives.arms[arm].workload.operation, alternatives.arms[arm].algorithm)
         for start in first
@@ -243,10 +282,17 @@ def test_rules_with_a_small_expected_gain_are_not_chosen(tmp_path):
     """A gain below the variation between starts does not count."""
     searched = search_choices(machine(tmp_path), arms(), 1e9, lambda text: None)
     cases_with_rules = {
-        threshold: {case for case, name in choose_algorithms(searched, threshold).items() if name != LIBRARY}
+        threshold: {
+            case for case, name in choose_algorithms(searched, threshold).items() if name != LIBRARY
+        }
         for threshold in (1.0, MIN_GAIN_TO_VALIDATE, 1e3)
     }
-    assert cases_with_rules[1e3] == set() < cases_with_rules[MIN_GAIN_TO_VALIDATE] <= cases_with_rules[1.0]
+    assert (
+        cases_with_rules[1e3]
+        == set()
+        < cases_with_rules[MIN_GAIN_TO_VALIDATE]
+        <= cases_with_rules[1.0]
+    )
     assert all(
         choose_algorithms(searched, MIN_GAIN_TO_VALIDATE)[case] != DEFAULTS[case.operation]
         for case in cases_with_rules[MIN_GAIN_TO_VALIDATE]
@@ -254,14 +300,17 @@ def test_rules_with_a_small_expected_gain_are_not_chosen(tmp_path):
 
 
 def test_all_rules_are_dropped_if_other_sizes_slow_down_in_both_stages(tmp_path):
-    """With rules, the library may use another component. One slow case in a single stage may be chance."""
+    """With rules, the library may use another component. One slow case in a single stage may be
+    chance."""
     alltoall = CASES[len(SIZES) :]
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
     place = replace(machine(tmp_path), ignores_default_rules=True)
     screening = measure_gains(place, "screening", choices, 3, lambda text: None)
     assert screening.rows[0].gain.ratio > 1
     assert [row.is_slower for row in screening.rows] == [False, False, True]
-    unaffected = measure_gains(machine(tmp_path / "unaffected"), "screening", choices, 3, lambda text: None)
+    unaffected = measure_gains(
+        machine(tmp_path / "unaffected"), "screening", choices, 3, lambda text: None
+    )
     assert select_for_validation(unaffected)[alltoall[0]] == "linear"
     assert set(confirm_rules(screening, screening).values()) == {LIBRARY}
     for validation, before in ((screening, unaffected), (unaffected, screening)):
@@ -269,9 +318,12 @@ def test_all_rules_are_dropped_if_other_sizes_slow_down_in_both_stages(tmp_path)
 
 
 def test_gain_intervals_are_widened_by_the_changes_of_control_cases(tmp_path):
-    """By chance, everything is 1.2 times as fast in starts with rules. A rule that selects the library default seems to
-    gain as much."""
-    choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: DEFAULTS["bcast"], CASES[2]: "scatter-allgather"}
+    """By chance, everything is 1.2 times as fast in starts with rules. A rule that selects the
+    library default seems to gain as much."""
+    choices = dict.fromkeys(CASES, LIBRARY) | {
+        CASES[0]: DEFAULTS["bcast"],
+        CASES[2]: "scatter-allgather",
+    }
     quiet, faster = (
         measure_gains(
             replace(machine(tmp_path / str(speedup)), speedup_with_rules=speedup),
@@ -282,7 +334,11 @@ def test_gain_intervals_are_widened_by_the_changes_of_control_cases(tmp_path):
         )
         for speedup in (1.0, 1.2)
     )
-    assert (quiet.control.workloads, quiet.control.excluding_one, quiet.control.log_margin) == (4, 0, 0)
+    assert (quiet.control.workloads, quiet.control.excluding_one, quiet.control.log_margin) == (
+        4,
+        0,
+        0,
+    )
     assert (faster.control.workloads, faster.control.excluding_one) == (4, 4)
     assert faster.control.log_margin == pytest.approx(log(1.2), rel=2e-3)
     rows = {row.workload: row for row in faster.rows}
@@ -296,7 +352,8 @@ def test_gain_intervals_are_widened_by_the_changes_of_control_cases(tmp_path):
     ]
     sentence = describe_control("screening", faster)[0]
     assert (
-        "In the screening, times of 4 of 4 workloads without a rule changed: the machine's speed changed." in sentence
+        "In the screening, times of 4 of 4 workloads without a rule changed: the machine's speed changed."
+        in sentence
     )
     assert "All intervals are widened by 20 %" in sentence
 
@@ -305,7 +362,9 @@ def test_a_rule_that_changes_all_sizes_must_gain_over_all_sizes(tmp_path):
     """Workloads of that operation without a rule are then no controls."""
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[2]: "scatter-allgather"}
     place = replace(machine(tmp_path), device={"bcast": 1.04})
-    screening = measure_gains(place, "screening", choices, 3, lambda text: None, changes_defaults=True)
+    screening = measure_gains(
+        place, "screening", choices, 3, lambda text: None, changes_defaults=True
+    )
     assert (screening.control.workloads, screening.control.excluding_one) == (3, 0)
     assert select_for_validation(screening)[CASES[2]] == "scatter-allgather"
     noisy = [
@@ -320,11 +379,15 @@ def test_a_rule_that_changes_all_sizes_must_gain_over_all_sizes(tmp_path):
 
 
 def test_screening_and_validation_measure_each_operation_with_rules_separately(tmp_path):
-    """The operation before may leave connections in another state, so that its rule seems to slow down the next
-    operation. Operations without rules share a start."""
+    """The operation before may leave connections in another state, so that its rule seems to slow
+    down the next operation. Operations without rules share a start."""
     place = machine(tmp_path)
     measure_gains(
-        place, "validation", dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "binomial-near"}, 3, lambda text: None
+        place,
+        "validation",
+        dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "binomial-near"},
+        3,
+        lambda text: None,
     )
     assert {name for name, _ in place.requested} == {
         f"validation-{number}{end}" for number in range(6) for end in ("", "-bcast")
@@ -342,21 +405,29 @@ def test_the_screening_includes_controls_without_rules():
 
 
 def make_stage(*pairs):
-    """Return a stage with one rule for each of the first cases, from the logarithms of its gains."""
+    """Return a stage with one rule for each of the first cases, from the logarithms of its
+    gains."""
     gains = [compute_gain([1.0] * len(logs), [exp(log) for log in logs]) for logs in pairs]
     return Stage([Row(case, 64, "linear", gain) for case, gain in zip(CASES, gains, strict=False)])
 
 
 def test_rules_that_gain_little_in_the_screening_are_not_validated():
     screening = make_stage([0.1, 0.2], [0.04, 0.03], [-0.1, 0.3])
-    assert [select_for_validation(screening)[case] for case in CASES[:3]] == ["linear", LIBRARY, "linear"]
+    assert [select_for_validation(screening)[case] for case in CASES[:3]] == [
+        "linear",
+        LIBRARY,
+        "linear",
+    ]
 
 
 def test_a_rule_is_kept_if_faster_in_both_stages_and_over_all_pairs():
-    """The first rule is faster in all pairs, the second only in the screening, by chance. The third is undecided."""
+    """The first rule is faster in all pairs, the second only in the screening, by chance. The third
+    is undecided."""
     screening = make_stage([0.2, 0.25], [0.9, 0.95], [0.5, -0.3])
     validation = make_stage([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])
-    assert [case for case, name in confirm_rules(validation, screening).items() if name != LIBRARY] == [CASES[0]]
+    assert [
+        case for case, name in confirm_rules(validation, screening).items() if name != LIBRARY
+    ] == [CASES[0]]
     gain = compute_gain([1.0] * 3, [exp(log) for log in (0.21, 0.2, 0.25)])
     assert validation.rows[0].gain.ratio == pytest.approx(gain.ratio)
 
@@ -365,7 +436,10 @@ def test_printed_rules_equal_the_output_of_the_verb(tmp_path, monkeypatch):
     place = machine(tmp_path)
     searched = search_choices(place, arms(), 1e9, lambda text: None)
     choices = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE)
-    stages = [measure_gains(place, name, choices, 3, lambda text: None) for name in ("screening", "validation")]
+    stages = [
+        measure_gains(place, name, choices, 3, lambda text: None)
+        for name in ("screening", "validation")
+    ]
     result = Tuning.of(Outcome(place, searched, *stages, confirm_rules(*reversed(stages)), {}, {}))
     requests = []
 
@@ -381,7 +455,10 @@ def test_printed_rules_equal_the_output_of_the_verb(tmp_path, monkeypatch):
     assert result.to_json() == run(f"{verb} --format json").stdout.rstrip("\n")
     assert result.frame["gain"].gt(0).all()
     assumptions = Assumptions(same_types=True)
-    assert commodel.tune("here", 8, 8, operations="bcast", minutes=2.0, assumptions=assumptions) is result
+    assert (
+        commodel.tune("here", 8, 8, operations="bcast", minutes=2.0, assumptions=assumptions)
+        is result
+    )
     assert {replace(request, operations=("bcast",), params=()) for request in requests} == {
         TuningRequest("here", "8", "8", ("bcast",), minutes=2.0, assumptions=assumptions)
     }

@@ -22,7 +22,8 @@ from commodel_tune.validation import (
 
 
 def test_a_gain_by_hand():
-    """The ratios are 2 and 8 with a geometric mean of 4. The quantile of t with one degree of freedom is 12.706."""
+    """The ratios are 2 and 8 with a geometric mean of 4. The quantile of t with one degree of
+    freedom is 12.706."""
     gained = compute_gain([1.0, 1.0], [2.0, 8.0])
     assert gained.ratio == pytest.approx(4)
     assert gained.high == pytest.approx(4 * np.exp(12.706 * np.log(2)), rel=1e-3)
@@ -47,19 +48,25 @@ def test_a_rule_may_be_slower_within_the_allowed_limit():
 def test_intervals_cover_the_true_gain_in_95_of_100_cases():
     random = np.random.default_rng(5)
     samples = random.lognormal(np.log(1.2), 0.1, (2000, 4))
-    covered = [gained.low <= 1.2 <= gained.high for gained in (compute_gain([1.0] * 4, row) for row in samples)]
+    covered = [
+        gained.low <= 1.2 <= gained.high
+        for gained in (compute_gain([1.0] * 4, row) for row in samples)
+    ]
     assert np.mean(covered) == pytest.approx(0.95, abs=0.015)
 
 
 @pytest.mark.parametrize("dof", [2, 8, 1000])
 def test_pooled_variances_give_intervals_that_are_narrower_and_cover_95_percent(dof):
-    """Variances of cases are inverse χ² with `dof` degrees of freedom. The pooled intervals of three pairs are narrower
-    than Student's, most so if the variances are similar. With 2 degrees of freedom they cover 93 %."""
+    """Variances of cases are inverse χ² with `dof` degrees of freedom. The pooled intervals of
+    three pairs are narrower than Student's, most so if the variances are similar. With 2 degrees of
+    freedom they cover 93 %."""
     random = np.random.default_rng(9)
     covered, pooled_widths, student_widths = [], [], []
     for _ in range(30):
         spread = 0.1 * np.sqrt(dof / random.chisquare(dof, 40))
-        gains = [compute_gain([1.0] * 3, np.exp(random.normal(0.2, scatter, 3))) for scatter in spread]
+        gains = [
+            compute_gain([1.0] * 3, np.exp(random.normal(0.2, scatter, 3))) for scatter in spread
+        ]
         pooled = pool_variances(gains)
         covered += [gain.low <= np.exp(0.2) <= gain.high for gain in pooled]
         pooled_widths += [np.log(gain.high / gain.low) for gain in pooled]
@@ -95,9 +102,9 @@ def test_starts_with_and_without_rules_alternate(pairs):
 
 
 def test_the_mean_of_all_cases_by_hand():
-    assert average_gains([compute_gain([1, 1, 1], [2, 2, 2]), compute_gain([1, 1, 1], [8, 8, 8])]) == pytest.approx(
-        (4, 4, 4)
-    )
+    assert average_gains(
+        [compute_gain([1, 1, 1], [2, 2, 2]), compute_gain([1, 1, 1], [8, 8, 8])]
+    ) == pytest.approx((4, 4, 4))
 
 
 def test_one_slow_start_widens_the_mean_of_many_cases_as_that_of_one():
@@ -112,7 +119,8 @@ def make_gain(low, high):
 
 
 def test_intervals_are_widened_until_intervals_of_controls_contain_1():
-    """The interval of one case in twenty may exclude 1 by chance; a second one requires a margin."""
+    """The interval of one case in twenty may exclude 1 by chance; a second one requires a
+    margin."""
     controls = [make_gain(0.9, 1.1)] * 18
     by_chance = compute_control([*controls, make_gain(0.9, 1.1), make_gain(1.5, 1.6)])
     assert (by_chance.workloads, by_chance.excluding_one, by_chance.log_margin) == (20, 1, 0.0)
@@ -121,14 +129,18 @@ def test_intervals_are_widened_until_intervals_of_controls_contain_1():
     assert make_gain(1.05, 1.2).widen(changed.log_margin).low == pytest.approx(1.05 * 0.9)
     assert not make_gain(1.05, 1.2).widen(changed.log_margin).is_faster
     assert make_gain(1.2, 1.3).widen(changed.log_margin).is_faster
-    assert average_gains([compute_gain([1, 1, 1], [2, 2, 2])], changed.log_margin) == pytest.approx((2, 1.8, 2 / 0.9))
+    assert average_gains([compute_gain([1, 1, 1], [2, 2, 2])], changed.log_margin) == pytest.approx(
+        (2, 1.8, 2 / 0.9)
+    )
     assert compute_control([]).log_margin == 0
 
 
 def test_the_control_hardly_widens_correct_intervals():
     random = np.random.default_rng(5)
     pairs = random.lognormal(0, 0.1, (200, 40, 4))
-    wider = [compute_control(compute_gain([1.0] * 4, row) for row in cases).log_margin for cases in pairs]
+    wider = [
+        compute_control(compute_gain([1.0] * 4, row) for row in cases).log_margin for cases in pairs
+    ]
     assert np.median(wider) < 0.02
     drifting = compute_control(compute_gain([1.0] * 4, row * 1.3) for row in pairs[0])
     assert drifting.log_margin > 0.15
@@ -148,14 +160,19 @@ class FailingTimer:
     def find_failures(self, name, operation, sizes, choices, layout):
         assert all(choice.ranks <= 8 for choice in choices)
         self.requested.append(
-            (name.removeprefix(f"results-{operation}-"), sorted({choice.ranks for choice in choices}))
+            (
+                name.removeprefix(f"results-{operation}-"),
+                sorted({choice.ranks for choice in choices}),
+            )
         )
         return self.fails.get(self.requested[-1][0], {})
 
 
 def dropped(fails, *algorithms, workloads=WORKLOADS):
     place = FailingTimer(fails)
-    choices, wrong = drop_wrong_rules(place, dict(zip(workloads, algorithms, strict=True)), lambda text: None)
+    choices, wrong = drop_wrong_rules(
+        place, dict(zip(workloads, algorithms, strict=True)), lambda text: None
+    )
     return list(choices.values()), wrong, place.requested
 
 

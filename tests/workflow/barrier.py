@@ -1,5 +1,5 @@
-"""A barrier in front of a real program: starts of the program wait while the barrier is down, fail, or
-run if it is up."""
+"""A barrier in front of a real program: starts of the program wait while the barrier is down, fail,
+or run if it is up."""
 
 import shutil
 import subprocess
@@ -32,7 +32,8 @@ class Barrier:
         self.refuse("")
 
     def refuse(self, pattern: str) -> None:
-        """Make starts whose arguments match the pattern fail with exit code 7; an empty pattern matches none."""
+        """Make starts whose arguments match the pattern fail with exit code 7; an empty pattern
+        matches none."""
         (self.folder / "refused").write_text(f"{pattern}\n" if pattern else "")
 
     def await_one(self, process: subprocess.Popen) -> None:

@@ -1,4 +1,5 @@
-"""A separate project folder for each test: platforms, experiments and results, with the clone's workflow."""
+"""A separate project folder for each test: platforms, experiments and results, with the clone's
+workflow."""
 
 import csv
 import os
@@ -31,7 +32,14 @@ matrix:
   - axes: {operation: reduce, topology: ["flat:7", "kary:2^2"], bytes: 8}
 """
 # Plain Snakemake, as a user calls it who has not heard of `commodel run`.
-PLAIN = ["--snakefile", ROOT / "Snakefile", "--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"]
+PLAIN = [
+    "--snakefile",
+    ROOT / "Snakefile",
+    "--workflow-profile",
+    ROOT / "profiles" / "default",
+    "--cores",
+    "2",
+]
 PLAIN += ["--config", "experiment=small"]
 
 
@@ -43,7 +51,8 @@ class Project:
     """A folder with an experiment, in which commands run as a user runs them."""
 
     def __init__(self, folder: Path, like: Path | None = None):
-        """Make a new project, or a copy of the project `like` with the modification times of its files."""
+        """Make a new project, or a copy of the project `like` with the modification times of its
+        files."""
         self.folder, self.environment = folder, dict(os.environ)
         self.started: list[subprocess.Popen] = []
         if like:
@@ -70,7 +79,8 @@ class Project:
         return self.ended(self.start("snakemake", *PLAIN, *arguments), code)
 
     def verb(self, *arguments: object) -> str:
-        """Run a verb in this process, which has imported its modules already, and return its output."""
+        """Run a verb in this process, which has imported its modules already, and return its
+        output."""
         with chdir(self.folder):
             result = CliRunner().invoke(main, [str(argument) for argument in arguments])
         assert result.exit_code == 0, result.output
@@ -78,7 +88,9 @@ class Project:
 
     def measure(self, experiment: str, batch: str) -> str:
         raw = f"results/{experiment}/raw/{batch}"
-        return self.verb("measure", "--in", f"results/{experiment}/plan.json", "--batch", batch, "--out", raw)
+        return self.verb(
+            "measure", "--in", f"results/{experiment}/plan.json", "--batch", batch, "--out", raw
+        )
 
     def compare(self, experiment: str) -> Path:
         """Run all stages of an experiment up to its comparison and return the results folder."""
@@ -93,7 +105,9 @@ class Project:
         for name in plan.models:
             for platform in plan.platforms:
                 of = ("--model", name, "--platform", platform)
-                self.verb("fit", "probes", plan_file, *of, "--out", find_set(results, platform, name))
+                self.verb(
+                    "fit", "probes", plan_file, *of, "--out", find_set(results, platform, name)
+                )
         for name in plan.models:
             sets = [find_set(results, platform, name) for platform in plan.platforms]
             params = [word for path in sets for word in ("--params", path)]
@@ -105,9 +119,20 @@ class Project:
     def start(self, module: str, *arguments: str, **settings) -> subprocess.Popen:
         """Start a command in a separate session, so that all its processes can be killed."""
         command = [sys.executable, "-m", module, *map(str, arguments)]
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        pipes = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "text": True,
+        }
         self.started.append(
-            subprocess.Popen(command, cwd=self.folder, env=self.environment, start_new_session=True, **pipes | settings)
+            subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=self.environment,
+                start_new_session=True,
+                **pipes | settings,
+            )
         )
         return self.started[-1]
 
@@ -122,7 +147,11 @@ class Project:
 
     def victim(self) -> Path:
         """Return a raw file that the test may damage."""
-        return next(path for path in raw_paths(self.folder) if path.parent.name.startswith("loggp-64-upto8n-"))
+        return next(
+            path
+            for path in raw_paths(self.folder)
+            if path.parent.name.startswith("loggp-64-upto8n-")
+        )
 
     def lose(self, raw: Path) -> None:
         """Remove a raw file and the mark that its batch is done."""
@@ -158,8 +187,8 @@ def project(tmp_path, simgrid_programs):
 
 @pytest.fixture(scope="session")
 def whole_run(tmp_path_factory, simgrid_programs):
-    """Return a project whose experiment is complete; the file `printed` has the output of the run. Tests must not
-    change it, but copy it."""
+    """Return a project whose experiment is complete; the file `printed` has the output of the run.
+    Tests must not change it, but copy it."""
 
     def run(folder: Path) -> None:
         (folder / "printed").write_text(Project(folder).commodel("run", "small").stdout)

@@ -1,4 +1,5 @@
-"""Whole campaigns on simulated clusters with known parameter values, from the experiment file to the report."""
+"""Whole campaigns on simulated clusters with known parameter values, from the experiment file to
+the report."""
 
 import csv
 import json
@@ -29,7 +30,13 @@ matrix:
   - axes: {operation: gather, algorithm: [linear, binomial], ranks: 8, layout: "block:1", bytes: [8, 16KiB]}
 """
 O, HEADER = 2e-6, 16  # overhead of a send or a receive; bytes that SMPI adds to every message
-LATENCY = {"fat.fat": 10e-6, "thin.thin": 20e-6, "fat.thin": 35e-6, "fat.same": 0.5e-6, "thin.same": 1e-6}
+LATENCY = {
+    "fat.fat": 10e-6,
+    "thin.thin": 20e-6,
+    "fat.thin": 35e-6,
+    "fat.same": 0.5e-6,
+    "thin.same": 1e-6,
+}
 PER_BYTE = {"fat.fat": 1e-9, "thin.thin": 4e-9, "fat.thin": 4e-9}
 
 
@@ -38,7 +45,10 @@ def test_one_campaign_fits_all_models(project):
     results = project.compare("everything")
     project.verb("report", "--in", "results/everything", "--out", "reports/everything")
     assert (project.folder / "reports/everything/everything.xlsx").exists()
-    sets = {name: read_parameters(results / "fitted" / "two-types" / f"{name}.yaml") for name in list_family_names()}
+    sets = {
+        name: read_parameters(results / "fitted" / "two-types" / f"{name}.yaml")
+        for name in list_family_names()
+    }
     empty = [name for name, parameters in sets.items() if not parameters.values]
     assert not empty
     comparison = pd.read_csv(results / "comparison.csv")
@@ -53,13 +63,16 @@ def test_one_campaign_fits_all_models(project):
         assert values[f"G.{pair}"].value == pytest.approx(per_byte, rel=0.02), pair
     for kind in ("fat", "thin"):
         assert values[f"o_s.{kind}"].value == pytest.approx(O, rel=0.01)
-        # LMO knows no port: a second large message waits for the first, which a line through all sizes takes from C.
+        # LMO knows no port: a second large message waits for the first, which a line through all
+        # sizes takes from C.
         assert sets["lmo"].values[f"C.{kind}"].value == pytest.approx(O, rel=0.25)
     for pair in PER_BYTE:
         assert sets["lmo"].values[f"L.{pair}"].value == pytest.approx(LATENCY[pair], rel=0.1)
         whole = sets["taulop"].values[f"o_1.{pair}.a"].value
         assert whole == pytest.approx(2 * O + LATENCY[pair] + HEADER * PER_BYTE[pair], rel=0.01)
-        single, two, four = (sets["taulop"].values[f"L_1.{pair}.65536x{level}"].value for level in (1, 2, 4))
+        single, two, four = (
+            sets["taulop"].values[f"L_1.{pair}.65536x{level}"].value for level in (1, 2, 4)
+        )
         assert single == pytest.approx(65536 * PER_BYTE[pair], rel=0.05)
         assert two == pytest.approx(single, rel=0.05)  # one either way
         assert four == pytest.approx(2 * single, rel=0.05)  # two either way share the wire
@@ -67,7 +80,14 @@ def test_one_campaign_fits_all_models(project):
     assert "B_L" not in sets["cluster"].values
 
 
-SMALL_TREES = ["groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32", "balanced:4x8", "balanced:8x4"]
+SMALL_TREES = [
+    "groups:6,6,5,5,5,5",
+    "binomial:6",
+    "kary:2^5",
+    "flat:32",
+    "balanced:4x8",
+    "balanced:8x4",
+]
 TREES = """
 title: trees of 32 leaves and of 64
 platform: tree-256
@@ -83,7 +103,8 @@ matrix:
 
 @pytest.fixture
 def measured(project):
-    """Return the fitted sets and the comparison of the platform, and the candidate trees of 64 leaves."""
+    """Return the fitted sets and the comparison of the platform, and the candidate trees of 64
+    leaves."""
     specs = [spec for spec in list_trees(64, [1.5, 4.0, 7.0]) if make_tree(spec).nodes <= 256]
     grown = [spec for spec in specs if spec.startswith(("flat", "knomial", "postal"))]
     split = [spec for spec in specs if spec not in grown]
@@ -106,7 +127,9 @@ def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured
     assert set(large.index) == set(candidates)
     assert len(large) > 15
     advice = advise(
-        Workload("reduce", 1024, leaves=64), replace(evidence, held_out=rows[rows["leaves"] == 32]), only=candidates
+        Workload("reduce", 1024, leaves=64),
+        replace(evidence, held_out=rows[rows["leaves"] == 32]),
+        only=candidates,
     )
     pick = advice.frame.iloc[0]
     assert large[pick["alternative"]] <= 1.05 * large.min()
@@ -151,7 +174,9 @@ def test_streams_go_all_the_way(project):
         assert stream["measured"] < stream["first"] <= stream["last"] * 1.001
         assert pd.isna(alone["first"])
     project.verb("report", "--in", "results/waves", "--out", "reports/waves")
-    book = openpyxl.load_workbook(project.folder / "reports" / "waves" / "waves.xlsx", read_only=True)
+    book = openpyxl.load_workbook(
+        project.folder / "reports" / "waves" / "waves.xlsx", read_only=True
+    )
     cells = {cell for row in book["Comparison"].iter_rows(values_only=True) for cell in row}
     assert {"waves", "first wave [µs]", "last wave [µs]", "stream of reduce", 20} <= cells
 
@@ -177,7 +202,9 @@ matrix:
 
 def test_any_layout_is_measured_and_predicted(project):
     hosts = [7, 0, 3, 7, 1, 1, 3, 0]
-    (project.folder / "ranks.txt").write_text("".join(f"rank {r}=node-{n} slot=0\n" for r, n in enumerate(hosts)))
+    (project.folder / "ranks.txt").write_text(
+        "".join(f"rank {r}=node-{n} slot=0\n" for r, n in enumerate(hosts))
+    )
     project.experiment("places", PLACES.replace("LAYOUTS", str(list(LAYOUTS))))
     results = project.compare("places")
     plan = json.loads((results / "plan.json").read_text())
@@ -227,7 +254,9 @@ matrix:
 
 def cells_of(project, name):
     project.verb("report", "--in", f"results/{name}", "--out", f"reports/{name}")
-    book = openpyxl.load_workbook(project.folder / "reports" / name / f"{name}.xlsx", read_only=True)
+    book = openpyxl.load_workbook(
+        project.folder / "reports" / name / f"{name}.xlsx", read_only=True
+    )
     return {cell for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row}
 
 
@@ -249,11 +278,15 @@ def test_kernels_go_all_the_way(project):
     cells = cells_of(project, "kernels")
     assert spelled in cells
     assert "computation [µs]" not in cells
-    assert any(str(cell).startswith("nothing: time is simulated; only communication is executed") for cell in cells)
+    assert any(
+        str(cell).startswith("nothing: time is simulated; only communication is executed")
+        for cell in cells
+    )
 
 
 def test_kernels_run_on_this_machine_with_reported_computation_times(project):
-    """Two ranks run both kernels; results and report contain the ranks and the computation times."""
+    """Two ranks run both kernels; results and report contain the ranks and the computation
+    times."""
     project.experiment("here", HERE)
     results = project.compare("here")
     rows = read_table(results / "comparison.csv", COMPARISON)

@@ -1,5 +1,5 @@
-"""Batches that fail permanently: the report is made from the existing samples and states the gaps; the next run tries
-these batches again."""
+"""Batches that fail permanently: the report is made from the existing samples and states the gaps;
+the next run tries these batches again."""
 
 import shutil
 import time
@@ -15,8 +15,8 @@ from tests.workflow.conftest import Project, ending, raw_paths, samples
 
 @pytest.fixture(scope="module")
 def failed_run(tmp_path_factory, whole_run):
-    """Return a project in which one of three batches failed, one case was given up, and one case came late in every
-    sample; `printed` and `complaints` have the output."""
+    """Return a project in which one of three batches failed, one case was given up, and one case
+    came late in every sample; `printed` and `complaints` have the output."""
 
     def run(folder: Path) -> None:
         project = Project(folder, whole_run)
@@ -51,13 +51,18 @@ def cases(project: Project) -> list[Path]:
     """Return the raw file paths of the case that is given up and of the case that comes late."""
     plan = load_plan(project.folder / "results/small/plan.json")
     (batch,) = (batch for batch in plan.batches if "-upto8n-" in batch.name)
-    return [project.folder / "results/small/raw" / batch.name / f"{point.id}.csv" for point in batch.points[:2]]
+    return [
+        project.folder / "results/small/raw" / batch.name / f"{point.id}.csv"
+        for point in batch.points[:2]
+    ]
 
 
 def mark_given_up(raw: Path) -> None:
     """Replace the samples of a case by the mark of a timeout."""
     raw.unlink()
-    mark(raw).write_text('{"id": "x", "status": "timeout", "reason": "it hung", "attempt": 1, "date": ""}')
+    mark(raw).write_text(
+        '{"id": "x", "status": "timeout", "reason": "it hung", "attempt": 1, "date": ""}'
+    )
 
 
 def mark(raw: Path) -> Path:
@@ -65,7 +70,8 @@ def mark(raw: Path) -> Path:
 
 
 def make_late(raw: Path) -> int:
-    """Replace the samples of a case by a pass in which a rank started late in every sample; return their number."""
+    """Replace the samples of a case by a pass in which a rank started late in every sample; return
+    their number."""
     header, *samples = (line.split(",") for line in raw.read_text().splitlines())
     assert header == ["id", "pass", "sample", "seconds", "skew", "valid", "stop", "of", "check"]
     lines = ["id,sample,seconds,skew,valid,stop"]
@@ -101,9 +107,15 @@ def test_an_unfinished_batch_is_stated_and_the_others_are_reported(failed):
 
 def test_timed_out_and_late_cases_are_not_measured_in_any_table(failed):
     given_up, late = cases(failed)
-    unmeasured = {(row["id"], row["status"]) for row in failed.rows("unmeasured.csv") if row["status"] != "unfinished"}
+    unmeasured = {
+        (row["id"], row["status"])
+        for row in failed.rows("unmeasured.csv")
+        if row["status"] != "unfinished"
+    }
     assert unmeasured == {(given_up.stem, "timeout"), (late.stem, "late")}
-    compared = {row["measurement"] for row in failed.rows("comparison.csv") if row["point"] == late.stem}
+    compared = {
+        row["measurement"] for row in failed.rows("comparison.csv") if row["point"] == late.stem
+    }
     assert compared == {"not measured: late"}
     (summary,) = (row for row in failed.rows("summary.csv") if row["id"] == late.stem)
     count = len(late_samples(late).read_text().splitlines()) - 1
@@ -113,8 +125,9 @@ def test_timed_out_and_late_cases_are_not_measured_in_any_table(failed):
 
 
 def test_a_retry_run_measures_failed_cases_and_damaged_files_again(failed, whole_run):
-    """The existing report does not prevent this. With --retry, cases that timed out or came late are measured again.
-    Samples of a job that outlived a killed run, as under Slurm, are collected. The run after that does nothing."""
+    """The existing report does not prevent this. With --retry, cases that timed out or came late
+    are measured again. Samples of a job that outlived a killed run, as under Slurm, are collected.
+    The run after that does nothing."""
     whole = samples(whole_run)
     given_up, late = cases(failed)
     mark(given_up).unlink()
@@ -133,7 +146,9 @@ def test_a_retry_run_measures_failed_cases_and_damaged_files_again(failed, whole
     assert "did not finish" not in run.stderr
     assert not late_samples(late).exists()
     after = failed.raw_files()
-    assert {name for name in before if after[name] != before[name]} == {path.name for path in damaged}
+    assert {name for name in before if after[name] != before[name]} == {
+        path.name for path in damaged
+    }
     assert "35 of 35 measured" in failed.verb("status", "small")
     check_complete(failed, whole_run)
 
@@ -162,8 +177,8 @@ def test_plain_snakemake_tries_again_in_two_steps(failed, whole_run):
 
 
 def check_complete(project: Project, whole_run: Path) -> None:
-    """Check that nothing is missing and that samples equal those of the complete run, since simulation is
-    deterministic."""
+    """Check that nothing is missing and that samples equal those of the complete run, since
+    simulation is deterministic."""
     assert project.rows("unmeasured.csv") == []
     comparison = pd.read_csv(project.folder / "results/small/comparison.csv")
     assert set(comparison.dropna(subset=["measured"])["ranks"]) == {5, 7, 8, 16}

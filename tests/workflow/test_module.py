@@ -1,5 +1,5 @@
-"""The workflow as a module of another workflow, as users of the catalogue include it, and the content of Snakemake's
-own report."""
+"""The workflow as a module of another workflow, as users of the catalogue include it, and the
+content of Snakemake's own report."""
 
 import re
 import shutil
@@ -19,7 +19,9 @@ SETTINGS = ROOT / "config" / "README.md"
 
 
 def snakemake(folder, *arguments):
-    done = subprocess.run([*SNAKEMAKE, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*SNAKEMAKE, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -29,11 +31,14 @@ def test_the_module_example_of_the_config_readme_works_in_another_workflow(tmp_p
     (tmp_path / "Snakefile").write_text(outer.replace('"cluster"', '"sample"'))
     shutil.copytree(ROOT / "params", tmp_path / "params")
     said = snakemake(tmp_path, "-n", "--cores", "1")
-    assert {"network_measure", "network_fit", "network_report"} <= set(re.findall(r"^network_\w+", said, re.MULTILINE))
+    assert {"network_measure", "network_fit", "network_report"} <= set(
+        re.findall(r"^network_\w+", said, re.MULTILINE)
+    )
     assert not (tmp_path / "results").exists()
 
 
-# What snakedeploy 0.17 writes for a repository, but for the provider: this one is asked of the disk.
+# What snakedeploy 0.17 writes for a repository, but for the provider: this one is asked of the
+# disk.
 DEPLOYED = """\
 from snakemake.utils import min_version
 
@@ -71,7 +76,9 @@ def test_a_deployed_workflow_plans(tmp_path):
 def test_the_documented_settings_equal_the_settings_read_by_the_rules():
     rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
     read = set(re.findall(r'config\.get\("(\w+)"', rules))
-    assert read == set(re.findall(r"^\| `(\w+)` \|", SETTINGS.read_text(encoding="utf-8"), re.MULTILINE))
+    assert read == set(
+        re.findall(r"^\| `(\w+)` \|", SETTINGS.read_text(encoding="utf-8"), re.MULTILINE)
+    )
     assert read == set(WORKFLOW_SETTINGS)
 
 

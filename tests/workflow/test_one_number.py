@@ -1,5 +1,6 @@
-"""One number for one question: `predict` and `advise`, in the terminal's tables, as JSON and in Python, have the same
-time and the same interval for the same alternative of the same workload, whatever the evidence."""
+"""One number for one question: `predict` and `advise`, in the terminal's tables, as JSON and in
+Python, have the same time and the same interval for the same alternative of the same workload,
+whatever the evidence."""
 
 from contextlib import chdir
 from dataclasses import replace
@@ -14,13 +15,23 @@ from commodel.models.parameter_sets import make_given_set
 from tests.cli.running import output, read_rows
 from tests.predictions.residuals import make_stored
 
-# Times of a user's own table: 8 broadcasts and 4 allreduces of two sizes over four numbers of ranks.
+# Times of a user's own table: 8 broadcasts and 4 allreduces of two sizes over four numbers of
+# ranks.
 TABLE = [
-    *(("bcast", "binomial", ranks, 1024, seconds) for ranks, seconds in ((8, 9.1e-6), (16, 12e-6), (32, 15.2e-6))),
+    *(
+        ("bcast", "binomial", ranks, 1024, seconds)
+        for ranks, seconds in ((8, 9.1e-6), (16, 12e-6), (32, 15.2e-6))
+    ),
     ("bcast", "binomial", 64, 1024, 18.1e-6),
-    *(("bcast", "binomial", ranks, 65536, seconds) for ranks, seconds in ((8, 60.3e-6), (16, 80.9e-6), (32, 99.7e-6))),
+    *(
+        ("bcast", "binomial", ranks, 65536, seconds)
+        for ranks, seconds in ((8, 60.3e-6), (16, 80.9e-6), (32, 99.7e-6))
+    ),
     ("bcast", "binomial", 64, 65536, 121.3e-6),
-    *(("allreduce", "ring", ranks, 65536, seconds) for ranks, seconds in ((8, 55.1e-6), (16, 75.4e-6), (32, 121e-6))),
+    *(
+        ("allreduce", "ring", ranks, 65536, seconds)
+        for ranks, seconds in ((8, 55.1e-6), (16, 75.4e-6), (32, 121e-6))
+    ),
     ("allreduce", "ring", 64, 65536, 221e-6),
 ]
 LOGGP = ("L=2us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns/B")
@@ -45,7 +56,8 @@ def fitted():
 
 
 def make_validated_set():
-    """Return a set that predicts twice the times of single messages, and 1.3 times those of collectives."""
+    """Return a set that predicts twice the times of single messages, and 1.3 times those of
+    collectives."""
     residuals = make_stored(np.linspace(-0.4, -0.1, 45), operation="bcast", size=64.0, nodes=8.0)
     trips = {"bytes": [64], "measured": [1.0], "predicted": [2.0]}
     probed = {"single_messages": {"beyond": trips}, "probed_classes": ["node", "beyond"]}
@@ -67,20 +79,29 @@ def select_recommended(table):
 
 def compare_verbs(predicted, advised, names):
     """Check that all sources agree on each alternative that both verbs list; return these rows."""
-    tables = [pd.DataFrame(rows).set_index(name) for rows, name in zip((*predicted, *advised), names, strict=True)]
+    tables = [
+        pd.DataFrame(rows).set_index(name)
+        for rows, name in zip((*predicted, *advised), names, strict=True)
+    ]
     columns = ["seconds", "low", "high"]
     common = set.intersection(*(set(table.index) for table in tables))
     assert len(common) >= 2
     first = tables[0].loc[sorted(common), columns].astype(float)
     for table in tables[1:]:
-        pd.testing.assert_frame_equal(table.loc[sorted(common), columns].astype(float), first, check_names=False)
+        pd.testing.assert_frame_equal(
+            table.loc[sorted(common), columns].astype(float), first, check_names=False
+        )
     return first
 
 
 @pytest.mark.parametrize("source", ["table", "validated", "data sheet"])
 def test_verbs_and_functions_have_one_number_for_a_set(source, fitted, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    makers = {"table": lambda: fitted, "validated": make_validated_set, "data sheet": make_sheet_set}
+    makers = {
+        "table": lambda: fitted,
+        "validated": make_validated_set,
+        "data sheet": make_sheet_set,
+    }
     parameters = makers[source]()
     write_parameters(tmp_path / "set.yaml", parameters)
     for operation, ranks, size in WORKLOADS:
@@ -93,7 +114,9 @@ def test_verbs_and_functions_have_one_number_for_a_set(source, fitted, tmp_path,
             tuple(select_recommended(table) for table in tables),
             (
                 read_rows(f"advise {workload}"),
-                commodel.advise(operation, ranks, size, evidence=parameters, layouts=["block:1"]).frame,
+                commodel.advise(
+                    operation, ranks, size, evidence=parameters, layouts=["block:1"]
+                ).frame,
             ),
             ("algorithm", "algorithm", "alternative", "alternative"),
         )
@@ -116,7 +139,10 @@ def test_verbs_and_functions_have_one_number_for_a_campaign(finished):
         ):
             workload = f"--operation {operation} --ranks {ranks} --bytes {size} --platform loggp-64"
             predicted, advised = (read_rows(f"{verb} {workload}") for verb in ("predict", "advise"))
-            tables = [pd.DataFrame(predicted), commodel.predict(operation, ranks, size, parameters=run).frame]
+            tables = [
+                pd.DataFrame(predicted),
+                commodel.predict(operation, ranks, size, parameters=run).frame,
+            ]
             rows = compare_verbs(
                 tuple(select_recommended(table) for table in tables),
                 (advised, commodel.advise(operation, ranks, size, evidence=run).frame),
@@ -128,12 +154,15 @@ def test_verbs_and_functions_have_one_number_for_a_campaign(finished):
 
 
 def predict_by(model, fitted, operation, algorithm, ranks, size):
-    table = commodel.predict(operation, ranks, size, parameters=fitted, algorithm=algorithm).frame.set_index("model")
+    table = commodel.predict(
+        operation, ranks, size, parameters=fitted, algorithm=algorithm
+    ).frame.set_index("model")
     return table.loc[model]
 
 
 def test_a_fit_to_a_table_is_corrected_by_its_own_points(fitted):
-    """LogGP alone is wrong by up to 40 % at the given times; the recommended prediction is within 5 %."""
+    """LogGP alone is wrong by up to 40 % at the given times; the recommended prediction is within 5
+    %."""
     errors = {"loggp": [], "recommended": []}
     for operation, algorithm, ranks, size, measured in TABLE:
         for family, of_family in errors.items():
@@ -172,22 +201,32 @@ def test_values_set_by_hand_are_not_corrected_by_any_verb(fitted, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     write_parameters(tmp_path / "set.yaml", fitted)
     workload = "--operation bcast --ranks 16 --bytes 65536 --layout block:1 --params set.yaml"
-    predicted, advised = (read_rows(f"{verb} {workload}", "--set", "G=1ns/B") for verb in ("predict", "advise"))
+    predicted, advised = (
+        read_rows(f"{verb} {workload}", "--set", "G=1ns/B") for verb in ("predict", "advise")
+    )
     compare_verbs((predicted,), (advised,), ("algorithm", "alternative"))
     assert {row["model"] for row in predicted} == {"loggp"}
 
 
 def fit_rank_means():
-    """Return a LogGP fit to rank means, 2 % longer at 16 ranks than those of the values in LOGGP."""
+    """Return a LogGP fit to rank means, 2 % longer at 16 ranks than those of the values in
+    LOGGP."""
     values = make_given_set("loggp", LOGGP)
     rows = []
     for operation, algorithm in (("bcast", "binomial"), ("allreduce", "ring")):
         for ranks in (8, 16, 32, 64):
             for size in (64, 1024, 16384):
                 (row,) = commodel.predict(
-                    operation, ranks, size, parameters=values, algorithm=algorithm, statistic="rank mean"
+                    operation,
+                    ranks,
+                    size,
+                    parameters=values,
+                    algorithm=algorithm,
+                    statistic="rank mean",
                 ).frame.itertuples()
-                rows.append((operation, algorithm, ranks, size, row.seconds * (1 + 0.02 * (ranks == 16))))
+                rows.append(
+                    (operation, algorithm, ranks, size, row.seconds * (1 + 0.02 * (ranks == 16)))
+                )
     table = pd.DataFrame(rows, columns=["operation", "algorithm", "ranks", "bytes", "seconds"])
     return commodel.fit(table, "loggp", statistic="rank mean").parameter_set
 
@@ -197,7 +236,9 @@ def test_residuals_of_a_statistic_correct_the_completions_of_unrooted_operations
     fitted = fit_rank_means()
 
     def predict_basis(operation, algorithm, **statistic):
-        rows = commodel.predict(operation, 16, 1024, parameters=fitted, algorithm=algorithm, **statistic).frame
+        rows = commodel.predict(
+            operation, 16, 1024, parameters=fitted, algorithm=algorithm, **statistic
+        ).frame
         return rows.set_index("model")["basis"]["recommended"]
 
     assert "of rank mean of bcast" in predict_basis("bcast", "binomial", statistic="rank mean")
@@ -220,7 +261,8 @@ COLUMNS = ["seconds", "low", "high"]
 
 
 def test_every_table_has_the_recommended_prediction_of_each_point(finished):
-    """The table of the comparison, that of predictions, the frame in Python and the sheet have the same rows."""
+    """The table of the comparison, that of predictions, the frame in Python and the sheet have the
+    same rows."""
     folder = finished.folder / "results/small"
     compared = pd.read_csv(folder / "comparison.csv", keep_default_na=False, na_values=[""])
     of_models, recommended = (
@@ -242,5 +284,7 @@ def test_every_table_has_the_recommended_prediction_of_each_point(finished):
     header = sheet.index[sheet.eq("model").any(axis=1)][0]
     rows = pd.read_excel(book, sheet_name="Comparison", header=header)
     rows = rows[rows["model"] == "recommended"].set_index("point")
-    shown = rows[["predicted [µs]", "predicted low [µs]", "predicted high [µs]"]].astype(float) / 1e6
+    shown = (
+        rows[["predicted [µs]", "predicted low [µs]", "predicted high [µs]"]].astype(float) / 1e6
+    )
     np.testing.assert_allclose(shown.loc[expected.index].to_numpy(), expected.to_numpy(), rtol=1e-9)

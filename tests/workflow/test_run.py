@@ -1,7 +1,7 @@
 """The complete workflow as a user runs it: run, view, edit, run again.
 
-Verbs read from a results folder what it records. If state.json is damaged, drivers continue to measure and report
-that earlier attempts are lost."""
+Verbs read from a results folder what it records. If state.json is damaged, drivers continue to
+measure and report that earlier attempts are lost."""
 
 import json
 import re
@@ -19,7 +19,8 @@ from tests.workflow.conftest import SMALL, raw_paths
 
 
 def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
-    """Measured and LogGP-predicted broadcasts agree within 1 %; the fit recovers the platform's values within 2 %."""
+    """Measured and LogGP-predicted broadcasts agree within 1 %; the fit recovers the platform's
+    values within 2 %."""
     printed = (whole_run / "printed").read_text()
     assert "loggp-64 (simulated)" in printed
     assert "reports/small/index.html" in printed
@@ -30,12 +31,15 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     assert [path.stat().st_size for path in map(results.job_log, jobs)] == [0] * len(jobs)
     assert "reports/small/index.html" in results.job_log("report").open().read()
     comparison = pd.read_csv(whole_run / "results/small/comparison.csv")
-    assert comparison["model"].value_counts(dropna=False).to_list() == [10, 10, 6]  # loggp, recommended, MPI default
+    # loggp, recommended, MPI default
+    assert comparison["model"].value_counts(dropna=False).to_list() == [10, 10, 6]
     own = comparison[comparison["algorithm"] == "library"]
     assert own["model"].isna().all()
     assert own["measured"].min() >= 10e-6  # not even the library beats the wire
     assert set(own["ranks"]) == {8, 16, 5}  # also what a tree of 4 leaves does without inner nodes
-    loggp = comparison[(comparison["model"] == "loggp") & (comparison["bytes"] == 8) & (comparison["ranks"] == 16)]
+    loggp = comparison[
+        (comparison["model"] == "loggp") & (comparison["bytes"] == 8) & (comparison["ranks"] == 16)
+    ]
     assert len(loggp) == 2
     assert loggp["mu"].max() < 1.01
 
@@ -48,7 +52,15 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     assert fitted.simulated
 
     book = openpyxl.load_workbook(whole_run / "reports/small/small.xlsx", read_only=True)
-    assert {"Summary", "Comparison", "Errors", "Models", "Fits", "Raw summary", "Provenance"} <= set(book.sheetnames)
+    assert {
+        "Summary",
+        "Comparison",
+        "Errors",
+        "Models",
+        "Fits",
+        "Raw summary",
+        "Provenance",
+    } <= set(book.sheetnames)
     page = (whole_run / "reports/small/index.html").read_text(encoding="utf-8")
     assert "SIMULATED" in page
 
@@ -73,7 +85,12 @@ def test_a_damaged_raw_file_is_named(finished):
     victim = finished.victim()
     victim.write_text(victim.read_text().replace("precision", "precision,7") + "nonsense\n")
     run = finished.commodel(
-        "collect", "--in", "results/small/plan.json", "--out", "results/small/observations.csv", code=2
+        "collect",
+        "--in",
+        "results/small/plan.json",
+        "--out",
+        "results/small/observations.csv",
+        code=2,
     )
     assert run.stderr.count("\n") == 1
     assert victim.name in run.stderr
@@ -87,7 +104,11 @@ def test_a_dry_run_and_the_slurm_profile_need_no_cluster(project):
 
 def list_files(folder):
     """Return the modification time and the content of all files below a folder."""
-    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+    return {
+        path: (path.stat().st_mtime_ns, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_a_dry_run_shows_the_work_of_an_edited_experiment_and_writes_nothing(finished):
@@ -95,11 +116,15 @@ def test_a_dry_run_shows_the_work_of_an_edited_experiment_and_writes_nothing(fin
     before = list_files(finished.folder / "results"), list_files(finished.folder / "reports")
     shown = finished.snakemake("--dry-run").stdout
     assert re.search(r"^measure +2$", shown, re.MULTILINE), shown  # with 8 and with 16 ranks
-    assert (list_files(finished.folder / "results"), list_files(finished.folder / "reports")) == before
+    assert (
+        list_files(finished.folder / "results"),
+        list_files(finished.folder / "reports"),
+    ) == before
 
 
 def test_plain_snakemake_measures_the_new_points_of_batches_that_are_done(finished):
-    """Two algorithms and the MPI default at one more size, on 8 and on 16 ranks. All other samples are kept."""
+    """Two algorithms and the MPI default at one more size, on 8 and on 16 ranks. All other samples
+    are kept."""
     before = finished.raw_files()
     finished.experiment("small", SMALL.replace("bytes: [8, 1KiB]", "bytes: [8, 1KiB, 2KiB]"))
     finished.snakemake()
@@ -118,7 +143,10 @@ def test_a_dry_run_needs_no_plan(project):
 
 def test_unknown_settings_of_the_workflow_are_refused(project):
     refused = project.snakemake("experimnt=small", code=1)
-    assert "found the unknown setting 'experimnt' of the workflow; did you mean 'experiment'?" in refused.stderr
+    assert (
+        "found the unknown setting 'experimnt' of the workflow; did you mean 'experiment'?"
+        in refused.stderr
+    )
     assert not (project.folder / "results").exists()
 
 
@@ -128,7 +156,9 @@ def test_a_platform_edited_after_planning_is_noticed(project):
     path = project.folder / "params/platforms/loggp-64.yaml"
     path.write_text(path.read_text().replace("0:1.5e-6:0", "0:2.5e-6:0"))
     name = plan["batches"][0]["name"]
-    run = project.commodel("measure", "--in", "results/small/plan.json", "--batch", name, "--out", "x", code=2)
+    run = project.commodel(
+        "measure", "--in", "results/small/plan.json", "--batch", name, "--out", "x", code=2
+    )
     assert "plan again" in run.stderr
 
 

@@ -21,7 +21,8 @@ def test_a_loaded_run_has_tables_parameters_and_charts(whole_run):
         values = run.parameters(platform, model)
         assert values["low"].le(values["value"]).all()
         assert values["value"].le(values["high"]).all()
-    # Names of charts contain no finding, unlike their titles: `An alternative beats the MPI default in …`.
+    # Names of charts contain no finding, unlike their titles: `An alternative beats the MPI default
+    # in …`.
     assert {"fastest-loggp-64", "errors-loggp-64", "predicted-loggp-64"} <= set(run.charts)
     chart = run.plot("predicted").to_dict()
     assert chart["$schema"].endswith(".json")
@@ -53,7 +54,9 @@ def test_runs_and_advice_are_tables_in_a_notebook(whole_run, tmp_path):
     shown = run._repr_html_()
     assert html.escape(repr(run)) in shown
     assert re.findall("<td>(loggp)</td>", shown) == ["loggp"]
-    advice = commodel.advise("bcast", 8, "1KiB", evidence=run, layouts=["block:1"], only=["linear", "binomial"])
+    advice = commodel.advise(
+        "bcast", 8, "1KiB", evidence=run, layouts=["block:1"], only=["linear", "binomial"]
+    )
     assert repr(advice).startswith("Advice: bcast over 8 ranks, 1 KiB: ")
     shown = advice._repr_html_()
     assert html.escape(advice.sentence) in shown

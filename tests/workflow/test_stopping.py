@@ -1,4 +1,5 @@
-"""A campaign that is stopped in any way: its jobs end, no incomplete file remains, and the next run continues."""
+"""A campaign that is stopped in any way: its jobs end, no incomplete file remains, and the next run
+continues."""
 
 import os
 import pty
@@ -47,7 +48,9 @@ def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(finished):
     barrier.lower()
     project.environment["COLUMNS"] = "120"
     screen, terminal = pty.openpty()
-    at_work = project.start("commodel", "run", "small", stdin=terminal, stdout=terminal, stderr=terminal)
+    at_work = project.start(
+        "commodel", "run", "small", stdin=terminal, stdout=terminal, stderr=terminal
+    )
     barrier.await_one(at_work)
     os.close(terminal)
     shown = b""
@@ -62,12 +65,17 @@ def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(finished):
     except OSError:  # nobody has the terminal any more
         pass
     assert at_work.wait() == 130
-    lines = [line.rpartition("\r\x1b[K") for line in shown.decode().replace("\r\n", "\n").split("\n")]
+    lines = [
+        line.rpartition("\r\x1b[K") for line in shown.decode().replace("\r\n", "\n").split("\n")
+    ]
     rewritten = [line for before, mark, _ in lines if mark for line in before.split("\r\x1b[K")]
     assert any("35 of 41 measured" in line and "expected end" in line for line in rewritten)
     left = [line for _, _, line in lines if line]
     assert not any(" measured" in line for line in left[:-1] if "expected end" in line)
-    assert left[-1] == "commodel: stopped by Ctrl-C; measured cases are kept, and the next run continues"
+    assert (
+        left[-1]
+        == "commodel: stopped by Ctrl-C; measured cases are kept, and the next run continues"
+    )
     assert "Error" not in shown.decode()
     assert "Traceback" not in shown.decode()
     assert not still_there(started)
@@ -91,7 +99,9 @@ def test_other_signals_stop_the_jobs_as_ctrl_c_does(tmp_path, number):
         if line == "at work":
             os.kill(os.getpid(), number)
 
-    assert run_snakemake([sys.executable, "-c", waits], tmp_path / "log", on_line, lambda: None) == (
+    assert run_snakemake(
+        [sys.executable, "-c", waits], tmp_path / "log", on_line, lambda: None
+    ) == (
         -signal.SIGINT,
         number,
     )
@@ -107,7 +117,9 @@ def test_a_second_ctrl_c_does_not_interrupt_the_cancelling(tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.2)
 
-    assert run_snakemake([sys.executable, "-c", SLOW_TO_STOP], tmp_path / "log", on_line, lambda: None) == (
+    assert run_snakemake(
+        [sys.executable, "-c", SLOW_TO_STOP], tmp_path / "log", on_line, lambda: None
+    ) == (
         0,
         signal.SIGINT,
     )
@@ -123,7 +135,9 @@ def test_a_job_that_starts_when_the_others_are_stopped_stops_too(tmp_path):
     command = [sys.executable, "-c", STARTS_A_JOB_TOO_LATE]
     assert run_snakemake(command, tmp_path / "log", on_line, lambda: None) == (0, signal.SIGINT)
     assert (tmp_path / "log").read_text() == "at work\nthe job ended with 130\n"
-    assert run_snakemake([sys.executable, "-c", "print('at work')"], tmp_path / "log", print, lambda: None) == (0, 0)
+    assert run_snakemake(
+        [sys.executable, "-c", "print('at work')"], tmp_path / "log", print, lambda: None
+    ) == (0, 0)
     assert not list(tmp_path.glob("*.stop"))  # the next run is not stopped by it
 
 
@@ -134,7 +148,9 @@ def test_a_job_that_outlives_snakemake_is_stopped_too(tmp_path):
         if line == "at work":
             os.kill(os.getpid(), signal.SIGINT)
 
-    assert run_snakemake([sys.executable, "-c", ENDS_AT_ONCE], tmp_path / "log", on_line, lambda: None) == (
+    assert run_snakemake(
+        [sys.executable, "-c", ENDS_AT_ONCE], tmp_path / "log", on_line, lambda: None
+    ) == (
         1,
         signal.SIGINT,
     )

@@ -1,4 +1,5 @@
-"""If a platform file names no levels, a run detects them, plans its probes by them, and other runs use them."""
+"""If a platform file names no levels, a run detects them, plans its probes by them, and other runs
+use them."""
 
 import yaml
 
@@ -37,13 +38,17 @@ def test_levels_are_learned_in_the_run_and_used_by_the_next(project):
         project.experiment(name, EXPERIMENT)
     project.commodel("run", "first")
     (path,) = (folder / "networks").iterdir()
-    assert yaml.safe_load(path.read_text())["levels"] == {name: list(column) for name, column in LEVELS.items()}
+    assert yaml.safe_load(path.read_text())["levels"] == {
+        name: list(column) for name, column in LEVELS.items()
+    }
     plan = load_plan(folder / "results/first/plan.json")
     assert plan.platforms["leaves"].levels == LEVELS
     assert [is_survey(batch) for batch in plan.batches] == [True, False, False]
     probes = {case.probe for batch in plan.batches for case in batch.cases}
     assert {"nodepairs", "capacity"} <= probes
-    assert "valid" in set((folder / "results/first/comparison.csv").read_text().replace("\n", ",").split(","))
+    assert "valid" in set(
+        (folder / "results/first/comparison.csv").read_text().replace("\n", ",").split(",")
+    )
 
     second = project.verb("plan", "second", "--format", "json")
     assert second
@@ -65,10 +70,16 @@ def test_a_run_completes_without_levels_if_the_survey_fails(project):
     survey = load_plan(folder / "results/first/plan.json").batches[0]
     for case in survey.cases:
         write_marker(
-            SafePath.of_argument(folder / "results/first/raw" / survey.name, folder), case.id, CRASH, "crashed", 1
+            SafePath.of_argument(folder / "results/first/raw" / survey.name, folder),
+            case.id,
+            CRASH,
+            "crashed",
+            1,
         )
     ended = project.commodel("run", "first")
-    assert "the survey of leaves failed: the levels of platform files are used instead" in ended.stderr
+    assert (
+        "the survey of leaves failed: the levels of platform files are used instead" in ended.stderr
+    )
     assert not (folder / "networks").exists()
     assert not load_plan(folder / "results/first/plan.json").platforms["leaves"].levels
     assert (folder / "reports/first/first.xlsx").exists()

@@ -1,5 +1,5 @@
-"""Errors that a user can cause (`UserError`): one line for each mistake, and exit code 2. Errors of the program that
-stop one model only (`describe_error`)."""
+"""Errors that a user can cause (`UserError`): one line for each mistake, and exit code 2. Errors of
+the program that stop one model only (`describe_error`)."""
 
 import difflib
 import os
@@ -33,10 +33,14 @@ class UserError(click.ClickException):
     further_errors: tuple["UserError", ...] = ()  # further mistakes of the same file
     uncounted = 0  # number of further mistakes, which are not stored
 
-    def __init__(self, message: str, *, file: FileName | None = None, line: int | None = None, key: str = "") -> None:
+    def __init__(
+        self, message: str, *, file: FileName | None = None, line: int | None = None, key: str = ""
+    ) -> None:
         self.file, self.key, self.found = file, key, message
         location = ":".join(str(part) for part in (file, line) if part is not None)
-        super().__init__(": ".join(make_printable(part) for part in (location, key, message) if part))
+        super().__init__(
+            ": ".join(make_printable(part) for part in (location, key, message) if part)
+        )
 
     def show(self, file: IO[str] | None = None) -> None:
         for line in self.lines():
@@ -46,7 +50,9 @@ class UserError(click.ClickException):
         """Return a line for each mistake, at most ten, then the number of further mistakes."""
         shown = [self, *self.further_errors][:MAX_SHOWN_MISTAKES]
         hidden = 1 + len(self.further_errors) + self.uncounted - len(shown)
-        hidden_line = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
+        hidden_line = (
+            [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
+        )
         return [error.format_message() for error in shown] + hidden_line
 
 
@@ -60,7 +66,8 @@ def locate_mistakes(file: FileName | None = None, key: str = "") -> Iterator[Non
 
 
 class Mistakes:
-    """The mistakes in one file: the first ten are stored, the others are counted, and one error reports them all."""
+    """The mistakes in one file: the first ten are stored, the others are counted, and one error
+    reports them all."""
 
     def __init__(self) -> None:
         self.errors: list[UserError] = []
@@ -83,8 +90,8 @@ PROGRAM_ERROR = "error of the program"  # begin of the description
 
 
 def describe_error(error: Exception) -> str:
-    """Return why a model has no fit or no prediction, in one line. For an error that no user can cause, the traceback
-    is printed once, and the line names the log of this job."""
+    """Return why a model has no fit or no prediction, in one line. For an error that no user can
+    cause, the traceback is printed once, and the line names the log of this job."""
     if isinstance(error, UserError):
         return error.message
     log = os.environ.get(JOB_VARIABLE, "")
@@ -100,14 +107,14 @@ def is_program_error(reason: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _print_indented(text: str, log: str) -> None:
-    """Print a traceback, once to each log. `commodel run` shows lines that begin like one, and this error does not end
-    the run."""
+    """Print a traceback, once to each log. `commodel run` shows lines that begin like one, and this
+    error does not end the run."""
     click.echo(textwrap.indent(text.rstrip(), "  "), err=True)
 
 
 def make_printable(text: object, limit: int = 400) -> str:
-    """Return a text from an unknown source, safe to print: without line breaks and control characters, and of limited
-    length."""
+    """Return a text from an unknown source, safe to print: without line breaks and control
+    characters, and of limited length."""
     printable = str(text)
     if not printable.isprintable():
         printable = "".join(char if char.isprintable() else " " for char in printable)
@@ -129,7 +136,8 @@ def suggest_name(found: str, wanted: Iterable[str]) -> str:
 
 
 def check_option_names(options: Iterable[str], wanted: Collection[str], where: str) -> None:
-    """Raise an error for the first option of a call, such as `show schedule`, that is not among the wanted ones."""
+    """Raise an error for the first option of a call, such as `show schedule`, that is not among the
+    wanted ones."""
     for name in options:
         if name not in wanted:
             raise UserError(f"{where}: found '{name}'; {suggest_name(name, wanted)}")

@@ -1,8 +1,10 @@
-"""Extensions: installed packages that bring models, algorithms, formats, verbs and more (`list_extensions`).
+"""Extensions: installed packages that bring models, algorithms, formats, verbs and more
+(`list_extensions`).
 
-A package is an extension if it has an entry point in the group `commodel.extensions` that names an `Extension`. That
-object names modules as text, so that a module is imported only when its things are used. An extension that cannot be
-imported is named in one line on the standard error, once, and all else works.
+A package is an extension if it has an entry point in the group `commodel.extensions` that names an
+`Extension`. That object names modules as text, so that a module is imported only when its things
+are used. An extension that cannot be imported is named in one line on the standard error, once, and
+all else works.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ MODULES_OF_CONSTANT = {
 
 @dataclass(frozen=True)
 class Extension:
-    """Everything that a package brings. A module defines the constant of its kind: one entry, or a tuple of several."""
+    """Everything that a package brings. A module defines the constant of its kind: one entry, or a
+    tuple of several."""
 
     title: str
     interface: int  # the INTERFACE for which it was written
@@ -60,13 +63,18 @@ class Extension:
     papers: tuple[str, ...] = ()  # PAPER
     tools: tuple[str, ...] = ()  # TOOL: programs that `commodel doctor` looks for
     verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name
-    subcommands: Mapping[str, Mapping[str, Verb]] = field(default_factory=dict)  # by verb, such as `import`, and name
-    functions: Mapping[str, str] = field(default_factory=dict)  # names in `commodel`, and MODULE:NAME of each
+    # by verb, such as `import`, and name
+    subcommands: Mapping[str, Mapping[str, Verb]] = field(default_factory=dict)
+    # names in `commodel`, and MODULE:NAME of each
+    functions: Mapping[str, str] = field(default_factory=dict)
     native: tuple[Native, ...] = ()
-    sections: Mapping[str, ReportSection] = field(default_factory=dict)  # of an experiment's report, by name
+    # of an experiment's report, by name
+    sections: Mapping[str, ReportSection] = field(default_factory=dict)
     columns: str = ""  # CSV of the columns of its tables in reports, relative to the package
-    inputs: Mapping[str, str] = field(default_factory=dict)  # keys of an experiment: MODULE:FUNCTION that reads a file
-    exports: Mapping[str, str] = field(default_factory=dict)  # formats of `commodel.export`: MODULE:FUNCTION by name
+    # keys of an experiment: MODULE:FUNCTION that reads a file
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    # formats of `commodel.export`: MODULE:FUNCTION by name
+    exports: Mapping[str, str] = field(default_factory=dict)
 
     def list_modules(self, constant: str) -> tuple[str, ...]:
         return getattr(self, MODULES_OF_CONSTANT[constant])
@@ -74,11 +82,13 @@ class Extension:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb of the command line: where its click command is, as MODULE:FUNCTION, and its sentence in the help."""
+    """A verb of the command line: where its click command is, as MODULE:FUNCTION, and its sentence
+    in the help."""
 
     function: str
     sentence: str
-    group: str = "Extensions"  # first word of the title under which the help lists it, such as "Ask"
+    # first word of the title under which the help lists it, such as "Ask"
+    group: str = "Extensions"
 
     def load(self) -> Any:
         return load_function(self.function)
@@ -86,10 +96,11 @@ class Verb:
 
 @dataclass(frozen=True)
 class Native:
-    """Native programs: `commodel build TOOLCHAIN` compiles the folders in their order, each by its Makefile.
+    """Native programs: `commodel build TOOLCHAIN` compiles the folders in their order, each by its
+    Makefile.
 
-    Paths are relative to the package. The Makefile gets `BUILD`, the folder of the programs; `NATIVE`, that of the
-    core's sources; and `MPICC`, or `CC` and `CXX`.
+    Paths are relative to the package. The Makefile gets `BUILD`, the folder of the programs;
+    `NATIVE`, that of the core's sources; and `MPICC`, or `CC` and `CXX`.
     """
 
     toolchain: str  # one of the core, such as mpi, which builds these too; or the extension's own
@@ -105,13 +116,15 @@ class Native:
 class ReportSection:
     """A section of an experiment's report: the function that makes it, and its place.
 
-    The function takes `SectionInputs` of `commodel.reports.report_inputs` and returns the sections, none if there is
-    nothing to show. They have the name under which the extension lists this.
+    The function takes `SectionInputs` of `commodel.reports.report_inputs` and returns the sections,
+    none if there is nothing to show. They have the name under which the extension lists this.
     """
 
     function: str  # as MODULE:FUNCTION
-    place: Literal["answers", "evidence"] = "evidence"  # on the page: behind the findings, or behind the raw summary
-    sheet: str = ""  # of the workbook, to which it is appended, such as Network; empty: a sheet of its own
+    # on the page: behind the findings, or behind the raw summary
+    place: Literal["answers", "evidence"] = "evidence"
+    # of the workbook, to which it is appended, such as Network; empty: a sheet of its own
+    sheet: str = ""
     contents: str = ""  # of its own sheet, for the list of sheets
 
 
@@ -123,7 +136,8 @@ def load_function(place: str) -> Any:
 
 @dataclass(frozen=True)
 class InstalledExtension:
-    """An extension: the name of its entry point, and its package. With a `problem`, it is not used."""
+    """An extension: the name of its entry point, and its package. With a `problem`, it is not
+    used."""
 
     name: str
     distribution: str
@@ -133,8 +147,8 @@ class InstalledExtension:
     problem: str = ""
 
     def list_entries(self, constant: str, stem: str = "") -> Iterator[Any]:
-        """Yield the entries of a kind: of all modules, or of those that are called `stem`. A module that cannot be
-        imported is reported."""
+        """Yield the entries of a kind: of all modules, or of those that are called `stem`. A module
+        that cannot be imported is reported."""
         for name in self.extension.list_modules(constant):
             if stem and name.rpartition(".")[2] != stem:
                 continue
@@ -151,16 +165,24 @@ class InstalledExtension:
             kind: [entry.name for entry in self.list_entries(constant)]
             for constant, kind in MODULES_OF_CONSTANT.items()
         }
-        subcommands = [f"{verb} {name}" for verb, parts in self.extension.subcommands.items() for name in parts]
+        subcommands = [
+            f"{verb} {name}" for verb, parts in self.extension.subcommands.items() for name in parts
+        ]
         brought["verbs"] = [*self.extension.verbs, *subcommands]
         brought["functions"] = list(self.extension.functions)
         brought["sections"] = list(self.extension.sections)
-        brought["native"] = list(dict.fromkeys(native.toolchain for native in self.extension.native))
+        brought["native"] = list(
+            dict.fromkeys(native.toolchain for native in self.extension.native)
+        )
         return {kind: names for kind, names in brought.items() if names}
 
     def list_files(self) -> list[str]:
         """Return the source files of its package."""
-        return [str(path) for folder in _find_folders(self.module) for path in sorted(folder.rglob("*.py"))]
+        return [
+            str(path)
+            for folder in _find_folders(self.module)
+            for path in sorted(folder.rglob("*.py"))
+        ]
 
 
 @lru_cache
@@ -175,32 +197,37 @@ def list_usable_extensions() -> list[InstalledExtension]:
 
 
 def list_subcommands(verb: str, taken: Collection[str] = ()) -> dict[str, Verb]:
-    """Return the subcommands of a verb that extensions bring, by name. A name that is taken is reported, and left
-    out."""
+    """Return the subcommands of a verb that extensions bring, by name. A name that is taken is
+    reported, and left out."""
     brought: dict[str, Verb] = {}
     for installed in list_usable_extensions():
         for name, command in installed.extension.subcommands.get(verb, {}).items():
             if name in taken or name in brought:
-                report_problem(installed.name, f"found verb '{verb} {name}', which another package has")
+                report_problem(
+                    installed.name, f"found verb '{verb} {name}', which another package has"
+                )
             else:
                 brought[name] = command
     return brought
 
 
 def list_exports() -> dict[str, str]:
-    """Return the formats that `commodel.export` writes by functions of extensions: MODULE:FUNCTION by name."""
+    """Return the formats that `commodel.export` writes by functions of extensions: MODULE:FUNCTION
+    by name."""
     further = [installed.extension.exports for installed in list_usable_extensions()]
     return {name: place for exports in further for name, place in exports.items()}
 
 
 def list_functions() -> dict[str, str]:
-    """Return the names that extensions add to the package `commodel`, and where each is, as MODULE:NAME."""
+    """Return the names that extensions add to the package `commodel`, and where each is, as
+    MODULE:NAME."""
     functions = [installed.extension.functions for installed in list_usable_extensions()]
     return {name: place for names in functions for name, place in names.items()}
 
 
 def list_natives() -> list[tuple[str, Path, Native]]:
-    """Return the native programs of extensions, with the extension's name and the folder of its package."""
+    """Return the native programs of extensions, with the extension's name and the folder of its
+    package."""
     natives: list[tuple[str, Path, Native]] = []
     for installed in list_usable_extensions():
         for native in installed.extension.native:
@@ -224,7 +251,8 @@ def list_column_files() -> list[Path]:
 
 
 def find_input_reader(key: str) -> Callable[[Any], object]:
-    """Return the function of an extension that reads a file which an experiment names under a key, such as speeds."""
+    """Return the function of an extension that reads a file which an experiment names under a key,
+    such as speeds."""
     for installed in list_usable_extensions():
         if key in installed.extension.inputs:
             return load_function(installed.extension.inputs[key])
@@ -232,7 +260,8 @@ def find_input_reader(key: str) -> Callable[[Any], object]:
 
 
 def describe_absence(name: str) -> str:
-    """Return the end of a sentence on a name that is unknown: which of our own extensions brings it, if one does."""
+    """Return the end of a sentence on a name that is unknown: which of our own extensions brings
+    it, if one does."""
     for package, names in OUR_NAMES.items():
         if name in names:
             return f"; {name} is in {package}, which is not installed"
@@ -251,19 +280,26 @@ def list_names_in_text(constant: str) -> list[tuple[str, ...]]:
 
 
 def read_names(path: Path, constant: str) -> list[tuple[str, ...]]:
-    """Return the first two texts of each entry that a file assigns to a constant, without importing it.
+    """Return the first two texts of each entry that a file assigns to a constant, without importing
+    it.
 
     An entry that is made with `name=` has one text.
     """
     names: list[tuple[str, ...]] = []
     for statement in ast.parse(path.read_bytes()).body:
-        if not isinstance(statement, ast.Assign) or constant not in map(ast.unparse, statement.targets):
+        if not isinstance(statement, ast.Assign) or constant not in map(
+            ast.unparse, statement.targets
+        ):
             continue
         value = statement.value
         for entry in value.elts if isinstance(value, ast.Tuple) else [value]:
             if isinstance(entry, ast.Call):
                 named = [keyword.value for keyword in entry.keywords if keyword.arg == "name"]
-                words = [str(word.value) for word in (*entry.args, *named) if isinstance(word, ast.Constant)]
+                words = [
+                    str(word.value)
+                    for word in (*entry.args, *named)
+                    if isinstance(word, ast.Constant)
+                ]
                 names += [tuple(words[:2])] if words else []
     return names
 

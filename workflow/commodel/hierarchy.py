@@ -1,10 +1,11 @@
-"""The levels of a network: nested groups of nodes, innermost first, such as leaf switches in groups of a dragonfly
-(`Hierarchy`).
+"""The levels of a network: nested groups of nodes, innermost first, such as leaf switches in groups
+of a dragonfly (`Hierarchy`).
 
-The distance class of two nodes is 0 for the same node, 1 for different nodes of one innermost group, 2 for different
-innermost groups in one group of the next level, and so on; the last class has all other pairs. A class has the name of
-the smallest group that contains both nodes: `node`, `leaf`, …, `beyond`. Its description names the largest group that
-differs: "different leaf groups". Levels of time are another concept (`patterns/rank_local_steps.py`).
+The distance class of two nodes is 0 for the same node, 1 for different nodes of one innermost
+group, 2 for different innermost groups in one group of the next level, and so on; the last class
+has all other pairs. A class has the name of the smallest group that contains both nodes: `node`,
+`leaf`, …, `beyond`. Its description names the largest group that differs: "different leaf groups".
+Levels of time are another concept (`patterns/rank_local_steps.py`).
 """
 
 import re
@@ -28,26 +29,31 @@ MAX_LEVELS = 8  # levels
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """The groups of a network: `groups[level][node]` is the number of a node's group. Without levels there are two
-    distance classes."""
+    """The groups of a network: `groups[level][node]` is the number of a node's group. Without
+    levels there are two distance classes."""
 
     groups: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, levels: object) -> "Hierarchy":
-        """Return the hierarchy of levels that have a group number for every node, as in parameter sets and plans."""
+        """Return the hierarchy of levels that have a group number for every node, as in parameter
+        sets and plans."""
         return cls(_check_nesting(_parse_groups(levels)))
 
     @classmethod
     def written(cls, levels: object, nodes: int, hosts: Sequence[str] = ()) -> "Hierarchy":
         """Return the hierarchy of the levels in a platform file.
 
-        Each level has the number of nodes in a group, or a list of its groups: ranges of node numbers (`0-15`) or
-        patterns of host names (`rack1-*`).
+        Each level has the number of nodes in a group, or a list of its groups: ranges of node
+        numbers (`0-15`) or patterns of host names (`rack1-*`).
         """
         if not isinstance(levels, Mapping):
-            raise UserError(f"found {show_value(levels)}, wanted a mapping such as {{leaf: 16, group: 64}}")
-        return cls.of({name: _parse_level(name, text, nodes, hosts) for name, text in levels.items()})
+            raise UserError(
+                f"found {show_value(levels)}, wanted a mapping such as {{leaf: 16, group: 64}}"
+            )
+        return cls.of(
+            {name: _parse_level(name, text, nodes, hosts) for name, text in levels.items()}
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,15 +61,16 @@ class Hierarchy:
         return (NODE, *self.groups, BEYOND)
 
     def crossed(self, distance: int) -> str:
-        """Return the description of a distance class: the largest group that differs between the two nodes."""
+        """Return the description of a distance class: the largest group that differs between the
+        two nodes."""
         if distance < 2:
             return "different nodes" if distance else "same node"
         level = list(self.groups)[distance - 2]
         return f"different {level} groups" if level != "group" else "different groups"
 
     def levels_crossed(self, node: np.ndarray) -> str:
-        """Return the names of the distance classes up to that of the farthest ranks, such as node/leaf; empty without
-        levels."""
+        """Return the names of the distance classes up to that of the farthest ranks, such as
+        node/leaf; empty without levels."""
         return "/".join(self.names[: max(self.classes(node), default=0) + 1]) if self.groups else ""
 
     @property
@@ -77,8 +84,8 @@ class Hierarchy:
         return {name: column.tolist() for name, column in self.groups.items()}
 
     def members(self, level: int) -> list[int]:
-        """Return the size of each group of a level: its nodes, or above the first level its groups of the level
-        below."""
+        """Return the size of each group of a level: its nodes, or above the first level its groups
+        of the level below."""
         columns = [np.arange(self.columns.shape[1]), *self.columns] if self.groups else []
         inner, outer = columns[level - 1], columns[level]
         first = np.unique(inner, return_index=True)[1]
@@ -141,15 +148,22 @@ def describe_levels_crossed(levels_crossed: str) -> str:
 
 
 def _parse_groups(levels: object) -> dict[str, np.ndarray]:
-    """Return the group of each node by level; groups are numbered in the order of their first nodes."""
+    """Return the group of each node by level; groups are numbered in the order of their first
+    nodes."""
     if not isinstance(levels, Mapping):
         raise UserError(f"found {show_value(levels)}, wanted a mapping of levels")
     groups: dict[str, np.ndarray] = {}
     for name, column in levels.items():
         _check_name(name)
-        numbers = isinstance(column, Sequence | np.ndarray) and not isinstance(column, str) and len(column)
+        numbers = (
+            isinstance(column, Sequence | np.ndarray)
+            and not isinstance(column, str)
+            and len(column)
+        )
         if not numbers or not all(isinstance(number, int | np.integer) for number in column):
-            raise UserError(f"level {name}: found {show_value(column)}, wanted a group number for every node")
+            raise UserError(
+                f"level {name}: found {show_value(column)}, wanted a group number for every node"
+            )
         _, first, group = np.unique(np.asarray(column), return_index=True, return_inverse=True)
         groups[name] = np.argsort(np.argsort(first))[group]
     if len(groups) > MAX_LEVELS:
@@ -168,12 +182,16 @@ def _check_nesting(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]
     for name, outer in pairwise(groups):
         inside, around = groups[name], groups[outer]
         if len(inside) != len(around):
-            raise UserError(f"found {len(inside)} nodes in level {name} and {len(around)} in level {outer}")
+            raise UserError(
+                f"found {len(inside)} nodes in level {name} and {len(around)} in level {outer}"
+            )
         first = np.unique(inside, return_index=True)[1]
         if (wrong := around != around[first][inside]).any():
             node = int(wrong.argmax())
             node_names = f"nodes {first[inside[node]]} and {node}"
-            raise UserError(f"found {node_names} in one {name} but not in one {outer}; levels nest, innermost first")
+            raise UserError(
+                f"found {node_names} in one {name} but not in one {outer}; levels nest, innermost first"
+            )
     return groups
 
 
@@ -185,7 +203,9 @@ def _parse_level(name: object, text: object, nodes: int, hosts: Sequence[str]) -
         for part in group if isinstance(group, list | tuple) else [group]:
             members = _parse_members(name, part, nodes, hosts)
             if (column[members] >= 0).any():
-                raise UserError(f"level {name}: found node {members[column[members] >= 0][0]} in two groups")
+                raise UserError(
+                    f"level {name}: found node {members[column[members] >= 0][0]} in two groups"
+                )
             column[members] = number
     if (column < 0).any():
         raise UserError(f"level {name}: found no group of node {int((column < 0).argmax())}")
@@ -197,7 +217,9 @@ def _parse_members(name: object, part: object, nodes: int, hosts: Sequence[str])
     if ends := RANGE.fullmatch(text):
         first, last = int(ends[1]), int(ends[2] or ends[1])
         if not first <= last < nodes:
-            raise UserError(f"level {name}: found {show_value(part)}, wanted nodes from 0 to {nodes - 1}")
+            raise UserError(
+                f"level {name}: found {show_value(part)}, wanted nodes from 0 to {nodes - 1}"
+            )
         return np.arange(first, last + 1)
     members = np.flatnonzero([fnmatchcase(host, text) for host in hosts])
     if not len(members):

@@ -1,5 +1,6 @@
-"""Progress messages of long computations: `report_step` and `report_within` report the current step, `listen_with` sets
-the function that receives these reports. Functions in between need not pass it on.
+"""Progress messages of long computations: `report_step` and `report_within` report the current
+step, `listen_with` sets the function that receives these reports. Functions in between need not
+pass it on.
 
 >>> with listen_with(print), report_within("bcast"):
 ...     report_step("part 2 of 3")

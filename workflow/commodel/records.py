@@ -1,6 +1,8 @@
-"""The records that stages exchange, such as `Point`, `Batch` and `Plan`: frozen, plain, in SI seconds and bytes.
+"""The records that stages exchange, such as `Point`, `Batch` and `Plan`: frozen, plain, in SI
+seconds and bytes.
 
-Constraints in the types are checked when a record is read from a file, not when the program creates one.
+Constraints in the types are checked when a record is read from a file, not when the program creates
+one.
 """
 
 import hashlib
@@ -30,17 +32,19 @@ RECOMMENDED = "recommended"  # the model of the recommended prediction, in table
 
 
 class Statistic(StrEnum):
-    """Which ranks a measured time is of, as tables name it: the time of an operation over all its ranks, which begin
-    together, or a statistic of the ranks' own times."""
+    """Which ranks a measured time is of, as tables name it: the time of an operation over all its
+    ranks, which begin together, or a statistic of the ranks' own times."""
 
-    COMPLETION = "completion"  # until the result is complete: at the root of gather or reduce, else at the last rank
+    # until the result is complete: at the root of gather or reduce, else at the last rank
+    COMPLETION = "completion"
     LAST_RANK = "last rank"
     FIRST_RANK = "first rank"
     RANK_MEAN = "rank mean"  # the mean of the ranks' own times, as OSU prints it
     UNKNOWN = "unknown"
 
 
-ROOTED_OPERATIONS = frozenset(("bcast", "gather", "reduce", "scatter"))  # whose ranks finish at very different times
+# whose ranks finish at very different times
+ROOTED_OPERATIONS = frozenset(("bcast", "gather", "reduce", "scatter"))
 COMPLETE_AT_ROOT = frozenset(("gather", "reduce"))  # of these, those whose result is at the root
 
 
@@ -73,7 +77,8 @@ Sha256 = Annotated[str, Predicate(lambda text: bool(re.fullmatch("[0-9a-f]{64}",
 
 
 def compute_digest(content: object, length: int = 12) -> str:
-    """Return a digest of anything that JSON can hold; equal content has an equal digest on every machine."""
+    """Return a digest of anything that JSON can hold; equal content has an equal digest on every
+    machine."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
 
@@ -99,7 +104,8 @@ class Choice:
     ranks: int
     bytes: int  # as the operation means them here
     algorithm: str
-    platform: str = field(default="", compare=False)  # platform of the advice, if the table names it
+    # platform of the advice, if the table names it
+    platform: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -108,12 +114,14 @@ class StartTimings:
 
     seconds: Mapping[PlacedWorkload, float]  # medians
     took: float  # seconds of the whole start
-    noise: Mapping[PlacedWorkload, float] = field(default_factory=dict)  # standard deviations of log medians
+    # standard deviations of log medians
+    noise: Mapping[PlacedWorkload, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point to measure and to predict. Either `algorithm` or `topology` is set, the other is empty."""
+    """A point to measure and to predict. Either `algorithm` or `topology` is set, the other is
+    empty."""
 
     platform: str
     operation: str
@@ -122,14 +130,19 @@ class Point:
     layout: str
     ranks: Count
     bytes: Count
-    leaves: Count = 0  # of the topology, or of the one that the library default replaces; 0 for an algorithm
+    # of the topology, or of the one that the library default replaces; 0 for an algorithm
+    leaves: Count = 0
     nodes: Count = 1  # number of nodes that the layout uses
-    reach: str = ""  # distance classes of its ranks (`Hierarchy.levels_crossed`); empty without levels
+    # distance classes of its ranks (`Hierarchy.levels_crossed`); empty without levels
+    reach: str = ""
     per_node: Count = 1  # most ranks on a node
-    pattern: str = ""  # digest of its messages: points with equal names but other messages differ (see `identity`)
-    waves: Annotated[int, Interval(ge=1, le=MAX_WAVES)] = 1  # with several, its time is that between two waves
+    # digest of its messages: points with equal names but other messages differ (see `identity`)
+    pattern: str = ""
+    # with several, its time is that between two waves
+    waves: Annotated[int, Interval(ge=1, le=MAX_WAVES)] = 1
     measured_only: bool = False  # True if it has no schedule to predict
-    statistic: Statistic = Statistic.COMPLETION  # which ranks its time is of; commodel itself measures completions
+    # which ranks its time is of; commodel itself measures completions
+    statistic: Statistic = Statistic.COMPLETION
 
     @property
     def id(self) -> str:
@@ -143,9 +156,11 @@ class Point:
 
     @property
     def kind(self) -> str:
-        """The kind of the alternative, since an algorithm and a topology may have the same name, such as
-        `binomial:4`."""
-        return "library" if self.algorithm == LIBRARY else "topology" if self.topology else "algorithm"
+        """The kind of the alternative, since an algorithm and a topology may have the same name,
+        such as `binomial:4`."""
+        return (
+            "library" if self.algorithm == LIBRARY else "topology" if self.topology else "algorithm"
+        )
 
     @property
     def predictable(self) -> bool:
@@ -154,7 +169,8 @@ class Point:
 
     @property
     def node_usage(self) -> str:
-        """The nodes of a workload: for algorithms their number, in any layout; for trees the ranks on each node.
+        """The nodes of a workload: for algorithms their number, in any layout; for trees the ranks
+        on each node.
 
         The number of inner nodes of a tree is part of the alternative.
         """
@@ -166,8 +182,9 @@ class Point:
     def workload(self) -> str:
         """The workload of the point.
 
-        The points of one workload are its alternatives: algorithm and layout, over the same ranks on the same number of
-        nodes; or tree and layout, over the same leaves with the same ranks on each node.
+        The points of one workload are its alternatives: algorithm and layout, over the same ranks
+        on the same number of nodes; or tree and layout, over the same leaves with the same ranks on
+        each node.
         """
         workload = f"{self.operation} {format_extent(self.leaves, self.ranks)} {self.bytes} B"
         return f"{self.platform} {workload} {self.node_usage}{self._repeats}"
@@ -180,19 +197,23 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One setting of a probe: the row that its program reads from a case file, and the placement of its ranks."""
+    """One setting of a probe: the row that its program reads from a case file, and the placement of
+    its ranks."""
 
     platform: str
     probe: str
     ranks: Count
     settings: Mapping[str, str | Count | Seconds]
     layout: str
-    where: tuple[Count, ...] = ()  # numbers of the platform's nodes on which it runs; empty: the first ones
+    # numbers of the platform's nodes on which it runs; empty: the first ones
+    where: tuple[Count, ...] = ()
     pair: str = ""  # types of its two nodes, if the platform has several types
 
     @property
     def id(self) -> str:
-        return compute_digest([self.platform, self.probe, self.ranks, dict(self.settings), self.layout, self.where])
+        return compute_digest(
+            [self.platform, self.probe, self.ranks, dict(self.settings), self.layout, self.where]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +239,14 @@ class Batch:
 
     @property
     def tasks(self) -> int:
-        """The tasks of the Slurm job: at least one on each node, although a probe may leave nodes empty, and at least
-        two."""
+        """The tasks of the Slurm job: at least one on each node, although a probe may leave nodes
+        empty, and at least two."""
         return max(self.ranks, self.nodes, 2)
 
     @property
     def minutes(self) -> int:
-        """The time limit of the Slurm job in minutes. Programs have to start, and the driver stops measuring shortly
-        before it."""
+        """The time limit of the Slurm job in minutes. Programs have to start, and the driver stops
+        measuring shortly before it."""
         return max(1, min(10 + int(self.most / 60), int(self.budget / 60)))
 
 
@@ -237,20 +258,23 @@ class Measure:
     """The precision and the limits of measurements, from an experiment's `measure`."""
 
     sync: Synchronisation
-    precision: Annotated[float, Interval(gt=0, le=1)]  # half-width of the median's 95 % interval over the median
+    # half-width of the median's 95 % interval over the median
+    precision: Annotated[float, Interval(gt=0, le=1)]
     min_samples: Samples
     max_samples: Samples
     seconds: Annotated[float, Interval(gt=0, le=1e9)]  # that the samples of a case may take
     passes: Annotated[int, Interval(ge=1, le=100)]
     warmup: Annotated[int, Interval(ge=0, le=1_000_000)]
-    timeout: Annotated[float, Interval(gt=0, le=1e9)]  # seconds beyond those, after which the case is given up
+    # seconds beyond those, after which the case is given up
+    timeout: Annotated[float, Interval(gt=0, le=1e9)]
 
 
 class PlatformKind(Enum):
     """The origin of a platform's times."""
 
     SIMULATED = "simulated"
-    NAMESPACES = "hosts emulated on one machine"  # real processes and a real TCP, over an emulated network
+    # real processes and a real TCP, over an emulated network
+    NAMESPACES = "hosts emulated on one machine"
     REAL = "real"
 
 
@@ -266,10 +290,13 @@ class PlannedPlatform:
     digest: str
     nodes: Count = 0
     cores: Count = 0
-    types: Mapping[str, Count] = field(default_factory=dict)  # of nodes, and how many there are of each
-    levels: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)  # the group that each node is in
+    # of nodes, and how many there are of each
+    types: Mapping[str, Count] = field(default_factory=dict)
+    # the group that each node is in
+    levels: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)
     hosts: tuple[Name, ...] = ()  # in the order of the nodes, of a Slurm platform that was surveyed
-    container: Mapping[str, str] = field(default_factory=dict)  # image, digest, model and native, if it has one
+    # image, digest, model and native, if it has one
+    container: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> PlatformKind:
@@ -283,7 +310,8 @@ ArchivedKind = Literal["matrix", "pattern", "tree", "layout", "partition", "publ
 
 @dataclass(frozen=True, slots=True)
 class ArchivedFile:
-    """A file that a plan depends on, besides its experiment and platforms, and its copy in the results."""
+    """A file that a plan depends on, besides its experiment and platforms, and its copy in the
+    results."""
 
     kind: ArchivedKind
     digest: Sha256
@@ -310,7 +338,8 @@ class Plan:
     version: str
     paper: str = ""  # whose figures the report rebuilds
     files: Mapping[str, ArchivedFile] = field(default_factory=dict)  # by the path that names them
-    # Layouts that place the ranks of some points as another layout does, which is measured in their place
+    # Layouts that place the ranks of some points as another layout does, which is measured in their
+    # place
     merged_layouts: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -318,8 +347,8 @@ class Plan:
         return [point for batch in self.batches for point in batch.points]
 
     def passes(self, platform: str) -> int:
-        """Return the number of passes over the cases of a platform; one if it is simulated, as its times do not
-        change."""
+        """Return the number of passes over the cases of a platform; one if it is simulated, as its
+        times do not change."""
         return 1 if self.platforms[platform].simulated else self.measure.passes
 
     def batch(self, name: str) -> Batch:

@@ -1,8 +1,8 @@
-"""Registries of models, algorithms, layouts and the like (`discover`, `lookup`). A registry is a folder of the package,
-with what extensions bring.
+"""Registries of models, algorithms, layouts and the like (`discover`, `lookup`). A registry is a
+folder of the package, with what extensions bring.
 
-Every file of the folder defines the same constant, such as `ALGORITHM`. It holds one entry with a `name`, which is the
-name of the file, or a tuple of several entries.
+Every file of the folder defines the same constant, such as `ALGORITHM`. It holds one entry with a
+`name`, which is the name of the file, or a tuple of several entries.
 """
 
 import importlib
@@ -12,7 +12,12 @@ from itertools import chain
 from typing import Any
 
 from commodel.errors import UserError, find_similar_name, suggest_name
-from commodel.extensions import describe_absence, list_names_in_text, list_usable_extensions, read_names
+from commodel.extensions import (
+    describe_absence,
+    list_names_in_text,
+    list_usable_extensions,
+    read_names,
+)
 from commodel.sources import PACKAGE
 
 NOUNS = {"FAMILY": "model"}  # that users read, where it is not the name of the constant
@@ -44,7 +49,9 @@ def discover_in_extensions(constant: str) -> dict[str, Any]:
     for installed in list_usable_extensions():
         for entry in installed.list_entries(constant):
             if entry.name in entries:
-                _refuse_second(constant, entry.name, distributions[entry.name], installed.distribution)
+                _refuse_second(
+                    constant, entry.name, distributions[entry.name], installed.distribution
+                )
             entries[entry.name] = entry
             distributions[entry.name] = installed.distribution
     return entries
@@ -76,7 +83,8 @@ def _list_modules(folder: str) -> tuple[str, ...]:
 
 
 def _import_entries(folder: str, constant: str, stem: str) -> tuple[Any, ...]:
-    """Return the entries of the module `stem`. A single entry has the name of its module, with '-' for '_'."""
+    """Return the entries of the module `stem`. A single entry has the name of its module, with '-'
+    for '_'."""
     module = importlib.import_module(f"commodel.{folder}.{stem}")
     entry = getattr(module, constant, None)
     if entry is None:
@@ -84,7 +92,9 @@ def _import_entries(folder: str, constant: str, stem: str) -> tuple[Any, ...]:
     if isinstance(entry, tuple):
         return entry
     if entry.name.replace("-", "_") != stem:
-        raise ImportError(f"{module.__file__}: {constant}.name is '{entry.name}', wanted the name of the file")
+        raise ImportError(
+            f"{module.__file__}: {constant}.name is '{entry.name}', wanted the name of the file"
+        )
     return (entry,)
 
 
@@ -94,13 +104,15 @@ def _refuse_second(constant: str, name: str, first: str, second: str) -> None:
 
 
 def lookup(folder: str, constant: str, name: str) -> Any:
-    """Return the entry called `name`; an error lists similar names. Only the file of that name is imported, if it
-    exists in the registry's folder or in an extension."""
+    """Return the entry called `name`; an error lists similar names. Only the file of that name is
+    imported, if it exists in the registry's folder or in an extension."""
     stem = name.replace("-", "_")
     own = _import_entries(folder, constant, stem) if stem in _list_modules(folder) else ()
     entries = {entry.name: entry for entry in own}
     if name not in entries:
-        brought = chain.from_iterable(extension.list_entries(constant, stem) for extension in list_usable_extensions())
+        brought = chain.from_iterable(
+            extension.list_entries(constant, stem) for extension in list_usable_extensions()
+        )
         entries = {entry.name: entry for entry in brought}
     if name not in entries:
         entries = discover(folder, constant)

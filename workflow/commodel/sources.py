@@ -1,7 +1,8 @@
-"""The source files that a module depends on (`list_source_files`): if one is newer than a result, Snakemake makes the
-result again.
+"""The source files that a module depends on (`list_source_files`): if one is newer than a result,
+Snakemake makes the result again.
 
-They are found in the import statements, without importing. Modules that a registry discovers in a folder are missing.
+They are found in the import statements, without importing. Modules that a registry discovers in a
+folder are missing.
 """
 
 import re
@@ -9,8 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent  # the folder of this package, `commodel`
-INSTALLED = PACKAGE.resolve() / "clone"  # in an installed wheel, the files that a clone has besides the package
-# The folder of Snakefile, params, profiles and native sources: the clone, or its counterpart in an installation.
+# in an installed wheel, the files that a clone has besides the package
+INSTALLED = PACKAGE.resolve() / "clone"
+# The folder of Snakefile, params, profiles and native sources: the clone, or its counterpart in an
+# installation.
 ROOT = (INSTALLED if INSTALLED.is_dir() else PACKAGE.parents[1]).resolve()
 
 IMPORT = re.compile(rf"^ *from ({PACKAGE.name}\b[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -19,9 +22,11 @@ NAME = re.compile(r"(?<!\bas )\b(?!as\b)\w+")
 
 
 def list_source_files(*modules: str) -> list[str]:
-    """Return the files of some modules (`fit`, `families.tan`) and of all modules that they import, directly or not.
+    """Return the files of some modules (`fit`, `families.tan`) and of all modules that they import,
+    directly or not.
 
-    A name that is no module is an error: without its files, results would not be made again when code changes.
+    A name that is no module is an error: without its files, results would not be made again when
+    code changes.
     """
     files: set[Path] = set()
     pending = [_require_module_file(name) for name in modules]
@@ -34,10 +39,17 @@ def list_source_files(*modules: str) -> list[str]:
 
 
 def find_module_file(name: str) -> Path | None:
-    """Return the file of a module: families/logp_tan.py for `families.logp-tan`, families/__init__.py for
-    `models`."""
+    """Return the file of a module: families/logp_tan.py for `families.logp-tan`,
+    families/__init__.py for `models`."""
     module_path = PACKAGE.joinpath(*name.replace("-", "_").split("."))
-    return next((path for path in (module_path.with_suffix(".py"), module_path / "__init__.py") if path.exists()), None)
+    return next(
+        (
+            path
+            for path in (module_path.with_suffix(".py"), module_path / "__init__.py")
+            if path.exists()
+        ),
+        None,
+    )
 
 
 def _require_module_file(name: str) -> Path:
@@ -47,13 +59,15 @@ def _require_module_file(name: str) -> Path:
 
 
 def list_init_files(path: Path) -> tuple[Path, ...]:
-    """Return the `__init__.py` of every folder above a file: Python runs them when the file is imported."""
+    """Return the `__init__.py` of every folder above a file: Python runs them when the file is
+    imported."""
     return tuple(folder / "__init__.py" for folder in path.parents if PACKAGE in folder.parents)
 
 
 @lru_cache
 def list_imported_files(path: Path) -> tuple[Path, ...]:
-    """Return the files that a file imports, found by regular expressions in the form that `ruff format` keeps.
+    """Return the files that a file imports, found by regular expressions in the form that `ruff
+    format` keeps.
 
     Syntax trees of all files would add most of a second to each call of Snakemake.
     """

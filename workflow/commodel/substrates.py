@@ -1,5 +1,6 @@
-"""Substrates: what transports messages on a platform (`find_substrate`). The core has MPI. Extensions bring others,
-such as networks of processes over TCP, whose programs no MPI library starts."""
+"""Substrates: what transports messages on a platform (`find_substrate`). The core has MPI.
+Extensions bring others, such as networks of processes over TCP, whose programs no MPI library
+starts."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -17,7 +18,8 @@ EXTENSIONS = {"overlay": "commodel_overlay", "mrnet": "commodel_overlay"}  # our
 
 @dataclass(frozen=True)
 class Alias:
-    """A name of an operation that only one substrate has, with another default of its number of waves."""
+    """A name of an operation that only one substrate has, with another default of its number of
+    waves."""
 
     operation: str
     waves: int = 1
@@ -27,8 +29,8 @@ class Alias:
 class Substrate:
     """A substrate other than MPI: what the core asks about it.
 
-    `starts` is the name of a module, which is imported when a platform with this substrate is measured. Its functions
-    are described in `commodel.measure.program_starts`.
+    `starts` is the name of a module, which is imported when a platform with this substrate is
+    measured. Its functions are described in `commodel.measure.program_starts`.
     """
 
     name: str  # in platform files
@@ -36,16 +38,20 @@ class Substrate:
     toolchain: str  # the build of its programs
     launchers: tuple[str, ...]  # that can start its programs
     starts: str
-    # Raises a UserError for a combination that it does not support: a value for each key of the matrix.
+    # Raises a UserError for a combination that it does not support: a value for each key of the
+    # matrix.
     check: Callable[[Mapping[str, Any]], None]
-    # Returns whether it has an equivalent of a probe's case, from the name of the probe and the settings of the case.
+    # Returns whether it has an equivalent of a probe's case, from the name of the probe and the
+    # settings of the case.
     runs_case: Callable[[str, Mapping[str, Any]], bool]
     # Typical values, for estimates of durations.
     latency: float  # seconds
     bandwidth: float  # bytes per second
     seconds_per_case: float  # to start and end its processes, in each pass
-    aliases: Mapping[str, Alias] = field(default_factory=dict)  # names of operations that only it has
-    # By operation, the parameters that it adds: each a `Parameter` of `commodel.patterns.operations`.
+    # names of operations that only it has
+    aliases: Mapping[str, Alias] = field(default_factory=dict)
+    # By operation, the parameters that it adds: each a `Parameter` of
+    # `commodel.patterns.operations`.
     parameters: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def load_starts(self) -> Any:
@@ -58,7 +64,9 @@ def find_substrate(name: str) -> Substrate:
     if name in brought:
         return brought[name]
     if name in EXTENSIONS:
-        raise UserError(f"found '{name}', which the extension {EXTENSIONS[name]} brings; install it")
+        raise UserError(
+            f"found '{name}', which the extension {EXTENSIONS[name]} brings; install it"
+        )
     raise UserError(f"found {show_value(name)}; {suggest_name(name, [MPI, *EXTENSIONS, *brought])}")
 
 
@@ -70,12 +78,22 @@ def list_substrates() -> list[Substrate]:
 
 @lru_cache
 def list_aliases() -> dict[str, tuple[str, Alias]]:
-    """Return the aliases of operations that substrates bring: by alias, the first substrate that has it."""
-    return {name: (entry.name, alias) for entry in reversed(list_substrates()) for name, alias in entry.aliases.items()}
+    """Return the aliases of operations that substrates bring: by alias, the first substrate that
+    has it."""
+    return {
+        name: (entry.name, alias)
+        for entry in reversed(list_substrates())
+        for name, alias in entry.aliases.items()
+    }
 
 
 @lru_cache
 def list_added_parameters(operation: str) -> tuple[Any, ...]:
-    """Return the parameters that substrates add to an operation; equal ones of several substrates once."""
-    added = [parameter for entry in list_substrates() for parameter in entry.parameters.get(operation, ())]
+    """Return the parameters that substrates add to an operation; equal ones of several substrates
+    once."""
+    added = [
+        parameter
+        for entry in list_substrates()
+        for parameter in entry.parameters.get(operation, ())
+    ]
     return tuple({parameter.name: parameter for parameter in added}.values())

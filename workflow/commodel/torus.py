@@ -1,8 +1,8 @@
 """Torus networks: nodes at the points of a grid whose rows are rings of links (`Torus`).
 
-A message passes the links of one dimension after the other, in each in the shorter direction (dimension-order routing).
-Node numbers increase along the first dimension first. `find_torus` returns the torus that explains the latencies
-of pairs of nodes, if there is one.
+A message passes the links of one dimension after the other, in each in the shorter direction
+(dimension-order routing). Node numbers increase along the first dimension first. `find_torus`
+returns the torus that explains the latencies of pairs of nodes, if there is one.
 
     >>> torus = Torus((4, 4))
     >>> torus.count_hops(np.array([0, 0]), np.array([5, 2]))
@@ -50,21 +50,27 @@ class Torus:
         return np.cumprod((1, *self.shape))[:-1]
 
     def find_offsets(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-        """Return the hops from one node to another in each dimension, negative if downwards: (dimensions, pairs)."""
+        """Return the hops from one node to another in each dimension, negative if downwards:
+        (dimensions, pairs)."""
         lengths, strides = np.array(self.shape)[:, None], self.strides[:, None]
         point = src // strides % lengths
         upwards = (dst // strides - point) % lengths
-        # If both directions are equally long, messages go upwards, except those from the middle of a ring.
+        # If both directions are equally long, messages go upwards, except those from the middle of
+        # a ring.
         return np.where(2 * upwards + (2 * point == lengths) <= lengths, upwards, upwards - lengths)
 
     def count_hops(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
         return np.abs(self.find_offsets(src, dst)).sum(axis=0)
 
-    def list_links(self, src: np.ndarray, dst: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def list_links(
+        self, src: np.ndarray, dst: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield for each hop the messages that pass it, and the number of the link of each."""
         node, dimensions = src.copy(), len(self.shape)
         offsets = self.find_offsets(src, dst)
-        for dimension, (length, stride, offset) in enumerate(zip(self.shape, self.strides, offsets, strict=True)):
+        for dimension, (length, stride, offset) in enumerate(
+            zip(self.shape, self.strides, offsets, strict=True)
+        ):
             direction = np.sign(offset)
             for hop in range(length // 2):
                 rows = np.flatnonzero(np.abs(offset) > hop)
@@ -85,8 +91,8 @@ class Torus:
 
 
 def find_torus(pairs: np.ndarray, latency: np.ndarray, nodes: int) -> Torus | None:
-    """Return the torus for which a + b·hops explains the latencies of pairs of nodes (pairs, 2) best; None if no torus
-    explains them."""
+    """Return the torus for which a + b·hops explains the latencies of pairs of nodes (pairs, 2)
+    best; None if no torus explains them."""
     candidates = []
     for shape in _list_shapes(nodes, MAX_DIMENSIONS):
         torus = Torus(shape)
@@ -109,4 +115,7 @@ def _list_shapes(nodes: int, dimensions: int) -> Iterator[tuple[int, ...]]:
     yield (nodes,)
     for length in range(2, nodes // 2 + 1) if dimensions > 1 else ():
         if nodes % length == 0:
-            yield from ((length, *inner_shape) for inner_shape in _list_shapes(nodes // length, dimensions - 1))
+            yield from (
+                (length, *inner_shape)
+                for inner_shape in _list_shapes(nodes // length, dimensions - 1)
+            )

@@ -1,5 +1,6 @@
-"""Sizes, times and counts as people write them, converted to bytes, seconds and whole numbers (`parse_bytes`,
-`parse_seconds`, `parse_count`), and back (`format_bytes`, `format_seconds`, `format_duration`).
+"""Sizes, times and counts as people write them, converted to bytes, seconds and whole numbers
+(`parse_bytes`, `parse_seconds`, `parse_count`), and back (`format_bytes`, `format_seconds`,
+`format_duration`).
 
 This module has the tables of units. Every refusal is a UserError that names the wanted form.
 """
@@ -18,13 +19,23 @@ MAX_WAVES = 100_000  # of a point
 MAX_SECONDS = 1e9
 ROUNDING_ERROR_SECONDS = 1e-15  # smaller times are rounding errors, and shown as 0
 
-# KB and a bare K, M, G are refused on purpose: half of the readers take them for 1024, the other half for 1000.
+# KB and a bare K, M, G are refused on purpose: half of the readers take them for 1024, the other
+# half for 1000.
 BYTE_UNITS = (
     {"B": 1}
     | {f"{p}B": 1000**i for i, p in enumerate("kMGT", 1)}
     | {f"{p}iB": 1024**i for i, p in enumerate("KMGT", 1)}
 )
-TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+TIME_UNITS = {
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ns": 1e-9,
+    "min": 60.0,
+    "h": 3600.0,
+}
 
 RATE_UNITS = {f"{unit}/s": scale for unit, scale in BYTE_UNITS.items()}
 RATE_UNITS |= {f"{p}bit/s": 1000**i / 8 for i, p in enumerate(("", "k", "M", "G", "T"))}
@@ -94,13 +105,15 @@ def parse_seconds(value: object) -> float:
 
 
 def suggest_time_units(number: str, per: str = "") -> str:
-    """Return the likely meanings of a number without a unit; `per` is the rest of the unit, such as /B."""
+    """Return the likely meanings of a number without a unit; `per` is the rest of the unit, such as
+    /B."""
     seconds = f"{number}s{per}"
     return seconds if abs(Decimal(number)) < Decimal("0.001") else f"{number}us{per} or {seconds}"
 
 
 def parse_number_of_seconds(value: object) -> float:
-    """Return a time in seconds; a number without a unit is in seconds, as its key or column states."""
+    """Return a time in seconds; a number without a unit is in seconds, as its key or column
+    states."""
     number = _parse_quantity(value, TIME_UNITS, TIME)
     if number > MAX_SECONDS:
         raise UserError(f"found {show_value(value)}, wanted at most {MAX_SECONDS:g} s")
@@ -108,7 +121,8 @@ def parse_number_of_seconds(value: object) -> float:
 
 
 def parse_bare_number(value: object) -> Decimal | None:
-    """Return a quantity without a unit as a number; None if the value has a unit, is negative, or is no quantity."""
+    """Return a quantity without a unit as a number; None if the value has a unit, is negative, or
+    is no quantity."""
     match = None if isinstance(value, bool) else _QUANTITY.fullmatch(_format_value(value))
     return Decimal(match[2]) if match and not match[3] and match[1] != "-" else None
 
@@ -145,7 +159,8 @@ def parse_count(value: object, low: int = 1, high: int = MAX_COUNT) -> int:
 
 
 def _parse_quantity(value: object, units: Mapping[str, Any], wanted: str) -> Decimal:
-    """Return a number times its unit; refuse negative ones. With Decimal, 1.1 kB is exactly 1100 bytes."""
+    """Return a number times its unit; refuse negative ones. With Decimal, 1.1 kB is exactly 1100
+    bytes."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UserError(f"found {show_value(value)}, wanted {wanted}")
     match = _QUANTITY.fullmatch(_format_value(value))
@@ -158,7 +173,9 @@ def _parse_quantity(value: object, units: Mapping[str, Any], wanted: str) -> Dec
         meant = suggest_name(unit, units)
         if unit in AMBIGUOUS_KILO and "kB" in units:
             meant = "did you mean 'KiB', 1024 bytes, or 'kB', 1000 bytes?"
-        raise UserError(f"found the unit '{make_printable(unit, 20)}' in {show_value(value)}; {meant}")
+        raise UserError(
+            f"found the unit '{make_printable(unit, 20)}' in {show_value(value)}; {meant}"
+        )
     if sign == "-" and Decimal(number):
         raise UserError(f"found {show_value(value)}, wanted {wanted}, not negative")
     scale = units[unit] if unit else 1
@@ -166,13 +183,14 @@ def _parse_quantity(value: object, units: Mapping[str, Any], wanted: str) -> Dec
 
 
 def _format_value(value: object) -> str:
-    """Return the text of a value; empty for an integer beyond every quantity, since str() of thousands of digits
-    raises."""
+    """Return the text of a value; empty for an integer beyond every quantity, since str() of
+    thousands of digits raises."""
     return "" if isinstance(value, int) and abs(value) > 10**30 else str(value).strip()
 
 
 def format_bytes(count: int) -> str:
-    """Return a size as text, as `1 KiB` only for exact multiples, so that no two sizes look the same."""
+    """Return a size as text, as `1 KiB` only for exact multiples, so that no two sizes look the
+    same."""
     for power, prefix in ((4, "T"), (3, "G"), (2, "M"), (1, "K")):
         if count and count % 1024**power == 0:
             return f"{count // 1024**power} {prefix}iB"
@@ -193,8 +211,8 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return the duration of a measurement or a run as text, in seconds up to two minutes, then in minutes, hours or
-    days: `105 s`, `20 min`, `5 h 12 min`, `2 d 0 h`."""
+    """Return the duration of a measurement or a run as text, in seconds up to two minutes, then in
+    minutes, hours or days: `105 s`, `20 min`, `5 h 12 min`, `2 d 0 h`."""
     if seconds < 120:
         return format_seconds(seconds)
     minutes = round(seconds / 60)

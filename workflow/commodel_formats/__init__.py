@@ -1,4 +1,5 @@
-"""Files of further benchmarks and tools: an extension of commodel, whose core reads OSU, IMB and CSV itself."""
+"""Files of further benchmarks and tools: an extension of commodel, whose core reads OSU, IMB and
+CSV itself."""
 
 from commodel.extensions import Extension, Verb
 
@@ -17,7 +18,8 @@ EXTENSION = Extension(
     subcommands={
         "import": {
             "netgauge": Verb(
-                "commodel_formats.commands:import_netgauge", "Read LogGP parameters that Netgauge printed or wrote."
+                "commodel_formats.commands:import_netgauge",
+                "Read LogGP parameters that Netgauge printed or wrote.",
             ),
             "taulop": Verb(
                 "commodel_formats.commands:import_taulop",

@@ -1,4 +1,5 @@
-"""Subcommands of `commodel import` that read parameter sets, and subcommands of `commodel export`."""
+"""Subcommands of `commodel import` that read parameter sets, and subcommands of `commodel
+export`."""
 
 from pathlib import Path
 
@@ -20,7 +21,10 @@ from commodel.cli.import_ import FILE_ARGUMENT, SET_OPTION, write_set
 )
 @click.argument("folder", type=PATH)
 @make_option_group(
-    "Network", click.option("--network", default="", help="Network, e.g. TCP.  [default: IB, else the first table]")
+    "Network",
+    click.option(
+        "--network", default="", help="Network, e.g. TCP.  [default: IB, else the first table]"
+    ),
 )
 @SET_OPTION
 def import_taulop(folder: Path, network: str, out: Path) -> None:
@@ -59,7 +63,9 @@ def import_netgauge(file: Path, out: Path) -> None:
 @make_option_group(
     "Output",
     format_option("text", "jsonl", help_text="Write Extra-P's text format, or JSON lines."),
-    out_option("File to write; NAME-1, NAME-2 and so on for several sets of points.", required=True),
+    out_option(
+        "File to write; NAME-1, NAME-2 and so on for several sets of points.", required=True
+    ),
 )
 def export_extrap(table: Path, style: str, out: Path) -> None:
     """Write the measurements of observations.csv or comparison.csv for Extra-P."""
@@ -80,7 +86,9 @@ def export_extrap(table: Path, style: str, out: Path) -> None:
     ),
 )
 @click.argument("params", type=PATH)
-@make_option_group("Platform", click.option("--nodes", required=True, help="Number of nodes of the platform."))
+@make_option_group(
+    "Platform", click.option("--nodes", required=True, help="Number of nodes of the platform.")
+)
 @make_option_group(
     "Output",
     out_option("Platform (YAML) to write; its XML goes beside it.", required=True),

@@ -28,4 +28,6 @@ def export_simgrid(parameters: Source, out: Path | None = None, *, nodes: int | 
         raise UserError("export simgrid: out is missing, wanted a file .yaml")
     fitted = read_set(parameters)
     note = simgrid.write_platform(fitted, parse_count(nodes, 2), out)
-    return Exported.of_files("simgrid", fitted.source, [out, out.with_suffix(".xml")], [note] if note else [])
+    return Exported.of_files(
+        "simgrid", fitted.source, [out, out.with_suffix(".xml")], [note] if note else []
+    )

@@ -1,8 +1,9 @@
-"""Measured points for Extra-P (`group_times`, `write_files`): the parameters p (ranks) and bytes, the metric time, and
-a call path for each operation and alternative. If an algorithm and a topology have the same name, the path also has its
-kind.
+"""Measured points for Extra-P (`group_times`, `write_files`): the parameters p (ranks) and bytes,
+the metric time, and a call path for each operation and alternative. If an algorithm and a topology
+have the same name, the path also has its kind.
 
-A file of Extra-P has one list of points for all its call paths. Call paths with equal points share a file.
+A file of Extra-P has one list of points for all its call paths. Call paths with equal points share
+a file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
-from commodel.files.tables import COMPARISON, OBSERVATIONS, read_column_names, read_table, select_fields
+from commodel.files.tables import (
+    COMPARISON,
+    OBSERVATIONS,
+    read_column_names,
+    read_table,
+    select_fields,
+)
 from commodel.records import LIBRARY
 
 if TYPE_CHECKING:
@@ -38,7 +45,8 @@ def read_measurements(file: Path) -> pd.DataFrame:
 
 
 def group_times(table: pd.DataFrame, file: Path) -> Regions:
-    """Return times by call path and point: every valid sample of observations, or the medians of a comparison."""
+    """Return times by call path and point: every valid sample of observations, or the medians of a
+    comparison."""
     if "kind" in table:
         rows = table[(table["kind"] == "point") & table["valid"] & table["bytes"].notna()]
         rows = rows.rename(columns={"name": "operation"})
@@ -52,8 +60,11 @@ def group_times(table: pd.DataFrame, file: Path) -> Regions:
     if (rows.groupby(path)["kind"].nunique() > 1).any():
         path.insert(1, "kind")
     path = [name for name in ("platform", "layout") if rows[name].nunique() > 1] + path
-    if "waves" in rows and (rows["waves"] > 1).any():  # times of several waves are those between two of them
-        rows = rows.assign(waves=[f"{waves:.0f} waves" if waves > 1 else "1 wave" for waves in rows["waves"]])
+    # times of several waves are those between two of them
+    if "waves" in rows and (rows["waves"] > 1).any():
+        rows = rows.assign(
+            waves=[f"{waves:.0f} waves" if waves > 1 else "1 wave" for waves in rows["waves"]]
+        )
         path.append("waves")
     times: dict[str, dict[tuple[int, int], list[float]]] = {}
     for names, group in rows.groupby(path, sort=False):
@@ -64,8 +75,8 @@ def group_times(table: pd.DataFrame, file: Path) -> Regions:
 
 
 def _find_kinds(rows: pd.DataFrame) -> list[str]:
-    """Return for each row `topology` or `algorithm`, since both may have the same name; rows of a topology have
-    leaves."""
+    """Return for each row `topology` or `algorithm`, since both may have the same name; rows of a
+    topology have leaves."""
     leaves = rows["leaves"].fillna(0) if "leaves" in rows else [0] * len(rows)
     return [
         "topology" if count and choice != LIBRARY else "algorithm"
@@ -83,7 +94,10 @@ def group_equal_points(regions: Regions) -> list[Regions]:
 
 def format_text(regions: Regions) -> str:
     points = sorted(next(iter(regions.values())))
-    lines = [f"PARAMETER {' '.join(PARAMETERS)}", "POINTS " + " ".join(f"({ranks} {size})" for ranks, size in points)]
+    lines = [
+        f"PARAMETER {' '.join(PARAMETERS)}",
+        "POINTS " + " ".join(f"({ranks} {size})" for ranks, size in points),
+    ]
     for region, times in regions.items():
         lines += ["", f"REGION {region}", "METRIC time"]
         lines += ["DATA " + " ".join(map(_format_decimal, times[point])) for point in points]
@@ -92,7 +106,12 @@ def format_text(regions: Regions) -> str:
 
 def format_json_lines(regions: Regions) -> str:
     rows = [
-        {"params": dict(zip(PARAMETERS, point, strict=True)), "callpath": region, "metric": "time", "value": times}
+        {
+            "params": dict(zip(PARAMETERS, point, strict=True)),
+            "callpath": region,
+            "metric": "time",
+            "value": times,
+        }
         for region, points in regions.items()
         for point, times in points.items()
     ]
@@ -105,9 +124,14 @@ def _format_decimal(seconds: float) -> str:
 
 
 def write_files(regions: Regions, style: str, out: Path) -> list[Path]:
-    """Write one file, or NAME-1, NAME-2, … if call paths have different points, and return their paths."""
+    """Write one file, or NAME-1, NAME-2, … if call paths have different points, and return their
+    paths."""
     groups = group_equal_points(regions)
-    names = [out] if len(groups) == 1 else [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(groups) + 1)]
+    names = (
+        [out]
+        if len(groups) == 1
+        else [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(groups) + 1)]
+    )
     for name, group in zip(names, groups, strict=True):
         write_text(name, STYLES[style](group) + "\n")
     return names

@@ -1,17 +1,26 @@
-"""Text output of the microbenchmarks of MPI Advance (`read_file`): sections with round trips in seconds, between one
-pair of ranks or several pairs at once, which are in a node or on two nodes.
+"""Text output of the microbenchmarks of MPI Advance (`read_file`): sections with round trips in
+seconds, between one pair of ranks or several pairs at once, which are in a node or on two nodes.
 
-A time is the mean of one round trip, of the slowest rank. Places within a node are not distinguished: times of two
-ranks in a NUMA region, in a socket and in different sockets are samples of one point. Sections that activate only some
-cores of each region, or send many messages of 1 B, are left out.
+A time is the mean of one round trip, of the slowest rank. Places within a node are not
+distinguished: times of two ranks in a NUMA region, in a socket and in different sockets are samples
+of one point. Sections that activate only some cores of each region, or send many messages of 1 B,
+are left out.
 """
 
 import re
 from pathlib import Path
 
-from commodel.interchange import ROUND_TRIP, Format, ImportedTimes, StatedProperties, read_source_rows
+from commodel.interchange import (
+    ROUND_TRIP,
+    Format,
+    ImportedTimes,
+    StatedProperties,
+    read_source_rows,
+)
 
-SECTION = re.compile(r"(?P<place>On-NUMA|On-Socket|On-Node, Off-Socket|Off-Node)(?: MultiProc)? Ping-Pong:")
+SECTION = re.compile(
+    r"(?P<place>On-NUMA|On-Socket|On-Node, Off-Socket|Off-Node)(?: MultiProc)? Ping-Pong:"
+)
 OTHER_SECTION = re.compile(r"(?P<name>[A-Z][^:]{0,80}):")
 ACTIVE = re.compile(r"Active Procs: (?P<pairs>[0-9]{1,6})")
 ROW = re.compile(r"Size (?P<size>[0-9]{1,12}): (?P<seconds>\S{1,40})")
@@ -33,7 +42,9 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
                 continue
             placed = source_row.placed(layout_of_pairs.format(pairs=pairs, ranks=2 * pairs))
             size = placed.parse_whole(row["size"])
-            imported.add_pairs(placed, ROUND_TRIP, 2 * pairs, size, placed.parse_number(row["seconds"]))
+            imported.add_pairs(
+                placed, ROUND_TRIP, 2 * pairs, size, placed.parse_number(row["seconds"])
+            )
         elif section := OTHER_SECTION.fullmatch(line):
             other = section["name"]
     return imported

@@ -1,14 +1,22 @@
-"""Text output of MPIBlib: a row for each message size, `#msg time wtick reps ci`, in seconds, means over the
-repetitions.
+"""Text output of MPIBlib: a row for each message size, `#msg time wtick reps ci`, in seconds, means
+over the repetitions.
 
-Neither the operation nor the number of ranks is in the file. Each of MPIBlib's three timers lasts until the last rank
-has finished: `max`, which is the default, `root`, which includes a barrier, and `global`. A measurement between two
-processes is a full round trip: it has the name `pingpong` and is halved.
+Neither the operation nor the number of ranks is in the file. Each of MPIBlib's three timers lasts
+until the last rank has finished: `max`, which is the default, `root`, which includes a barrier, and
+`global`. A measurement between two processes is a full round trip: it has the name `pingpong` and
+is halved.
 """
 
 from pathlib import Path
 
-from commodel.interchange import COMMON_OPTIONS, Format, ImportedTimes, PrintedTime, StatedProperties, read_source_rows
+from commodel.interchange import (
+    COMMON_OPTIONS,
+    Format,
+    ImportedTimes,
+    PrintedTime,
+    StatedProperties,
+    read_source_rows,
+)
 from commodel.records import Repetitions, Statistic
 
 
@@ -22,7 +30,9 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         elif cells and columns:
             row = source_row.split(columns, cells)
             if not stated.operation:
-                raise source_row.error("the file does not name the operation; give --operation, e.g. bcast or pingpong")
+                raise source_row.error(
+                    "the file does not name the operation; give --operation, e.g. bcast or pingpong"
+                )
             size, seconds = source_row.parse_whole(row["msg"]), source_row.parse_number(row["time"])
             if stated.operation == "pingpong":
                 imported.add_message(source_row, size, seconds / 2, Repetitions.MEAN)
@@ -37,5 +47,8 @@ FORMAT = Format(
     "MPIBlib",
     read_file,
     options=(*COMMON_OPTIONS, "operation"),
-    examples=("bcast.out --operation bcast --ranks 16 -o bcast.csv", "p2p.out --operation pingpong -o p2p.csv"),
+    examples=(
+        "bcast.out --operation bcast --ranks 16 -o bcast.csv",
+        "p2p.out --operation pingpong -o p2p.csv",
+    ),
 )

@@ -1,19 +1,21 @@
-"""Measurements of PICO (`read_file`): archives or folders of runs, PICO's summaries of runs, and tables of several
-systems.
+"""Measurements of PICO (`read_file`): archives or folders of runs, PICO's summaries of runs, and
+tables of several systems.
 
-A run is a folder, or a `.tar.gz` of it, with a folder for each test. In that, a file for each number of elements and
-algorithm has the nanoseconds of the slowest rank, one iteration a line. A fifth of the iterations is warm-up, as in
-PICO's own summaries, unless an average follows them. The metadata of the system have one line for each test. Allocation
-files have the host of every rank: `alloc_RANKS.csv`, with a GPU `alloc_RANKS_GPU.csv`, in older runs one `alloc.csv`,
-which is of the first test.
+A run is a folder, or a `.tar.gz` of it, with a folder for each test. In that, a file for each
+number of elements and algorithm has the nanoseconds of the slowest rank, one iteration a line. A
+fifth of the iterations is warm-up, as in PICO's own summaries, unless an average follows them. The
+metadata of the system have one line for each test. Allocation files have the host of every rank:
+`alloc_RANKS.csv`, with a GPU `alloc_RANKS_GPU.csv`, in older runs one `alloc.csv`, which is of the
+first test.
 
-Names of algorithms end in their origin: `over` is PICO's own over point-to-point messages, `ompi` is Open MPI's,
-`mpich` MPICH's or that of a library made from it. `default` is the library default. An algorithm gets its name in
-commodel if its messages are the same (`translate_algorithm`).
+Names of algorithms end in their origin: `over` is PICO's own over point-to-point messages, `ompi`
+is Open MPI's, `mpich` MPICH's or that of a library made from it. `default` is the library default.
+An algorithm gets its name in commodel if its messages are the same (`translate_algorithm`).
 
-A number of elements is that of the array of one rank. For gather, allgather, scatter and alltoall this is the whole
-array, which is divided by the number of ranks here. With fewer elements than ranks, blocks are empty and the row is
-left out. Times are medians. A run, its library, rails, GPU and notes become the setting.
+A number of elements is that of the array of one rank. For gather, allgather, scatter and alltoall
+this is the whole array, which is divided by the number of ranks here. With fewer elements than
+ranks, blocks are empty and the row is left out. Times are medians. A run, its library, rails, GPU
+and notes become the setting.
 """
 
 import re
@@ -58,16 +60,20 @@ TRANSLATED_NAMES = {  # of other algorithms, only '_' becomes '-'
     "in_order": f"in-order:{UNCUT_SEGMENT}",
     "knomial": "knomial:4",  # Open MPI's default radix
 }
-NAMES_BY_COLLECTIVE = {  # names whose meaning depends on the library; an algorithm unknown here keeps its name
+# names whose meaning depends on the library; an algorithm unknown here keeps its name
+NAMES_BY_COLLECTIVE = {
     ("bcast", "binomial_ompi"): "binomial-near",
     ("bcast", "binomial_over"): "binomial_over",
     ("bcast", "chain_ompi"): "chain_ompi",  # several rows of ranks
     ("reduce", "chain_ompi"): "chain_ompi",
-    ("allreduce", "nonoverlapping_ompi"): "nonoverlapping_ompi",  # a reduce and a bcast of Open MPI's choice
-    ("alltoall", "linear_sync_ompi"): "linear",  # without a limit on requests, all are posted at once
+    # a reduce and a bcast of Open MPI's choice
+    ("allreduce", "nonoverlapping_ompi"): "nonoverlapping_ompi",
+    # without a limit on requests, all are posted at once
+    ("alltoall", "linear_sync_ompi"): "linear",
     ("allgather", "k_bruck_ompi"): "k_bruck_ompi",  # its radix is unknown
 }
-# Of libraries based on MPICH: algorithms that send our messages only at powers of two ranks, or only at other numbers.
+# Of libraries based on MPICH: algorithms that send our messages only at powers of two ranks, or
+# only at other numbers.
 EQUAL_AT_POWERS_OF_TWO = {
     ("allreduce", "rabenseifner"),
     ("reduce", "rabenseifner"),
@@ -83,12 +89,14 @@ DIFFERENT_WITH_FEW_ELEMENTS = {
     ("bcast", "scatter-allgather-ring"),
 }
 MAX_TIME_DIFFERENCE = 0.05  # relative; repeated measurements of one algorithm differ by less
-MIN_COMMON_SIZES, MIN_SIZE_RATIO = 5, 1000  # over such a range of sizes, a library default uses several algorithms
+# over such a range of sizes, a library default uses several algorithms
+MIN_COMMON_SIZES, MIN_SIZE_RATIO = 5, 1000
 DEFAULT_NAMES = {"default", "non_blocking"}  # PICO's names of the library default
 
 
 def translate_algorithm(collective: str, tool_name: str, ranks: int, elements: int) -> str:
-    """Return the name of an algorithm in this project, or PICO's name if none here sends the same messages."""
+    """Return the name of an algorithm in this project, or PICO's name if none here sends the same
+    messages."""
     if full := NAMES_BY_COLLECTIVE.get((collective, tool_name)):
         return full
     name, origin = ORIGIN.sub("", tool_name), _find_origin(tool_name)
@@ -104,13 +112,16 @@ def translate_algorithm(collective: str, tool_name: str, ranks: int, elements: i
     return ours
 
 
-def find_equal_to_default(collective: str, times: Mapping[str, Mapping[int, float]]) -> dict[str, str]:
+def find_equal_to_default(
+    collective: str, times: Mapping[str, Mapping[int, float]]
+) -> dict[str, str]:
     """Return the algorithms whose times equal those of a library default, with that default's name.
 
-    They are equal at all sizes but at most one. `times` are by name and size, of one collective in one allocation. A
-    single algorithm may equal the default because the default is this algorithm. If two algorithms with different
-    messages equal it, the library used its default in place of both. MPICH does so without a warning. Over sizes that
-    differ by a factor of 1000, its default uses more than one algorithm, so for MPICH one equal algorithm is enough.
+    They are equal at all sizes but at most one. `times` are by name and size, of one collective in
+    one allocation. A single algorithm may equal the default because the default is this algorithm.
+    If two algorithms with different messages equal it, the library used its default in place of
+    both. MPICH does so without a warning. Over sizes that differ by a factor of 1000, its default
+    uses more than one algorithm, so for MPICH one equal algorithm is enough.
     """
     defaults = [name for name in times if ORIGIN.sub("", name) in DEFAULT_NAMES]
     equal = {
@@ -122,15 +133,23 @@ def find_equal_to_default(collective: str, times: Mapping[str, Mapping[int, floa
         and _have_equal_times(sizes, times[choice])
     }
     messages = {translate_algorithm(collective, name, 0, 0) for name in equal}
-    return {name: choice for name, choice in equal.items() if len(messages) > 1 or "mpich" in _find_origin(name)}
+    return {
+        name: choice
+        for name, choice in equal.items()
+        if len(messages) > 1 or "mpich" in _find_origin(name)
+    }
 
 
 def _have_equal_times(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
-    """Return whether times are equal at all common sizes except at most one, and there are enough common sizes."""
+    """Return whether times are equal at all common sizes except at most one, and there are enough
+    common sizes."""
     common = first.keys() & second.keys()
     if len(common) < MIN_COMMON_SIZES or max(common) < MIN_SIZE_RATIO * max(min(common), 1):
         return False
-    return sum(abs(first[size] - second[size]) > MAX_TIME_DIFFERENCE * second[size] for size in common) <= 1
+    return (
+        sum(abs(first[size] - second[size]) > MAX_TIME_DIFFERENCE * second[size] for size in common)
+        <= 1
+    )
 
 
 def _find_origin(tool_name: str) -> str:
@@ -164,8 +183,8 @@ def make_block_placement(nodes: int, per_node: int) -> Placement:
 
 
 def read_placement(lines: Iterable[str], file: str) -> Placement:
-    """Return the placement in an allocation file, with columns MPI_Rank, allocation and perhaps others, in any order of
-    ranks."""
+    """Return the placement in an allocation file, with columns MPI_Rank, allocation and perhaps
+    others, in any order of ranks."""
     hosts: dict[int, str] = {}
     for number, line in enumerate(lines, 1):
         cells = [cell.strip() for cell in line.split(",")]
@@ -174,7 +193,9 @@ def read_placement(lines: Iterable[str], file: str) -> Placement:
                 raise UserError(f"{file}: found {show_value(line)}, wanted MPI_Rank,allocation")
             continue
         if len(cells) < 2 or not (cells[0].isascii() and cells[0].isdigit()) or not cells[1]:
-            raise UserError(f"{file} line {number}: found {show_value(line)}, wanted a rank and its host")
+            raise UserError(
+                f"{file} line {number}: found {show_value(line)}, wanted a rank and its host"
+            )
         if (rank := int(cells[0][:9])) >= MAX_COUNT or rank in hosts:
             raise UserError(f"{file} line {number}: found rank {rank}, wanted each from 0 on once")
         hosts[rank] = cells[1]
@@ -203,16 +224,20 @@ def _describe_layout(nodes: list[int]) -> str:
 def choose_placement(
     declared: Placement, gpu: bool, tests: Sequence[Placement], allocs: Mapping[str, Placement]
 ) -> Placement:
-    """Return the placement of a test, by its metadata (`declared`) and the allocation files of its run.
+    """Return the placement of a test, by its metadata (`declared`) and the allocation files of its
+    run.
 
-    `tests` are the placements of all tests of the run by their metadata. An allocation file has the real placement,
-    metadata the wanted one. If they differ, the allocation file is right, provided that it is certainly of this test.
+    `tests` are the placements of all tests of the run by their metadata. An allocation file has the
+    real placement, metadata the wanted one. If they differ, the allocation file is right, provided
+    that it is certainly of this test.
     """
     matches = {name: match for name in allocs if (match := ALLOCATION_FILE.fullmatch(name))}
     sized = {name: placement for name, placement in allocs.items() if matches[name][1]}
     if not sized:
         return next(iter(allocs.values())) if allocs and declared == tests[0] else declared
-    right = {name: placement for name, placement in sized.items() if placement.ranks == declared.ranks}
+    right = {
+        name: placement for name, placement in sized.items() if placement.ranks == declared.ranks
+    }
     if not right and len(sized) == len(set(tests)) == 1:
         right = sized
     of_kind = [placement for name, placement in right.items() if bool(matches[name][2]) == gpu]
@@ -220,7 +245,16 @@ def choose_placement(
 
 
 DATA_FILE = re.compile(r"([0-9]{1,12})_(.+)\.csv")
-TYPE_BYTES = {"int8": 1, "char": 1, "int16": 2, "int32": 4, "int": 4, "float": 4, "int64": 8, "double": 8}
+TYPE_BYTES = {
+    "int8": 1,
+    "char": 1,
+    "int16": 2,
+    "int32": 4,
+    "int": 4,
+    "float": 4,
+    "int64": 8,
+    "double": 8,
+}
 DEFAULT_ELEMENT_BYTES = 4  # if a file does not name a type
 WARM_UP_DIVISOR = 5  # the first fifth of the iterations is warm-up
 BLANK_VALUES = ("", "null", "None")
@@ -254,7 +288,8 @@ class Run:
     tests: dict[str, list[MedianTime]] = field(default_factory=dict)
     allocs: dict[str, Placement] = field(default_factory=dict)
     empty: int = 0  # files without a time
-    unreadable_files: list[str] = field(default_factory=list)  # the error of each file with other content than times
+    # the error of each file with other content than times
+    unreadable_files: list[str] = field(default_factory=list)
 
 
 def is_run(path: Path) -> bool:
@@ -281,13 +316,22 @@ def read_runs(path: Path) -> dict[str, Run]:
         with locate_mistakes(path):
             if ALLOCATION_FILE.fullmatch(file) and not within:
                 run.allocs[file] = read_placement(_split_lines(content), file)
-            elif within and (match := DATA_FILE.fullmatch(file)) and f"{within}/{file}".startswith(only):
+            elif (
+                within
+                and (match := DATA_FILE.fullmatch(file))
+                and f"{within}/{file}".startswith(only)
+            ):
                 _add_file(run, within, match, content, f"{within}/{file}")
-    return {name: run for name, run in runs.items() if run.tests or run.empty or run.unreadable_files}
+    return {
+        name: run for name, run in runs.items() if run.tests or run.empty or run.unreadable_files
+    }
 
 
 def _name_run(path: Path) -> str:
-    return next((path.name.removesuffix(end) for end in ARCHIVE_SUFFIXES if path.name.endswith(end)), path.name)
+    return next(
+        (path.name.removesuffix(end) for end in ARCHIVE_SUFFIXES if path.name.endswith(end)),
+        path.name,
+    )
 
 
 def _add_file(run: Run, test: str, match: re.Match, content: bytes, source: str) -> None:
@@ -305,7 +349,11 @@ def _add_file(run: Run, test: str, match: re.Match, content: bytes, source: str)
         run.empty += 1
         return
     sampled = MedianTime(
-        tool_name, int(match[1]), TYPE_BYTES.get(kind, DEFAULT_ELEMENT_BYTES), median(times), source.rpartition("/")[2]
+        tool_name,
+        int(match[1]),
+        TYPE_BYTES.get(kind, DEFAULT_ELEMENT_BYTES),
+        median(times),
+        source.rpartition("/")[2],
     )
     run.tests.setdefault(test, []).append(sampled)
 
@@ -336,24 +384,30 @@ def _parse_nanoseconds(content: bytes, source: str) -> list[int]:
 def _split_lines(content: bytes) -> Iterator[str]:
     """Yield the lines of an allocation file without zero bytes.
 
-    Each rank writes into its own part of the file, and leaves zero bytes if its text is shorter than this part.
+    Each rank writes into its own part of the file, and leaves zero bytes if its text is shorter
+    than this part.
     """
     for line in content.replace(b"\0", b"").splitlines():
         yield line[:MAX_LINE_BYTES].decode("utf-8", "replace")
 
 
 def read_metadata(path: Path, option: str) -> tuple[Path, dict[tuple[str, str], TestMetadata]]:
-    """Return the file of metadata, and its tests by run and number; without `option`, PICO's usual places are tried."""
+    """Return the file of metadata, and its tests by run and number; without `option`, PICO's usual
+    places are tried."""
     file = (
         Path(option)
         if option
-        else next((source_row for source_row in _list_metadata_places(path) if source_row.is_file()), None)
+        else next(
+            (source_row for source_row in _list_metadata_places(path) if source_row.is_file()), None
+        )
     )
     if file is None:
         wanted = "SYSTEM_metadata.csv beside the folder of the system; give --metadata"
         raise UserError(f"found no metadata of PICO, wanted {wanted}", file=path)
     tests = {}
-    for line, row in read_rows(file, ("timestamp", "test_id", "nnodes", "tasks_per_node", "collective_type")):
+    for line, row in read_rows(
+        file, ("timestamp", "test_id", "nnodes", "tasks_per_node", "collective_type")
+    ):
         with add_line_to_errors(file, line):
             tests[row["timestamp"], row["test_id"]] = parse_metadata(row, row["timestamp"])
     return file, tests
@@ -365,14 +419,19 @@ def _list_metadata_places(path: Path) -> Iterator[Path]:
 
 
 def parse_metadata(row: Mapping[str, str], job: str) -> TestMetadata:
-    """Return the metadata of a test from a row of the metadata file, or of a summary, which has the same columns."""
-    nodes = prod(_parse_count(part, "nnodes") for part in row["nnodes"].split("x"))  # 8x8x8 on a torus
+    """Return the metadata of a test from a row of the metadata file, or of a summary, which has the
+    same columns."""
+    # 8x8x8 on a torus
+    nodes = prod(_parse_count(part, "nnodes") for part in row["nnodes"].split("x"))
     per_node = _parse_count(row["tasks_per_node"], "tasks_per_node")
     if nodes * per_node > MAX_COUNT:
         raise UserError(f"found {nodes * per_node} ranks, wanted at most {MAX_COUNT}", key="nnodes")
     gpu = row.get("gpu_awareness") == "yes"
     return TestMetadata(
-        row["collective_type"].lower(), make_block_placement(nodes, per_node), gpu, describe_setting(row, job)
+        row["collective_type"].lower(),
+        make_block_placement(nodes, per_node),
+        gpu,
+        describe_setting(row, job),
     )
 
 
@@ -393,8 +452,13 @@ def describe_setting(row: Mapping[str, str], job: str) -> str:
         "gpu": _join_cells(row, "gpu_lib", "gpu_lib_version"),
         "notes": RAILS_PATTERN.sub("", notes),
     }
-    words = ((name, re.sub(r"[^A-Za-z0-9._:=+/-]+", "-", value).strip("-")) for name, value in pairs.items())
-    return " ".join(f"{name}={value}" for name, value in words if value)[:MAX_SETTING_LENGTH].rstrip("=-")
+    words = (
+        (name, re.sub(r"[^A-Za-z0-9._:=+/-]+", "-", value).strip("-"))
+        for name, value in pairs.items()
+    )
+    return " ".join(f"{name}={value}" for name, value in words if value)[
+        :MAX_SETTING_LENGTH
+    ].rstrip("=-")
 
 
 def _join_cells(row: Mapping[str, str], *names: str) -> str:
@@ -402,7 +466,15 @@ def _join_cells(row: Mapping[str, str], *names: str) -> str:
 
 
 TABLE_COLUMNS = ("collective", "algorithm", "nodes", "ranks_per_node", "bytes", "median_s")
-SUMMARY_COLUMNS = ("collective_type", "algo_name", "nnodes", "tasks_per_node", "array_dim", "buffer_size", "median")
+SUMMARY_COLUMNS = (
+    "collective_type",
+    "algo_name",
+    "nnodes",
+    "tasks_per_node",
+    "array_dim",
+    "buffer_size",
+    "median",
+)
 NANOSECONDS_PER_SECOND = 1e9  # nanoseconds
 WHOLE_ARRAY_COLLECTIVES = ("gather", "allgather", "scatter", "alltoall")
 
@@ -416,7 +488,11 @@ class Test(NamedTuple):
     ranks: int
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.run, self.number and f"test {self.number},", self.collective) if part)
+        return " ".join(
+            part
+            for part in (self.run, self.number and f"test {self.number},", self.collective)
+            if part
+        )
 
 
 @dataclass(frozen=True)
@@ -436,24 +512,36 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     if is_run(path):
         rows = list(_read_run_rows(path, stated, imported))
     else:
-        rows = list(_read_summary_rows(path, stated) if _is_summary(path) else _read_table_rows(path, stated))
+        rows = list(
+            _read_summary_rows(path, stated)
+            if _is_summary(path)
+            else _read_table_rows(path, stated)
+        )
     tests: dict[Test, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         tests[row.test][row.tool_name][row.elements] = row.seconds
-    followers = {test: find_equal_to_default(test.collective, measured) for test, measured in tests.items()}
+    followers = {
+        test: find_equal_to_default(test.collective, measured) for test, measured in tests.items()
+    }
     for row in rows:
         _add_row(row, row.tool_name in followers[row.test], imported)
     for test, same_times in followers.items():
-        same = ", ".join(f"{name} takes the time of {other}" for name, other in sorted(same_times.items()))
+        same = ", ".join(
+            f"{name} takes the time of {other}" for name, other in sorted(same_times.items())
+        )
         if same_times:
-            imported.remarks.append(f"{test}: at all sizes, or all but one, {same}: counted as the library default")
+            imported.remarks.append(
+                f"{test}: at all sizes, or all but one, {same}: counted as the library default"
+            )
     return imported
 
 
 def _read_table_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
     for number, row in read_rows(path, TABLE_COLUMNS):
         source_row = SourceRow(path, number, stated, tool_name=row["algorithm"])
-        per_node, nodes, size = (source_row.parse_whole(row[name]) for name in ("ranks_per_node", "nodes", "bytes"))
+        per_node, nodes, size = (
+            source_row.parse_whole(row[name]) for name in ("ranks_per_node", "nodes", "bytes")
+        )
         source_row = replace(
             source_row,
             layout=f"block:{per_node}" if per_node else "",
@@ -462,7 +550,14 @@ def _read_table_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
         run = " ".join(row[name] for name in ("system", "run") if row.get(name))
         test = Test(run, row.get("test", ""), row["collective"], nodes * per_node)
         elements = source_row.parse_whole(row.get("elements") or row["bytes"])
-        yield Row(source_row, test, elements, size, source_row.parse_number(row["median_s"]), source_row.tool_name)
+        yield Row(
+            source_row,
+            test,
+            elements,
+            size,
+            source_row.parse_number(row["median_s"]),
+            source_row.tool_name,
+        )
 
 
 def _is_summary(path: Path) -> bool:
@@ -471,14 +566,23 @@ def _is_summary(path: Path) -> bool:
 
 
 def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
-    """Yield the rows of PICO's summary of runs: times in nanoseconds, with the columns of the metadata."""
+    """Yield the rows of PICO's summary of runs: times in nanoseconds, with the columns of the
+    metadata."""
     for number, row in read_rows(path, SUMMARY_COLUMNS):
         source_row = SourceRow(path, number, stated, tool_name=row["algo_name"])
         with add_line_to_errors(path, number):
             metadata = parse_metadata(row, row.get("timestamp", ""))
         source_row = replace(source_row, layout=metadata.placement.layout, setting=metadata.setting)
-        elements, size = source_row.parse_whole(row["array_dim"]), source_row.parse_whole(row["buffer_size"])
-        test = Test(row.get("timestamp", ""), row.get("test_id", ""), metadata.collective, metadata.placement.ranks)
+        elements, size = (
+            source_row.parse_whole(row["array_dim"]),
+            source_row.parse_whole(row["buffer_size"]),
+        )
+        test = Test(
+            row.get("timestamp", ""),
+            row.get("test_id", ""),
+            metadata.collective,
+            metadata.placement.ranks,
+        )
         yield Row(
             source_row,
             test,
@@ -499,20 +603,37 @@ def _read_run_rows(path: Path, stated: StatedProperties, imported: ImportedTimes
         ):
             imported.left_out.update({cause: count} if count else {})
         if run.unreadable_files:
-            more_text = f", and {len(run.unreadable_files) - 1} more like it" if len(run.unreadable_files) > 1 else ""
-            imported.remarks.append(f"{name}: {run.unreadable_files[0]}: the file is ignored{more_text}")
-        of_tests = {number: test_metadata for (job, number), test_metadata in metadata.items() if job == name}
+            more_text = (
+                f", and {len(run.unreadable_files) - 1} more like it"
+                if len(run.unreadable_files) > 1
+                else ""
+            )
+            imported.remarks.append(
+                f"{name}: {run.unreadable_files[0]}: the file is ignored{more_text}"
+            )
+        of_tests = {
+            number: test_metadata
+            for (job, number), test_metadata in metadata.items()
+            if job == name
+        }
         moved: dict[str, list[str]] = defaultdict(list)
         for number, samples in sorted(run.tests.items()):
             test_metadata = of_tests.get(number)
             if test_metadata is None:
-                imported.left_out[f"test {number} of {name}, which is not in {file.name}"] += len(samples)
+                imported.left_out[f"test {number} of {name}, which is not in {file.name}"] += len(
+                    samples
+                )
                 continue
             placement = choose_placement(
-                test_metadata.placement, test_metadata.gpu, [other.placement for other in of_tests.values()], run.allocs
+                test_metadata.placement,
+                test_metadata.gpu,
+                [other.placement for other in of_tests.values()],
+                run.allocs,
             )
             if not placement.layout:
-                imported.left_out[f"test {number} of {name}, whose placement is irregular"] += len(samples)
+                imported.left_out[f"test {number} of {name}, whose placement is irregular"] += len(
+                    samples
+                )
                 continue
             if placement.size != test_metadata.placement.size:
                 difference = f"{file.name} has {test_metadata.placement}, {placement.file} {placement}, which is used"
@@ -520,9 +641,17 @@ def _read_run_rows(path: Path, stated: StatedProperties, imported: ImportedTimes
             test = Test(name, number, test_metadata.collective, placement.ranks)
             for sample in sorted(samples, key=lambda sample: (sample.tool_name, sample.elements)):
                 source_row = SourceRow(
-                    path, 0, stated, placement.layout, f"{number}/{sample.file}", test_metadata.setting
+                    path,
+                    0,
+                    stated,
+                    placement.layout,
+                    f"{number}/{sample.file}",
+                    test_metadata.setting,
                 )
-                size, seconds = sample.elements * sample.element, sample.nanoseconds / NANOSECONDS_PER_SECOND
+                size, seconds = (
+                    sample.elements * sample.element,
+                    sample.nanoseconds / NANOSECONDS_PER_SECOND,
+                )
                 yield Row(source_row, test, sample.elements, size, seconds, sample.tool_name)
         for difference, numbers in moved.items():
             tests = f"tests {', '.join(numbers)}" if len(numbers) > 1 else f"test {numbers[0]}"
@@ -537,7 +666,9 @@ def _add_row(row: Row, follows: bool, imported: ImportedTimes) -> None:
         if not size:  # fewer elements than ranks
             imported.left_out[f"{collective} of 0 bytes"] += 1
             return
-    name = LIBRARY if follows else translate_algorithm(collective, row.tool_name, ranks, row.elements)
+    name = (
+        LIBRARY if follows else translate_algorithm(collective, row.tool_name, ranks, row.elements)
+    )
     time = PrintedTime(row.seconds, Statistic.LAST_RANK, Repetitions.MEDIAN)
     imported.add_collective(row.source_row, collective, name, ranks, size, time)
 
@@ -547,5 +678,8 @@ FORMAT = Format(
     "PICO",
     read_file,
     options=(*COMMON_OPTIONS, "metadata"),
-    examples=("results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv", "pico.csv -o pico-summary.csv"),
+    examples=(
+        "results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv",
+        "pico.csv -o pico-summary.csv",
+    ),
 )

@@ -1,10 +1,11 @@
-"""Text output of ReproMPI: `#@key=value` lines, column names, then a row for each sample, or for each case if
-summarised.
+"""Text output of ReproMPI: `#@key=value` lines, column names, then a row for each sample, or for
+each case if summarised.
 
-Times are in seconds, and last until the slowest process has finished. `count` is in elements of `datatype_extent_bytes`
-each. As in commodel, it is the size of a block for gather, allgather, scatter and alltoall. For both reduce-scatters it
-is a block too, and their vector has as many blocks as there are ranks. If every process has its own row, a sample has
-the times of its fastest and slowest process and their mean.
+Times are in seconds, and last until the slowest process has finished. `count` is in elements of
+`datatype_extent_bytes` each. As in commodel, it is the size of a block for gather, allgather,
+scatter and alltoall. For both reduce-scatters it is a block too, and their vector has as many
+blocks as there are ranks. If every process has its own row, a sample has the times of its fastest
+and slowest process and their mean.
 """
 
 from dataclasses import dataclass, field
@@ -49,7 +50,10 @@ class Sample:
                 Statistic.RANK_MEAN: fmean(self.seconds),
                 Statistic.LAST_RANK: max(self.seconds),
             }
-        return [PrintedTime(seconds, statistic, self.repetitions) for statistic, seconds in values.items()]
+        return [
+            PrintedTime(seconds, statistic, self.repetitions)
+            for statistic, seconds in values.items()
+        ]
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
@@ -67,9 +71,15 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
             row = source_row.split(columns, cells, cell_name="cells")
             kind = next((name for name in TIME_COLUMNS if name in row), "")
             if not kind:
-                raise source_row.error(f"found no column {', '.join(TIME_COLUMNS)} among {' '.join(columns)}")
+                raise source_row.error(
+                    f"found no column {', '.join(TIME_COLUMNS)} among {' '.join(columns)}"
+                )
             of_process = any(name in row for name in PROCESS_COLUMNS)
-            key = (row["test"], row["count"], row.get("nrep", "") if of_process else source_row.line)
+            key = (
+                row["test"],
+                row["count"],
+                row.get("nrep", "") if of_process else source_row.line,
+            )
             sample = samples.setdefault(key, Sample(source_row, row, TIME_COLUMNS[kind]))
             sample.seconds.append(source_row.parse_number(row[kind]))
     imported = ImportedTimes()
@@ -82,7 +92,9 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         if normalize_operation(row["test"]) in ("reducescatter", "reducescatterblock"):
             size *= source_row.choose_ranks(ranks) or 1
         of_processes = any(name in row for name in PROCESS_COLUMNS)
-        imported.add_collective(source_row, row["test"], "", ranks, size, *sample.list_times(of_processes))
+        imported.add_collective(
+            source_row, row["test"], "", ranks, size, *sample.list_times(of_processes)
+        )
     return imported
 
 

@@ -1,14 +1,16 @@
-"""A platform for SimGrid whose simulated times are those of a LogGP or Hockney set (`write_platform`): XML, and the
-settings that it needs.
+"""A platform for SimGrid whose simulated times are those of a LogGP or Hockney set
+(`write_platform`): XML, and the settings that it needs.
 
-LogGP: o_s and o_r are SMPI's overheads. g + (m−1)·G is the time for which a message occupies the port of its sender and
-that of its receiver: a link whose bandwidth depends on the size (`smpi/bw-factor`), with one message at a time
-(`maxmin/concurrency-limit`). The latency is L − g, so that one message takes L + (m−1)·G in all. While a port waits for
-a busy one at the other end, later messages overtake. If all ranks send to all others at once, as in `alltoall linear`,
-SimGrid takes up to 1.2 times as long as LogGP predicts.
+LogGP: o_s and o_r are SMPI's overheads. g + (m−1)·G is the time for which a message occupies the
+port of its sender and that of its receiver: a link whose bandwidth depends on the size
+(`smpi/bw-factor`), with one message at a time (`maxmin/concurrency-limit`). The latency is L − g,
+so that one message takes L + (m−1)·G in all. While a port waits for a busy one at the other end,
+later messages overtake. If all ranks send to all others at once, as in `alltoall linear`, SimGrid
+takes up to 1.2 times as long as LogGP predicts.
 
-Hockney: α + β·m occupies the sender, as SMPI's overhead. The bandwidth of the network is unlimited. A rank therefore
-receives many long messages at once without contention. Local work takes no time in the simulation.
+Hockney: α + β·m occupies the sender, as SMPI's overhead. The bandwidth of the network is unlimited.
+A rank therefore receives many long messages at once without contention. Local work takes no time in
+the simulation.
 """
 
 from collections.abc import Mapping
@@ -46,7 +48,8 @@ NEUTRAL_CONFIG = {
 
 @dataclass(frozen=True)
 class Network:
-    """`send` and `receive` are SMPI's piecewise overheads: size:seconds:seconds per byte, pieces with ; between."""
+    """`send` and `receive` are SMPI's piecewise overheads: size:seconds:seconds per byte, pieces
+    with ; between."""
 
     latency: float
     send: str
@@ -78,8 +81,12 @@ def _make_loggp_network(L: float, o_s: float, o_r: float, g: float, G: float) ->
             )
         port_gap, faster = L, (g - L) / min(o_s, o_r)
         if faster >= SIZE_RATIO - 1:
-            note = f"g is reduced to L, {format_seconds(L)}: bursts may be up to {faster:.0%} too fast"
-    bandwidth, factors = _fit_port(max(port_gap, 1 / UNLIMITED_BANDWIDTH), max(G, 1 / UNLIMITED_BANDWIDTH))
+            note = (
+                f"g is reduced to L, {format_seconds(L)}: bursts may be up to {faster:.0%} too fast"
+            )
+    bandwidth, factors = _fit_port(
+        max(port_gap, 1 / UNLIMITED_BANDWIDTH), max(G, 1 / UNLIMITED_BANDWIDTH)
+    )
     config: dict[str, str | int] = {"smpi/bw-factor": factors, "maxmin/concurrency-limit": 1}
     return Network(L - port_gap, f"0:{o_s:.9g}:0", f"0:{o_r:.9g}:0", bandwidth, config, note)
 
@@ -96,8 +103,11 @@ def _fit_port(g: float, G: float) -> tuple[float, str]:
     last = [size - 1 for size in sizes[1:]] + [MAX_MESSAGE_BYTES]
     middle = [sqrt(first * end) for first, end in zip(sizes, last, strict=True)]
     rates = [ENVELOPE_BYTES / g, *(size / (excess + size * G) for size in middle)]
-    limits = [0, *(size - 1 for size in sizes)]  # SMPI 3.32 applies a factor to sizes above its limit
-    return max(rates), ";".join(f"{limit}:{rate / max(rates):.5g}" for limit, rate in zip(limits, rates, strict=True))
+    # SMPI 3.32 applies a factor to sizes above its limit
+    limits = [0, *(size - 1 for size in sizes)]
+    return max(rates), ";".join(
+        f"{limit}:{rate / max(rates):.5g}" for limit, rate in zip(limits, rates, strict=True)
+    )
 
 
 def _make_hockney_network(parameters: ParameterSet, values: dict[str, float]) -> Network:
@@ -108,7 +118,9 @@ def _make_hockney_network(parameters: ParameterSet, values: dict[str, float]) ->
     for tail in ("", *sorted(changes, key=int)):
         edge = values[make_key("alpha", "x" + tail)] if tail else 0
         if edge != (values.get(make_key("beta", "x" + tail), edge) if tail else 0):
-            raise UserError("α and β of the set change at different sizes, which SMPI has no overhead for")
+            raise UserError(
+                "α and β of the set change at different sizes, which SMPI has no overhead for"
+            )
         intercept = values[make_key("alpha", "a" + tail)]
         slope = values.get(make_key("beta", "a" + tail), values["beta.a"])
         pieces.append(f"{edge:.0f}:{intercept:.9g}:{slope:.9g}")
@@ -138,5 +150,11 @@ def format_platform(network: Network, nodes: int, file: str, title: str) -> str:
     """Return the text of the platform file, which has one rank on each node."""
     overheads = {"smpi/os": network.send, "smpi/ois": network.send, "smpi/or": network.receive}
     section = {"file": file, "config": NEUTRAL_CONFIG | overheads | dict(network.config)}
-    document = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}
+    document = {
+        "title": title,
+        "launcher": "simgrid",
+        "nodes": nodes,
+        "cores": 1,
+        "simgrid": section,
+    }
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)

@@ -1,19 +1,29 @@
-"""Text output of SKaMPI 5: `begin result "NAME"` … `end result "NAME"`, a row for each setting, in microseconds.
+"""Text output of SKaMPI 5: `begin result "NAME"` … `end result "NAME"`, a row for each setting, in
+microseconds.
 
-A row has the varied settings (`procs= 8`), the bytes of a message, the mean, its standard error, the number of
-measurements, and the time of each process. The mean is that of the slowest process's times, without the fastest and
-slowest quarter of the repetitions. As here, bytes are those of a block, or of the whole vector for reductions.
-A ping-pong is a full round trip in the file, and is halved.
+A row has the varied settings (`procs= 8`), the bytes of a message, the mean, its standard error,
+the number of measurements, and the time of each process. The mean is that of the slowest process's
+times, without the fastest and slowest quarter of the repetitions. As here, bytes are those of a
+block, or of the whole vector for reductions. A ping-pong is a full round trip in the file, and is
+halved.
 """
 
 import re
 from pathlib import Path
 
-from commodel.interchange import Format, ImportedTimes, PrintedTime, SourceRow, StatedProperties, read_source_rows
+from commodel.interchange import (
+    Format,
+    ImportedTimes,
+    PrintedTime,
+    SourceRow,
+    StatedProperties,
+    read_source_rows,
+)
 from commodel.records import Repetitions, Statistic
 
 BEGIN, END = re.compile(r'\s*begin result "([^"]*)"'), re.compile(r"\s*end result\b")
-VARIED_SETTING = re.compile(r"\b(\w++)=\s*+(\S++)")  # possessive: a long word without `=` is read once
+# possessive: a long word without `=` is read once
+VARIED_SETTING = re.compile(r"\b(\w++)=\s*+(\S++)")
 FIXED_COLUMNS = 4  # numbers of a row that are not times of processes
 
 
@@ -41,11 +51,18 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, line: st
     if kind.lower().startswith("pingpong"):
         imported.add_message(source_row, size, seconds / 2, Repetitions.MEAN)
     else:
-        ranks = source_row.parse_whole(varied["procs"]) if "procs" in varied else len(cells) - FIXED_COLUMNS
+        ranks = (
+            source_row.parse_whole(varied["procs"])
+            if "procs" in varied
+            else len(cells) - FIXED_COLUMNS
+        )
         time = PrintedTime(seconds, Statistic.LAST_RANK, Repetitions.MEAN)
         imported.add_collective(source_row, kind, "", ranks, size, time)
 
 
 FORMAT = Format(
-    "skampi", "SKaMPI 5", read_file, examples=("skampi.txt -o skampi.csv", "skampi.txt --layout block:4 -o skampi.csv")
+    "skampi",
+    "SKaMPI 5",
+    read_file,
+    examples=("skampi.txt -o skampi.csv", "skampi.txt --layout block:4 -o skampi.csv"),
 )

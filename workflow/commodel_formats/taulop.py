@@ -1,8 +1,9 @@
-"""The parameter tables of the τ–Lop tools (`read_tables`): a folder with SHM.txt, a table for each network (IB.txt,
-TCP.txt), and gamma.txt.
+"""The parameter tables of the τ–Lop tools (`read_tables`): a folder with SHM.txt, a table for each
+network (IB.txt, TCP.txt), and gamma.txt.
 
-The table of a channel has a row for each message size: m, o(m), L(m, 1) … L(m, τ), in seconds. gamma.txt has a row for
-each size and a column for each operation, of which the sum of integers is used.
+The table of a channel has a row for each message size: m, o(m), L(m, 1) … L(m, τ), in seconds.
+gamma.txt has a row for each size and a column for each operation, of which the sum of integers is
+used.
 """
 
 from pathlib import Path
@@ -17,7 +18,8 @@ MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"
 
 
 def read_tables(folder: Path, network: str = "") -> ParameterSet:
-    """Return the parameter set of a folder; `network` names the table to use if there are several."""
+    """Return the parameter set of a folder; `network` names the table to use if there are
+    several."""
     if not folder.is_dir():
         raise UserError("wanted a folder with SHM.txt, IB.txt, …", file=folder)
     tables = {path.stem: path for path in sorted(folder.glob("*.txt"))}
@@ -60,12 +62,16 @@ def _read_channel(path: Path, channel: int) -> dict[str, Estimate]:
 
 
 def _read_gamma(path: Path) -> dict[str, Estimate]:
-    header = next((line.split() for _, line in read_text_lines(path) if line.startswith("#size")), [])
+    header = next(
+        (line.split() for _, line in read_text_lines(path) if line.startswith("#size")), []
+    )
     if SUM not in header:
         raise UserError(f"found no column {SUM}", file=path)
     column, rows = header.index(SUM) - 1, _read_rows(path)
     if len(rows[0][1]) <= column:
-        raise UserError(f"found {len(rows[0][1])} numbers in a row, wanted one below {SUM}", file=path)
+        raise UserError(
+            f"found {len(rows[0][1])} numbers in a row, wanted one below {SUM}", file=path
+        )
     return {make_sample_key(GAMMA, size): Estimate.exact(row[column], "s") for size, row in rows}
 
 
@@ -78,12 +84,18 @@ def _read_rows(path: Path) -> list[tuple[int, list[float]]]:
         try:
             size, *row = (float(text) for text in line.split())
         except ValueError:
-            raise UserError(f"found '{line.strip()[:60]}', wanted numbers only", file=path, line=number) from None
+            raise UserError(
+                f"found '{line.strip()[:60]}', wanted numbers only", file=path, line=number
+            ) from None
         possible = row and all(0 <= value < 1e9 for value in row)
         if not possible or not 0 <= size <= MAX_BYTES or size != int(size):
-            raise UserError("found an impossible size or time, wanted bytes and seconds", file=path, line=number)
+            raise UserError(
+                "found an impossible size or time, wanted bytes and seconds", file=path, line=number
+            )
         if rows and len(row) != len(rows[0][1]):
-            raise UserError(f"found {len(row)} numbers, wanted {len(rows[0][1])}", file=path, line=number)
+            raise UserError(
+                f"found {len(row)} numbers, wanted {len(rows[0][1])}", file=path, line=number
+            )
         rows.append((int(size), row))
     if not rows:
         raise UserError("found no row of numbers", file=path)

@@ -1,7 +1,7 @@
 """Data-parallel kernels over processes of different speeds: an extension of commodel.
 
-SUMMA and the wave equation as operations, partitions of a matrix by measured speeds, and predictions of what a kernel
-takes. The functions are loaded when they are first used.
+SUMMA and the wave equation as operations, partitions of a matrix by measured speeds, and
+predictions of what a kernel takes. The functions are loaded when they are first used.
 """
 
 import importlib
@@ -44,12 +44,17 @@ EXTENSION = Extension(
     algorithms=("commodel_kernels.summa_paper", "commodel_kernels.wave2d_paper"),
     verbs={
         "partition": Verb(
-            "commodel_kernels.commands:partition", "Balance a matrix over processes of different speeds.", "Ask"
+            "commodel_kernels.commands:partition",
+            "Balance a matrix over processes of different speeds.",
+            "Ask",
         )
     },
     subcommands={
         "predict": {
-            "kernel": Verb("commodel_kernels.commands:predict_kernel", "Predict the communication time of a kernel.")
+            "kernel": Verb(
+                "commodel_kernels.commands:predict_kernel",
+                "Predict the communication time of a kernel.",
+            )
         },
         "advise": {
             "layouts": Verb(

@@ -43,20 +43,38 @@ PARTITION_STYLES = ("table", "json", "csv", "xlsx", "svg")
 )
 @make_option_group(
     "Partition",
-    click.option("--kernel", type=click.Choice(["gemm", "wave"]), default="gemm", show_default=True, help="Kernel."),
-    click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
-    click.option("--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv."),
+    click.option(
+        "--kernel",
+        type=click.Choice(["gemm", "wave"]),
+        default="gemm",
+        show_default=True,
+        help="Kernel.",
+    ),
+    click.option(
+        "--blocks",
+        type=click.IntRange(1, 1 << 20),
+        help="Side of the matrix in blocks; for wave in cells.",
+    ),
+    click.option(
+        "--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv."
+    ),
 )
 @make_option_group(
     "Processes",
-    click.option("--layout", required=True, help="Processes, e.g. processes:params/layouts/fermi/M10.csv."),
+    click.option(
+        "--layout", required=True, help="Processes, e.g. processes:params/layouts/fermi/M10.csv."
+    ),
     click.option("--platform", required=True, help="Platform of the processes: a name or a file."),
     process_count_option,
 )
 @make_option_group(
     "Speeds",
-    click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML), by measure speeds."),
-    click.option("--measure", is_flag=True, help="Measure on the platform while balancing instead (dynamic)."),
+    click.option(
+        "--speeds", type=PATH, help="Speeds of each kind of process (YAML), by measure speeds."
+    ),
+    click.option(
+        "--measure", is_flag=True, help="Measure on the platform while balancing instead (dynamic)."
+    ),
     click.option(
         "--block",
         type=click.IntRange(1, 4096),
@@ -98,20 +116,41 @@ PARTITION_STYLES = ("table", "json", "csv", "xlsx", "svg")
     ),
 )
 def partition(
-    speeds, measure, block, kernel, layout, platform, ranks, blocks, method, interpolation, within, source, style, out
+    speeds,
+    measure,
+    block,
+    kernel,
+    layout,
+    platform,
+    ranks,
+    blocks,
+    method,
+    interpolation,
+    within,
+    source,
+    style,
+    out,
 ) -> None:
     style = choose_style(style, out, PARTITION_STYLES)
     if (source is None) == (blocks is None):
         raise UserError("give either --blocks, or --from with a partition")
     if measure == (speeds is not None) or (measure and source):
         raise UserError("give --speeds FILE, or --measure without --from")
-    from commodel_kernels.partitioning import Balancing, balance, balance_measuring, locate_processes, read_partition
+    from commodel_kernels.partitioning import (
+        Balancing,
+        balance,
+        balance_measuring,
+        locate_processes,
+        read_partition,
+    )
 
     with locate_mistakes(key="--within"):
         balancing = Balancing(kernel, method, interpolation, parse_fraction(within))
     processes = locate_processes(layout, platform, ranks)
     if measure:
-        result = balance_measuring(processes, balancing, block, blocks, make_progress_printer(False))
+        result = balance_measuring(
+            processes, balancing, block, blocks, make_progress_printer(False)
+        )
     elif source:
         result = read_partition(processes, balancing, speeds, source)
     else:
@@ -136,21 +175,37 @@ def partition(
 @click.argument("kernel", type=click.Choice(["summa", "wave2d"]), metavar="KERNEL")
 @make_option_group(
     "Matrix",
-    click.option("--blocks", "side", help="Side of the square, in blocks or cells.  [default: the partition's]"),
-    click.option("--bytes", "sizes", help="Size of a block or cell.  [default: 8KiB for summa, 8 for wave2d]"),
+    click.option(
+        "--blocks",
+        "side",
+        help="Side of the square, in blocks or cells.  [default: the partition's]",
+    ),
+    click.option(
+        "--bytes", "sizes", help="Size of a block or cell.  [default: 8KiB for summa, 8 for wave2d]"
+    ),
     click.option("--partition", help="CSV of rank,x,y,width,height.  [default: an even grid]"),
     click.option("--grid", help="Rows x columns of processes, e.g. 4x2.  [default: nearly square]"),
     click.option("--iteration", help="Iteration of summa to predict, from 0.  [default: all]"),
 )
 @make_option_group(
     "Processes",
-    click.option("--ranks", help="Number of processes.  [default: the layout's or the partition's]"),
+    click.option(
+        "--ranks", help="Number of processes.  [default: the layout's or the partition's]"
+    ),
     click.option("--layout", help="Layout of processes on nodes, e.g. cyclic:2 or processes:PATH."),
 )
 @make_option_group(
     "Overlap",
-    click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict the visible time."),
-    click.option("--speeds", type=PATH, help="Speeds of processes for --overlapped.  [default: the partition's]"),
+    click.option(
+        "--overlapped",
+        is_flag=True,
+        help="Overlap sends and multiplications; predict the visible time.",
+    ),
+    click.option(
+        "--speeds",
+        type=PATH,
+        help="Speeds of processes for --overlapped.  [default: the partition's]",
+    ),
 )
 @make_option_group("Models", PARAMS, set_option)
 @make_option_group("Platform and results", platform_option, experiment_option)
@@ -204,16 +259,29 @@ def predict_kernel(
         required=True,
         help="Side of the matrix in blocks; for wave in cells.",
     ),
-    click.option("--bytes", "sizes", help="Size of a block or cell.  [default: that of the block in --speeds]"),
-    click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"),
+    click.option(
+        "--bytes",
+        "sizes",
+        help="Size of a block or cell.  [default: that of the block in --speeds]",
+    ),
+    click.option(
+        "--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"
+    ),
 )
 @make_option_group(
     "Processes",
-    click.option("--speeds", type=PATH, required=True, help="Speeds of each kind of process (YAML)."),
     click.option(
-        "--layout", "layouts", multiple=True, help="Processes, processes:PATH, or a folder of such tables; repeated."
+        "--speeds", type=PATH, required=True, help="Speeds of each kind of process (YAML)."
     ),
-    click.option("--cores", help="Also rank processes of several cores on the first nodes, e.g. 2,4,6."),
+    click.option(
+        "--layout",
+        "layouts",
+        multiple=True,
+        help="Processes, processes:PATH, or a folder of such tables; repeated.",
+    ),
+    click.option(
+        "--cores", help="Also rank processes of several cores on the first nodes, e.g. 2,4,6."
+    ),
 )
 @make_option_group(
     "Models",
@@ -255,7 +323,9 @@ def advise_layouts(
     request = LayoutSearch(kernel, blocks, bytes=sizes, measure=count, **search)
     # A layout of thousands of messages may take seconds.
     watch = make_progress_printer(not sys.stderr.isatty())
-    ranking = rank_layouts(request, params, platform, experiment, make_progress_printer(False), watch)
+    ranking = rank_layouts(
+        request, params, platform, experiment, make_progress_printer(False), watch
+    )
     write_answer(ranking, style)
 
 
@@ -271,16 +341,28 @@ def advise_layouts(
 @click.argument("kernel", type=click.Choice(["gemm", "wave"]), metavar="KERNEL")
 @make_option_group(
     "Processes",
-    click.option("--layout", required=True, help="Processes that compute at the same time, e.g. processes:PATH."),
+    click.option(
+        "--layout",
+        required=True,
+        help="Processes that compute at the same time, e.g. processes:PATH.",
+    ),
     process_count_option,
-    click.option("--platform", default="local", show_default=True, help="Platform: a name or a file."),
+    click.option(
+        "--platform", default="local", show_default=True, help="Platform: a name or a file."
+    ),
 )
 @make_option_group(
     "Sizes",
     click.option(
-        "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side of a gemm block."
+        "--block",
+        type=click.IntRange(1, 4096),
+        default=32,
+        show_default=True,
+        help="Elements a side of a gemm block.",
     ),
-    click.option("--sizes", default="16:4096", show_default=True, help="Range of areas, in blocks or cells."),
+    click.option(
+        "--sizes", default="16:4096", show_default=True, help="Range of areas, in blocks or cells."
+    ),
     click.option(
         "--within",
         metavar="FRACTION",
@@ -301,13 +383,31 @@ def advise_layouts(
 @make_option_group(
     "Measurement",
     click.option(
-        "--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="Time for each size."
+        "--seconds",
+        type=click.FloatRange(0.01, 3600),
+        default=0.5,
+        show_default=True,
+        help="Time for each size.",
     ),
-    click.option("--precision", default="2%", show_default=True, help="Half width of the median's 95 % interval."),
+    click.option(
+        "--precision",
+        default="2%",
+        show_default=True,
+        help="Half width of the median's 95 % interval.",
+    ),
 )
-@make_option_group("Output", out_option("File of speeds (YAML) to update.", required=True), quiet_option)
+@make_option_group(
+    "Output", out_option("File of speeds (YAML) to update.", required=True), quiet_option
+)
 def measure_speeds(
-    kernel: str, layout: str, platform: str, ranks: int | None, max_sizes: int, out: Path, quiet: bool, **how
+    kernel: str,
+    layout: str,
+    platform: str,
+    ranks: int | None,
+    max_sizes: int,
+    out: Path,
+    quiet: bool,
+    **how,
 ) -> None:
     """Measure the speed of each kind of process over the size of its share."""
     from commodel_kernels.measured_speeds import SpeedMeasurement, measure_speeds_of

@@ -41,7 +41,8 @@ from commodel_kernels.times import SUMMED_FAMILIES, predict_by_sums, predict_com
 if TYPE_CHECKING:
     import altair
 
-MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the τ–Lop paper's sum
+# how a model predicts: from messages, or by the τ–Lop paper's sum
+MESSAGES_RULE, SUMS_RULE = "messages", "sums"
 TIME_COLUMNS = ("time", "low", "high")
 DEFAULT_SIZES = {"summa": "8KiB", "wave2d": "8"}
 MAX_SHOWN_ITERATIONS = 5  # slowest kinds of iterations that are shown
@@ -49,16 +50,17 @@ MAX_SHOWN_ITERATIONS = 5  # slowest kinds of iterations that are shown
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelPredictions(Result):
-    """Predictions of a kernel's communication. `rows` has one for each model and rule; `iterations` has, for each run
-    of iterations with equal messages, the first one, their count, and the predictions of each row."""
+    """Predictions of a kernel's communication. `rows` has one for each model and rule; `iterations`
+    has, for each run of iterations with equal messages, the first one, their count, and the
+    predictions of each row."""
 
     point: Point
     simulated: bool
     rows: Sequence[Mapping[str, Any]]
     iterations: Sequence[Mapping[str, Any]]
     provenance: Sequence[Mapping[str, str]]
-    # Seconds of an iteration in which the slowest process computes while its messages are in flight. NaN: unknown;
-    # None: computation and messages do not overlap.
+    # Seconds of an iteration in which the slowest process computes while its messages are in
+    # flight. NaN: unknown; None: computation and messages do not overlap.
     overlapped_computation: float | None = None
 
     @classmethod
@@ -66,7 +68,9 @@ class KernelPredictions(Result):
         parts = list_parts(point)
         arguments = fill_parameters(point.operation, point.ranks)
         overlapped = arguments.get("overlapped", False)
-        overlapped_computation = float(make_tiles(point.operation, point.ranks).seconds.max()) if overlapped else None
+        overlapped_computation = (
+            float(make_tiles(point.operation, point.ranks).seconds.max()) if overlapped else None
+        )
         is_changed = any(map(describe_changes, sets))
         rows, seconds_by_column = [], {}
         for fitted in sets:
@@ -77,10 +81,22 @@ class KernelPredictions(Result):
                 cost = predict_by_sums if rule == SUMS_RULE else None
                 (total,) = predict(fitted, [point], strict=False, cost=cost)
                 by_hand = {BY_HAND_KEY: describe_changes(fitted)} if is_changed else {}
-                times = {name: _replace_nan(getattr(total, name)) for name in ("seconds", "low", "high")}
-                rows.append({"model": total.model, "rule": rule, **by_hand, **times, "validity": total.validity_text})
+                times = {
+                    name: _replace_nan(getattr(total, name)) for name in ("seconds", "low", "high")
+                }
+                rows.append(
+                    {
+                        "model": total.model,
+                        "rule": rule,
+                        **by_hand,
+                        **times,
+                        "validity": total.validity_text,
+                    }
+                )
                 if len(parts) > 1:
-                    predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
+                    predictions = predict(
+                        fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost
+                    )
                     seconds_by_column[_make_column_name(total.model, rule)] = [
                         _replace_nan(prediction.seconds) for prediction in predictions
                     ]
@@ -91,13 +107,22 @@ class KernelPredictions(Result):
             if seconds_by_column
         ]
         provenance = describe_sources(sets)
-        return cls(point, any(entry.simulated for entry in sets), rows, iterations, provenance, overlapped_computation)
+        return cls(
+            point,
+            any(entry.simulated for entry in sets),
+            rows,
+            iterations,
+            provenance,
+            overlapped_computation,
+        )
 
     @property
     def properties(self) -> dict[str, Any]:
         """The kernel, its processes, and the number of iterations."""
         names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
-        properties = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
+        properties = {name: getattr(self.point, name) for name in names} | {
+            "simulated": self.simulated
+        }
         if self.overlapped_computation is not None:
             properties["computation"] = _replace_nan(self.overlapped_computation)
         count = sum(entry["count"] for entry in self.iterations) or 1
@@ -105,8 +130,9 @@ class KernelPredictions(Result):
 
     @property
     def slowest_iterations(self) -> list[dict[str, Any]]:
-        """The slowest kinds of iteration by the median prediction of the models that depend on the message size: first
-        and last, count, median, least and most seconds, and share of the whole."""
+        """The slowest kinds of iteration by the median prediction of the models that depend on the
+        message size: first and last, count, median, least and most seconds, and share of the
+        whole."""
         weighted = {
             _make_column_name(row["model"], row["rule"])
             for row in self.rows
@@ -114,7 +140,11 @@ class KernelPredictions(Result):
         }
         timed = []
         for entry in self.iterations:
-            if times := [seconds for name, seconds in entry.items() if name in weighted and seconds is not None]:
+            if times := [
+                seconds
+                for name, seconds in entry.items()
+                if name in weighted and seconds is not None
+            ]:
                 timed.append((entry["iteration"], entry["count"], median(times), times))
         timed.sort(key=lambda entry: -entry[2])
         total = sum(count * seconds for _, count, seconds, _ in timed)
@@ -137,7 +167,9 @@ class KernelPredictions(Result):
         if not predicted:
             return "No model has a prediction."
         extremes = [select(predicted, key=lambda row: row["seconds"]) for select in (min, max)]
-        times = dict.fromkeys(f"{format_seconds(row['seconds'])} ({row['model']})" for row in extremes)
+        times = dict.fromkeys(
+            f"{format_seconds(row['seconds'])} ({row['model']})" for row in extremes
+        )
         return f"Communication takes {' to '.join(times)}."
 
     @property
@@ -148,7 +180,9 @@ class KernelPredictions(Result):
         text += f"{properties['ranks']} processes"
         text += " on 1 node" if properties["nodes"] == 1 else f" on {properties['nodes']} nodes"
         if properties["platform"]:
-            text += f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
+            text += (
+                f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
+            )
         if properties["iterations"] > 1:
             text += f": {properties['iterations']} iterations, {properties['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
@@ -160,7 +194,9 @@ class KernelPredictions(Result):
                 else "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition."
             )
         if any(row["rule"] == SUMS_RULE for row in self.rows):
-            lines.append("sums: by the τ–Lop paper's rule for this model, the sum of messages without contention.")
+            lines.append(
+                "sums: by the τ–Lop paper's rule for this model, the sum of messages without contention."
+            )
         return lines
 
     def text(self, verbose: bool = True) -> str:
@@ -231,7 +267,12 @@ class KernelPattern:
 
     def make_point(self, resources: PlatformResources) -> Point:
         """Return the point of the kernel on a platform."""
-        parameters = {"n": self.blocks, "grid": self.grid, "partition": self.partition, "iteration": self.iteration}
+        parameters = {
+            "n": self.blocks,
+            "grid": self.grid,
+            "partition": self.partition,
+            "iteration": self.iteration,
+        }
         parameters |= {"overlapped": "yes" if self.overlapped else None}
         arguments = [f"{name}={value}" for name, value in parameters.items() if value is not None]
         combination: dict[str, Any] = {
@@ -261,17 +302,22 @@ def predict_kernel(
     platform: str | None = None,
     experiment: str | None = None,
 ) -> KernelPredictions:
-    """Predict the communication time of a kernel, `summa` or `wave2d`, under every model. Printed, the result is what
-    `commodel predict kernel` prints.
+    """Predict the communication time of a kernel, `summa` or `wave2d`, under every model. Printed,
+    the result is what `commodel predict kernel` prints.
 
-    `evidence` is a run or parameter sets, as for `advise`; without it, that of the runs in `results`. `overlapped`:
-    SUMMA sends while it multiplies, and the visible time is predicted; `speeds` is the file of the processes' speeds.
+    `evidence` is a run or parameter sets, as for `advise`; without it, that of the runs in
+    `results`. `overlapped`: SUMMA sends while it multiplies, and the visible time is predicted;
+    `speeds` is the file of the processes' speeds.
 
     >>> predict_kernel("summa", 8, ranks=4, evidence="loggp.yaml").frame  # doctest: +SKIP
     """
-    pattern = KernelPattern(kernel, blocks, bytes, partition, grid, iteration, overlapped, ranks, layout, speeds)
+    pattern = KernelPattern(
+        kernel, blocks, bytes, partition, grid, iteration, overlapped, ranks, layout, speeds
+    )
     settings = [f"{name}={value}" for name, value in (values or {}).items()]
-    return predict_pattern(pattern, EvidenceSource(list_sources(evidence), platform, experiment, settings))
+    return predict_pattern(
+        pattern, EvidenceSource(list_sources(evidence), platform, experiment, settings)
+    )
 
 
 def predict_pattern(pattern: KernelPattern, source: EvidenceSource) -> KernelPredictions:
@@ -285,20 +331,31 @@ def predict_pattern(pattern: KernelPattern, source: EvidenceSource) -> KernelPre
 
 
 @contextmanager
-def _add_speeds(point: Point, speeds: str | Path | None, resources: PlatformResources) -> Iterator[tuple[Point, bool]]:
-    """Yield the point with a partition that has the speed of each process (without speeds, the point itself), and
-    whether the speeds are declared instead of measured."""
+def _add_speeds(
+    point: Point, speeds: str | Path | None, resources: PlatformResources
+) -> Iterator[tuple[Point, bool]]:
+    """Yield the point with a partition that has the speed of each process (without speeds, the
+    point itself), and whether the speeds are declared instead of measured."""
     if speeds is None:
         yield point, False
         return
-    kinds, loaded = list_process_kinds(point.layout, point.ranks, dict(resources.types)), read_speeds(Path(speeds))
+    kinds, loaded = (
+        list_process_kinds(point.layout, point.ranks, dict(resources.types)),
+        read_speeds(Path(speeds)),
+    )
     with locate_mistakes(Path(speeds)):
         curves = loaded.curves("gemm", kinds)
     tiling = make_tiles(point.operation, point.ranks)
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
-        write_text(path, format_rectangles(replace(tiling, speed=predict_computation(tiling, curves).speed)))
-        write = {parameter.name: parameter.write for parameter in find_operation(point.operation).parameters}
+        write_text(
+            path,
+            format_rectangles(replace(tiling, speed=predict_computation(tiling, curves).speed)),
+        )
+        write = {
+            parameter.name: parameter.write
+            for parameter in find_operation(point.operation).parameters
+        }
         other_arguments = [
             f"{name}={write[name](value)}"
             for name, value in parse_parameters(point.operation).items()

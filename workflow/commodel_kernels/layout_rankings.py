@@ -1,4 +1,5 @@
-"""Layouts of processes for a kernel, ranked by predicted communication plus computation (`advise_layouts`)."""
+"""Layouts of processes for a kernel, ranked by predicted communication plus computation
+(`advise_layouts`)."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LayoutRanking(Result):
-    """Layouts of processes for a kernel, the fastest first: a row for each, with its best partition. Times are those of
-    all iterations."""
+    """Layouts of processes for a kernel, the fastest first: a row for each, with its best
+    partition. Times are those of all iterations."""
 
     configurations: Sequence[Configuration]
     model: str  # whose predictions rank them
@@ -63,7 +64,8 @@ class LayoutRanking(Result):
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """A row for each configuration."""
         rows = [
-            _make_configuration_row(entry, self.model) | {"simulated": self.simulated} for entry in self.configurations
+            _make_configuration_row(entry, self.model) | {"simulated": self.simulated}
+            for entry in self.configurations
         ]
         if self.measured:
             measured_columns = map(_make_measured_columns, self.configurations)
@@ -77,7 +79,8 @@ class LayoutRanking(Result):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Flags of predictions, the configuration that computes fastest, and what measurements found."""
+        """Flags of predictions, the configuration that computes fastest, and what measurements
+        found."""
         return self._sentences[1:]
 
     @cached_property
@@ -87,14 +90,20 @@ class LayoutRanking(Result):
         if self.measured:
             lines += _describe_regrets(self.measured)
             if self.simulated:
-                lines.append("Only messages were simulated; computation times follow from the declared speeds.")
+                lines.append(
+                    "Only messages were simulated; computation times follow from the declared speeds."
+                )
         return lines
 
     def text(self, verbose: bool = True) -> str:
         """Return the sentence, a row for each layout, measured times, and the notes."""
         hidden = ("simulated", "validity", *_make_measured_columns(self.configurations[0]))
         shown = [{name: row[name] for name in row if name not in hidden} for row in self.rows]
-        times = [name for name in shown[0] if name == "total" or name.startswith(("computation", "communication"))]
+        times = [
+            name
+            for name in shown[0]
+            if name == "total" or name.startswith(("computation", "communication"))
+        ]
         parts = [format_table(shown, times)]
         if self.measured:
             pairs = [_pair_times(entry, self.model) for entry in self.measured]
@@ -103,8 +112,12 @@ class LayoutRanking(Result):
 
     def plot(self) -> altair.Chart:
         """Return a chart of the total times, with the measured ones."""
-        frame = self.frame.rename(columns={"layout": "name", "total": "seconds", "measured total": "measured"})
-        return draw_times(frame, f"Computation and communication by {self.model}", measured=bool(self.measured))
+        frame = self.frame.rename(
+            columns={"layout": "name", "total": "seconds", "measured total": "measured"}
+        )
+        return draw_times(
+            frame, f"Computation and communication by {self.model}", measured=bool(self.measured)
+        )
 
 
 @dataclass(frozen=True)
@@ -140,17 +153,20 @@ def advise_layouts(
     out: str | Path | None = None,
     progress: Progress = lambda text: None,
 ) -> LayoutRanking:
-    """Rank layouts of processes for a kernel, `gemm` or `wave`, by computation plus communication. Printed, the result
-    is what `commodel advise layouts` prints.
+    """Rank layouts of processes for a kernel, `gemm` or `wave`, by computation plus communication.
+    Printed, the result is what `commodel advise layouts` prints.
 
-    Each layout is balanced by the `speeds` of its processes. `layouts` are tables of processes, or folders of such
-    tables; with `cores`, such as `"1,2"`, tables are made. `measure` also measures the best N on the platform, and the
-    one that computes fastest. `out` is a folder for the partitions.
+    Each layout is balanced by the `speeds` of its processes. `layouts` are tables of processes, or
+    folders of such tables; with `cores`, such as `"1,2"`, tables are made. `measure` also measures
+    the best N on the platform, and the one that computes fastest. `out` is a folder for the
+    partitions.
 
     >>> advise_layouts("gemm", 8, "speeds.yaml", "mycluster", cores="1,2", evidence="loggp.yaml")  # doctest: +SKIP
     """
     chosen = [layouts] if isinstance(layouts, str) else layouts
-    search = LayoutSearch(kernel, blocks, speeds, chosen, cores, bytes, iterations, model, measure, out)
+    search = LayoutSearch(
+        kernel, blocks, speeds, chosen, cores, bytes, iterations, model, measure, out
+    )
     return rank_layouts(search, list_sources(evidence), platform, experiment, progress)
 
 
@@ -162,8 +178,8 @@ def rank_layouts(
     progress: Progress,
     watch: Callable[[str], None] = lambda text: None,
 ) -> LayoutRanking:
-    """Return the ranking of a search. `progress` gets lines on measurements, `watch` one on each layout, since one of
-    thousands of messages may take seconds."""
+    """Return the ranking of a search. `progress` gets lines on measurements, `watch` one on each
+    layout, since one of thousands of messages may take seconds."""
     if not (search.layouts or search.cores):
         raise UserError("give --layout processes:PATH or a folder of such tables, or --cores")
     if search.iterations and search.kernel == "gemm":
@@ -183,13 +199,16 @@ def rank_layouts(
         if search.cores:
             numbers = expand_axis(search.cores, parse_count)
             tables += write_core_layouts(evidence.resources, numbers, curves.kinds, folder)
-        configurations = rank_configurations(problem, tables, declared, evidence, model, folder, describe)
+        configurations = rank_configurations(
+            problem, tables, declared, evidence, model, folder, describe
+        )
         if search.measure:
             configurations = measure_best(
                 configurations, search.measure, problem, evidence.resources, platform, progress
             )
     provenance = [
-        {"model": entry.model, "platform": entry.platform or "", "source": entry.source} for entry in evidence.sets
+        {"model": entry.model, "platform": entry.platform or "", "source": entry.source}
+        for entry in evidence.sets
     ]
     provenance.append({"model": "", "platform": declared.platform, "source": str(search.speeds)})
     return LayoutRanking(configurations, model, declared.simulated, provenance)
@@ -208,7 +227,9 @@ def _open_output_folder(out: str | Path | None) -> Iterator[Path]:
 
 
 def _make_configuration_row(entry: Configuration, model: str) -> dict[str, Any]:
-    seconds_by_model = {name: seconds for name, seconds in entry.communication.items() if name != model}
+    seconds_by_model = {
+        name: seconds for name, seconds in entry.communication.items() if name != model
+    }
     return {
         "layout": _name_layout(entry),
         "ranks": entry.ranks,
@@ -219,13 +240,17 @@ def _make_configuration_row(entry: Configuration, model: str) -> dict[str, Any]:
         "validity": entry.validity[model],
         "total": entry.total(model),
         # A model that cannot predict a configuration has NaN.
-        **{f"communication {name}": None if isnan(seconds) else seconds for name, seconds in seconds_by_model.items()},
+        **{
+            f"communication {name}": None if isnan(seconds) else seconds
+            for name, seconds in seconds_by_model.items()
+        },
     }
 
 
 def _make_measured_columns(entry: Configuration) -> dict[str, float | None]:
     return {
-        f"measured {name}": getattr(entry.measured, name, None) for name in ("computation", "communication", "total")
+        f"measured {name}": getattr(entry.measured, name, None)
+        for name in ("computation", "communication", "total")
     }
 
 
@@ -239,7 +264,9 @@ def _pair_times(entry: Configuration, model: str) -> dict[str, str | None]:
     """Return each predicted time, followed by the measured one."""
     predicted = (entry.computation, entry.communication[model], entry.total(model))
     cells: dict[str, str | None] = {"layout": _name_layout(entry)}
-    for predicted_seconds, (name, seconds) in zip(predicted, _make_measured_columns(entry).items(), strict=True):
+    for predicted_seconds, (name, seconds) in zip(
+        predicted, _make_measured_columns(entry).items(), strict=True
+    ):
         for title, value in ((name.removeprefix("measured "), predicted_seconds), (name, seconds)):
             cells[title] = None if value is None else format_seconds(value)
     return cells | {"measured/predicted": f"{_get_measured_total(entry) / entry.total(model):.2f}"}
@@ -250,33 +277,45 @@ def _name_layout(entry: Configuration) -> str:
 
 
 def _describe_fastest(configurations: Sequence[Configuration], model: str) -> list[str]:
-    """Return sentences on the fastest configuration, and on the one that computes fastest, with the ratio of their
-    times."""
+    """Return sentences on the fastest configuration, and on the one that computes fastest, with the
+    ratio of their times."""
     best, computing = configurations[0], find_fastest(configurations)
 
     def format_sum(entry: Configuration) -> str:
         parts = entry.computation, entry.communication[model]
         return f"{format_seconds(entry.total(model))} = {' + '.join(format_seconds(part) for part in parts)}"
 
-    lines = [f"Fastest, communication included: {_name_layout(best)}, {format_sum(best)} (by {model})."]
+    lines = [
+        f"Fastest, communication included: {_name_layout(best)}, {format_sum(best)} (by {model})."
+    ]
     if flags := Counter(
-        row.validity[model] for row in configurations if row.validity[model] != ValidityKind.VALID.value
+        row.validity[model]
+        for row in configurations
+        if row.validity[model] != ValidityKind.VALID.value
     ):
         (flag, _), number = flags.most_common(1)[0], flags.total()
         named = f": {flag}" if len(flags) == 1 else f", such as {flag}"
-        lines.append(f"{number} of {len(configurations)} predictions of {model} are flagged{named}.")
+        lines.append(
+            f"{number} of {len(configurations)} predictions of {model} are flagged{named}."
+        )
     if computing is best:
         return [*lines, "It computes fastest, too."]
     ratio = computing.total(model) / best.total(model)
     name = _name_layout(computing)
-    return [*lines, f"Fastest computation: {name}, {format_sum(computing)}: {ratio:.2f} times as long."]
+    return [
+        *lines,
+        f"Fastest computation: {name}, {format_sum(computing)}: {ratio:.2f} times as long.",
+    ]
 
 
 def _describe_regrets(measured: Sequence[Configuration]) -> list[str]:
-    """Return the measured times of the chosen configuration and of the one that computes fastest, compared with the
-    fastest measured one."""
+    """Return the measured times of the chosen configuration and of the one that computes fastest,
+    compared with the fastest measured one."""
     shortest = min(measured, key=_get_measured_total)
-    choices = {"Communication included": measured[0], "By computation alone": find_fastest(measured)}
+    choices = {
+        "Communication included": measured[0],
+        "By computation alone": find_fastest(measured),
+    }
 
     lines = []
     for label, choice in choices.items():
@@ -284,12 +323,15 @@ def _describe_regrets(measured: Sequence[Configuration]) -> list[str]:
         excess = 100 * (time / _get_measured_total(shortest) - 1)
         comparison = f"{excess:.2g} % longer than {_name_layout(shortest)}"
         comparison = "the fastest of these" if choice is shortest else comparison
-        lines.append(f"{label}: {_name_layout(choice)}, measured to take {format_seconds(time)}, {comparison}.")
+        lines.append(
+            f"{label}: {_name_layout(choice)}, measured to take {format_seconds(time)}, {comparison}."
+        )
     return lines
 
 
 REAL_MEASURE = Measure("window", 0.05, 6, 100, 5.0, 1, 1, 600.0)
-SIMULATED_MEASURE = replace(REAL_MEASURE, min_samples=1, max_samples=1, warmup=0)  # simulated samples are equal
+# simulated samples are equal
+SIMULATED_MEASURE = replace(REAL_MEASURE, min_samples=1, max_samples=1, warmup=0)
 
 
 def measure_best(
@@ -300,7 +342,8 @@ def measure_best(
     platform: str,
     progress: Progress,
 ) -> list[Configuration]:
-    """Measure the first `count` configurations and the one that computes fastest. Return all configurations."""
+    """Measure the first `count` configurations and the one that computes fastest. Return all
+    configurations."""
     chosen = list(dict.fromkeys([*configurations[:count], find_fastest(configurations)]))
     points = {configuration: configuration.point(problem, resources) for configuration in chosen}
     with TemporaryDirectory(prefix="commodel-") as folder:
@@ -310,17 +353,24 @@ def measure_best(
         settings = SIMULATED_MEASURE if simulated else REAL_MEASURE
         measure_now("configurations", tuple(points.values()), platform, settings, raw, progress)
         return [
-            replace(configuration, measured=_read_measured_times(configuration, problem, points[configuration], raw))
+            replace(
+                configuration,
+                measured=_read_measured_times(configuration, problem, points[configuration], raw),
+            )
             if configuration in points
             else configuration
             for configuration in configurations
         ]
 
 
-def _read_measured_times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
+def _read_measured_times(
+    configuration: Configuration, problem: Problem, point: Point, raw: SafePath
+) -> Times:
     if marker := read_marker(raw, point.id):
         raise UserError(f"{configuration.layout} was not measured: {', '.join(marker)}")
-    samples = [sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]]
+    samples = [
+        sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]
+    ]
     repeats = problem.repeats(configuration.tiling)
     computed = [sample["computation"] for sample in samples if "computation" in sample]
     return Times(

@@ -1,7 +1,7 @@
 """Data-parallel kernels: partitions balanced by the speeds of processes, and measurements of these.
 
-`partition`, `balance` and `balance_measuring` partition a matrix; `sample_kinds` samples the speed of each kind of
-process."""
+`partition`, `balance` and `balance_measuring` partition a matrix; `sample_kinds` samples the speed
+of each kind of process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,12 @@ from commodel_kernels.partitions.shares import (
     partition_dynamic,
     partition_geometric,
 )
-from commodel_kernels.rectangles import Rectangles, find_tiling_error, format_rectangles, read_rectangles
+from commodel_kernels.rectangles import (
+    Rectangles,
+    find_tiling_error,
+    format_rectangles,
+    read_rectangles,
+)
 from commodel_kernels.speed_measurement import Kernel, make_measurer
 from commodel_kernels.speed_sampling import Rows, Sample, make_rectangle, sample_speeds
 from commodel_kernels.speeds import Speed, Speeds, read_speeds
@@ -47,7 +52,8 @@ from commodel_kernels.times import (
     predict_computation,
 )
 
-MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the τ–Lop paper's sum
+# how a model predicts: from messages, or by the τ–Lop paper's sum
+MESSAGES_RULE, SUMS_RULE = "messages", "sums"
 UNIT_NAMES = {"gemm": "block", "wave": "cell"}
 METHODS, INTERPOLATIONS = ("geometric", "constant", "dynamic"), ("piecewise", "akima")
 TIME_COLUMNS = ("time", "low", "high")
@@ -79,7 +85,9 @@ def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
     return Processes(loaded, placed.layout, place_ranks(placed.layout, ranks), kinds)
 
 
-def read_process_speeds(processes: Processes, speeds: Path, kernel: str, interpolation: str) -> Processes:
+def read_process_speeds(
+    processes: Processes, speeds: Path, kernel: str, interpolation: str
+) -> Processes:
     """Return the processes with their speeds from a file."""
     loaded = read_speeds(speeds)
     with locate_mistakes(speeds):
@@ -89,8 +97,8 @@ def read_process_speeds(processes: Processes, speeds: Path, kernel: str, interpo
 
 @dataclass(frozen=True)
 class Balancing:
-    """How to balance a matrix: the kernel, the method, the interpolation of speeds between measured sizes, and the
-    largest relative difference of times if balancing is dynamic."""
+    """How to balance a matrix: the kernel, the method, the interpolation of speeds between measured
+    sizes, and the largest relative difference of times if balancing is dynamic."""
 
     kernel: str = "gemm"
     method: str = "geometric"
@@ -109,11 +117,13 @@ def partition(
     method: str = "geometric",
     interpolation: str = "piecewise",
 ) -> Partition:
-    """Balance a square matrix of `blocks` × `blocks` over the processes of a layout by their speeds, a file that
-    `commodel measure speeds` writes. Printed, the result is what `commodel partition` prints.
+    """Balance a square matrix of `blocks` × `blocks` over the processes of a layout by their
+    speeds, a file that `commodel measure speeds` writes. Printed, the result is what `commodel
+    partition` prints.
 
-    `kernel` is `gemm` or `wave`. `method` uses speeds at each share (`geometric`), at an even share (`constant`), or
-    round by round (`dynamic`). `interpolation` between the sizes of the file is `piecewise` or `akima`.
+    `kernel` is `gemm` or `wave`. `method` uses speeds at each share (`geometric`), at an even share
+    (`constant`), or round by round (`dynamic`). `interpolation` between the sizes of the file is
+    `piecewise` or `akima`.
 
     >>> partition("speeds.yaml", 8, "processes:mine.csv", "mycluster").frame  # doctest: +SKIP
     """
@@ -133,12 +143,16 @@ def balance(processes: Processes, balancing: Balancing, speeds: Path, side: int)
     return Partition(balancing.kernel, method, balancing.interpolation, processes, tiling)
 
 
-def read_partition(processes: Processes, balancing: Balancing, speeds: Path, file: Path) -> Partition:
+def read_partition(
+    processes: Processes, balancing: Balancing, speeds: Path, file: Path
+) -> Partition:
     """Return a partition from an edited workbook or a CSV file, with the speeds in another file."""
     processes = read_process_speeds(processes, speeds, balancing.kernel, balancing.interpolation)
     tiling = read_partition_input(file)
     if tiling.ranks != len(processes.kinds):
-        raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=file)
+        raise UserError(
+            f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=file
+        )
     return Partition(balancing.kernel, str(file), balancing.interpolation, processes, tiling)
 
 
@@ -158,18 +172,25 @@ def read_partition_input(path: Path) -> Rectangles:
     return tiling
 
 
-def _balance_by_speeds(processes: Processes, side: int, method: str, tolerance: float) -> tuple[Rectangles, str]:
-    """Return the rectangles in whole blocks, and how they were computed. Method `dynamic` ends when times differ by at
-    most the relative `tolerance`."""
+def _balance_by_speeds(
+    processes: Processes, side: int, method: str, tolerance: float
+) -> tuple[Rectangles, str]:
+    """Return the rectangles in whole blocks, and how they were computed. Method `dynamic` ends when
+    times differ by at most the relative `tolerance`."""
     curves, total, method_used = processes.curves, side * side, method
     if method == "dynamic":
 
         def measure(shares: np.ndarray) -> np.ndarray:
-            return np.array([float(curve.seconds(share)) for curve, share in zip(curves, shares, strict=True)])
+            return np.array(
+                [float(curve.seconds(share)) for curve, share in zip(curves, shares, strict=True)]
+            )
 
         balanced = partition_dynamic(len(curves), total, measure, Speed.of, tolerance)
         rounds = f"{format_count(balanced.rounds, 'round')} with times from the file of speeds"
-        shares, method_used = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
+        shares, method_used = (
+            balanced.shares,
+            f"dynamic, {rounds}, {_describe_convergence(balanced)}",
+        )
     elif method == "constant":
         # The baseline uses only these speeds, also for rounding to whole blocks.
         even_share, shares = total / len(curves), partition_constant(curves, total)
@@ -184,20 +205,25 @@ def balance_measuring(
 ) -> Partition:
     """Balance by the dynamic algorithm, which measures on the platform.
 
-    The speed of a kind is measured at the largest share of its processes, while all processes compute a share of that
-    size. `block` is the number of elements of a block's side.
+    The speed of a kind is measured at the largest share of its processes, while all processes
+    compute a share of that size. `block` is the number of elements of a block's side.
     """
     kernel = Kernel(balancing.kernel, block if balancing.kernel == "gemm" else 1)
     kinds = np.array(processes.kinds)
     with _prepare_measuring(processes, kernel, SPEED_MEASURE, progress) as run:
 
         def measure(shares: np.ndarray) -> np.ndarray:
-            largest = {str(kind): int(shares[kinds == kind].max()) for kind in dict.fromkeys(processes.kinds)}
+            largest = {
+                str(kind): int(shares[kinds == kind].max())
+                for kind in dict.fromkeys(processes.kinds)
+            }
             samples = run({kind: share for kind, share in largest.items() if share})
             pairs = zip(kinds, shares, strict=True)
             return np.array([share / samples[kind][0] if share else 0.0 for kind, share in pairs])
 
-        balanced = partition_dynamic(len(kinds), side * side, measure, Speed.of, balancing.tolerance)
+        balanced = partition_dynamic(
+            len(kinds), side * side, measure, Speed.of, balancing.tolerance
+        )
     curves = [Speed.of(rows) for rows in balanced.rows]
     tiling = even_out_times(arrange_in_columns(balanced.shares, side), curves)
     rounds = format_count(balanced.rounds, "round")
@@ -207,12 +233,15 @@ def balance_measuring(
 
 
 def _describe_convergence(balanced: Balance) -> str:
-    return f"within {100 * balanced.spread:.3g} %" + ("" if balanced.balanced else ", the best found")
+    return f"within {100 * balanced.spread:.3g} %" + (
+        "" if balanced.balanced else ", the best found"
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(Result):
-    """A partition of a matrix over processes: a row for each with its rectangle and its predicted computing time."""
+    """A partition of a matrix over processes: a row for each with its rectangle and its predicted
+    computing time."""
 
     kernel: str
     method: str
@@ -236,9 +265,14 @@ class Partition(Result):
                 "node": int(self.processes.node[rank]),
                 "kind": self.processes.kinds[rank],
                 "speed": float(computed.speed[rank]),
-                **{name: int(getattr(tiling, name)[rank]) for name in ("x", "y", "width", "height")},
+                **{
+                    name: int(getattr(tiling, name)[rank]) for name in ("x", "y", "width", "height")
+                },
                 "area": int(tiling.area[rank]),
-                **{name: float(getattr(computed, name)[rank]) for name in ("seconds", "low", "high")},
+                **{
+                    name: float(getattr(computed, name)[rank])
+                    for name in ("seconds", "low", "high")
+                },
                 "idle": float(idle[rank]),
             }
             for rank in range(tiling.ranks)
@@ -261,7 +295,8 @@ class Partition(Result):
             "total": computed.slowest * count,
             "imbalance": computed.imbalance,
             "half_perimeters": int((self.tiling.width + self.tiling.height).sum()),
-            "squares": float(2 * np.sqrt(self.tiling.area).sum()),  # half perimeters of squares of the same areas
+            # half perimeters of squares of the same areas
+            "squares": float(2 * np.sqrt(self.tiling.area).sum()),
         }
 
     @property
@@ -285,7 +320,9 @@ class Partition(Result):
     def _sentences(self) -> list[str]:
         summary = self.summary
         side, unit = summary["side"], UNIT_NAMES[self.kernel]
-        platform_text = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
+        platform_text = (
+            f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
+        )
         kernel = f"{self.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {platform_text}"
         count, perimeters = summary["iterations"], summary["half_perimeters"]
         ratio = perimeters / summary["squares"]
@@ -323,7 +360,8 @@ class Partition(Result):
         return write_or_return(json.dumps(self.summary | {"rows": self.rows}, indent=1), file)
 
     def to_csv(self, file: str | Path | None = None) -> str | None:
-        """Write the rectangles and speeds as CSV, which `summa:partition=FILE` reads, or return them as text."""
+        """Write the rectangles and speeds as CSV, which `summa:partition=FILE` reads, or return
+        them as text."""
         with_speeds = replace(self.tiling, speed=self.computed.speed)
         return write_or_return(format_rectangles(with_speeds).rstrip("\n"), file)
 
@@ -340,7 +378,11 @@ class Partition(Result):
         """Write a workbook whose rectangles may be edited and read back."""
         from commodel_kernels.workbooks import write_partition  # slow to load
 
-        banner = "SIMULATED: these speeds are declared, not measured." if self.processes.simulated else ""
+        banner = (
+            "SIMULATED: these speeds are declared, not measured."
+            if self.processes.simulated
+            else ""
+        )
         title = f"{self.kernel} on {self.processes.platform.name}: a partition"
         write_partition(self.frame, title, [self.sentence, *self.notes], banner, Path(file))
 
@@ -351,9 +393,13 @@ def read_speeds_so_far(out: Path, platform: str) -> Speeds:
         return Speeds({}, platform, source="measured by commodel measure speeds")
     speeds = read_speeds(out)
     if speeds.simulated:
-        raise UserError("found speeds that are declared; wanted another file for measured ones", file=out)
+        raise UserError(
+            "found speeds that are declared; wanted another file for measured ones", file=out
+        )
     if speeds.platform != platform:
-        raise UserError(f"found speeds of platform '{speeds.platform}', wanted '{platform}'", file=out)
+        raise UserError(
+            f"found speeds of platform '{speeds.platform}', wanted '{platform}'", file=out
+        )
     return speeds
 
 
@@ -368,7 +414,9 @@ def sample_kinds(
 ) -> dict[str, Rows]:
     """Measure the speeds of every kind of process and return their rows."""
     with _prepare_measuring(processes, kernel, settings, progress) as run:
-        return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, tolerance, max_sizes)
+        return sample_speeds(
+            list(dict.fromkeys(processes.kinds)), run, *sizes, tolerance, max_sizes
+        )
 
 
 @contextmanager
@@ -379,12 +427,22 @@ def _prepare_measuring(
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
         folder_path = SafePath.at(Path(folder).resolve())
         run = make_measurer(
-            processes.platform, processes.layout, processes.kinds, kernel, settings, make_rectangle, folder_path
+            processes.platform,
+            processes.layout,
+            processes.kinds,
+            kernel,
+            settings,
+            make_rectangle,
+            folder_path,
         )
 
         def run_with_progress(sizes: Mapping[str, int]) -> dict[str, Sample]:
             samples = run(sizes)
-            progress(", ".join(f"{kind} at {size}: {samples[kind][0]:.4g}/s" for kind, size in sizes.items()))
+            progress(
+                ", ".join(
+                    f"{kind} at {size}: {samples[kind][0]:.4g}/s" for kind, size in sizes.items()
+                )
+            )
             return samples
 
         yield run_with_progress

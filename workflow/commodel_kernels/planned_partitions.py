@@ -1,4 +1,5 @@
-"""Partitions of the kernels in a plan, with the node of each process, and iterations that were measured separately."""
+"""Partitions of the kernels in a plan, with the node of each process, and iterations that were
+measured separately."""
 
 from dataclasses import dataclass
 
@@ -20,14 +21,16 @@ from commodel.records import Plan, Point
 from commodel_kernels.rectangles import Rectangles
 from commodel_kernels.tilings import Kernel, make_tiles
 
-NON_PARTITION_PARAMETERS = ("iteration", "overlapped", "barrier")  # they do not change the rectangles
+# they do not change the rectangles
+NON_PARTITION_PARAMETERS = ("iteration", "overlapped", "barrier")
 ITERATION = "iteration"
 MAX_RANKS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The rectangles of one kernel's processes under one layout, on every platform that has them in the plan."""
+    """The rectangles of one kernel's processes under one layout, on every platform that has them in
+    the plan."""
 
     kernel: str
     division: str  # of the square into rectangles: a partition file, or a grid
@@ -51,8 +54,8 @@ def is_kernel(text: str) -> bool:
 
 
 def read_partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
-    """Return the partitions of a plan's points, and a sentence for each that cannot be read. A report is written
-    without the unreadable ones."""
+    """Return the partitions of a plan's points, and a sentence for each that cannot be read. A
+    report is written without the unreadable ones."""
     points: dict[tuple[str, str, int], list[Point]] = {}
     for point in plan.points:
         if is_kernel(point.operation):
@@ -70,18 +73,26 @@ def read_partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
 
 def _find_rectangle_parameters(text: str) -> str:
     """Return the parameters of an operation that name its rectangles."""
-    parts = [part for part in text.split(":") if part.partition("=")[0].strip() not in NON_PARTITION_PARAMETERS]
+    parts = [
+        part
+        for part in text.split(":")
+        if part.partition("=")[0].strip() not in NON_PARTITION_PARAMETERS
+    ]
     return ":".join(parts)
 
 
 def _read_partition(text: str, points_of_partition: list[Point], plan: Plan) -> Partition:
-    """Return the partition of a point. Only files that the plan stores are read, and sizes are limited, because the
-    plan may come from an untrusted source."""
+    """Return the partition of a point. Only files that the plan stores are read, and sizes are
+    limited, because the plan may come from an untrusted source."""
     first = points_of_partition[0]
-    if missing_file := next((path for _, path in list_named_files([first]) if path not in plan.files), None):
+    if missing_file := next(
+        (path for _, path in list_named_files([first]) if path not in plan.files), None
+    ):
         raise UserError(f"the plan has no copy of the file '{missing_file}'")
     if find_required_ranks(text) not in (None, first.ranks) or first.ranks > MAX_RANKS:
-        raise UserError(f"found {first.ranks} ranks, wanted as many as the partition has, at most {MAX_RANKS}")
+        raise UserError(
+            f"found {first.ranks} ranks, wanted as many as the partition has, at most {MAX_RANKS}"
+        )
     tiling = make_tiles(text, first.ranks)
     types = plan.platforms[first.platform].types
     return Partition(
@@ -100,11 +111,18 @@ def _read_partition(text: str, points_of_partition: list[Point], plan: Plan) -> 
 
 
 def select_iterations(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of single iterations, with columns `iteration` (its number) and `kernel` (the operation without
-    that parameter)."""
+    """Return the rows of single iterations, with columns `iteration` (its number) and `kernel` (the
+    operation without that parameter)."""
     kernel_texts = filter(is_kernel, comparison["operation"].unique())
     parameters = {text: parse_parameters(text) for text in kernel_texts}
-    numbers = {text: values[ITERATION] for text, values in parameters.items() if ITERATION in values}
+    numbers = {
+        text: values[ITERATION] for text, values in parameters.items() if ITERATION in values
+    }
     rows = comparison[comparison["operation"].isin(list(numbers))]
-    kernels = {text: ":".join(part for part in text.split(":") if not part.startswith(ITERATION)) for text in numbers}
-    return rows.assign(iteration=rows["operation"].map(numbers), kernel=rows["operation"].map(kernels))
+    kernels = {
+        text: ":".join(part for part in text.split(":") if not part.startswith(ITERATION))
+        for text in numbers
+    }
+    return rows.assign(
+        iteration=rows["operation"].map(numbers), kernel=rows["operation"].map(kernels)
+    )

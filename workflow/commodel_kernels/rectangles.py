@@ -1,8 +1,8 @@
-"""Rectangles that tile a square of N×N units, one for each rank: x to the right, y downwards, in whole units
-(`Rectangles`).
+"""Rectangles that tile a square of N×N units, one for each rank: x to the right, y downwards, in
+whole units (`Rectangles`).
 
-A rank without work has a rectangle of 0×0. A file is a CSV `rank,x,y,width,height` with a line for each rank in any
-order. An optional column `speed` has the units per second that each rank computes.
+A rank without work has a rectangle of 0×0. A file is a CSV `rank,x,y,width,height` with a line for
+each rank in any order. An optional column `speed` has the units per second that each rank computes.
 """
 
 import csv
@@ -52,7 +52,9 @@ class Rectangles:
     @property
     def seconds(self) -> np.ndarray:
         """Seconds of one iteration of each rank, NaN if its speed is unknown."""
-        return np.where(self.area > 0, self.area / (np.nan if self.speed is None else self.speed), 0.0)
+        return np.where(
+            self.area > 0, self.area / (np.nan if self.speed is None else self.speed), 0.0
+        )
 
     @property
     def right(self) -> np.ndarray:
@@ -64,7 +66,8 @@ class Rectangles:
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """The ranks with work of every column, columns from left to right, ranks from top to bottom.
+        """The ranks with work of every column, columns from left to right, ranks from top to
+        bottom.
 
         Raise an error if rectangles with the same x have different widths.
         """
@@ -75,14 +78,20 @@ class Rectangles:
             if (different := column[self.width[column] != self.width[column[0]]]).size:
                 first, other = column[0], different[0]
                 widths = f"{self.width[first]} of rank {first}, {self.width[other]} of rank {other}"
-                raise UserError(f"found different widths at x={self.x[first]}: {widths}; wanted columns")
+                raise UserError(
+                    f"found different widths at x={self.x[first]}: {widths}; wanted columns"
+                )
         return tuple(columns)
 
     @classmethod
-    def of(cls, x: Iterable, y: Iterable, width: Iterable, height: Iterable, side: int | None = None) -> "Rectangles":
-        """Return rectangles that tile the square, or raise an error. `side` is by default the extent of the
-        rectangles."""
-        x, y, width, height = (np.asarray(column, dtype=np.int64) for column in (x, y, width, height))
+    def of(
+        cls, x: Iterable, y: Iterable, width: Iterable, height: Iterable, side: int | None = None
+    ) -> "Rectangles":
+        """Return rectangles that tile the square, or raise an error. `side` is by default the
+        extent of the rectangles."""
+        x, y, width, height = (
+            np.asarray(column, dtype=np.int64) for column in (x, y, width, height)
+        )
         extent = int(max((x + width).max(initial=0), (y + height).max(initial=0)))
         tiling = cls(x, y, width, height, extent if side is None else side)
         if mistake := find_tiling_error(tiling):
@@ -91,7 +100,8 @@ class Rectangles:
 
 
 def make_even_grid(side: int, grid: tuple[int, int]) -> Rectangles:
-    """Return a grid of ranks, numbered row by row, with rectangles of nearly equal size, the larger ones first."""
+    """Return a grid of ranks, numbered row by row, with rectangles of nearly equal size, the larger
+    ones first."""
     rows, columns = grid
     rank = np.arange(rows * columns)
     heights, widths = divide_evenly(side, rows), divide_evenly(side, columns)
@@ -107,9 +117,10 @@ def make_even_grid(side: int, grid: tuple[int, int]) -> Rectangles:
 def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
     """Return why rectangles do not tile their square, and one of the ranks; None if they do.
 
-    Each rectangle has a signed unit at each corner, so the number of rectangles over a point is the sum of the units
-    above and to the left of it. Rectangles tile the square if their units add up to those of the square. At the first
-    point, column by column, where the sums differ, there are too many or too few rectangles.
+    Each rectangle has a signed unit at each corner, so the number of rectangles over a point is the
+    sum of the units above and to the left of it. Rectangles tile the square if their units add up
+    to those of the square. At the first point, column by column, where the sums differ, there are
+    too many or too few rectangles.
     """
     x, y, right, bottom, side = tiling.x, tiling.y, tiling.right, tiling.bottom, tiling.side
     outside = (right > side) | (bottom > side) | (np.minimum(x, y) < 0)
@@ -134,16 +145,21 @@ def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
     if surplus[first] > 0:
         over = np.flatnonzero((x <= left) & (left < right) & (y <= top) & (top < bottom))
         both = f"rank {over[0]} and rank {over[1]} overlap"
-        return f"{both} at x={left}, y={top}: {_describe(tiling, over[0])} and {_describe(tiling, over[1])}", int(
-            over[1]
+        return (
+            f"{both} at x={left}, y={top}: {_describe(tiling, over[0])} and {_describe(tiling, over[1])}",
+            int(over[1]),
         )
     nearest = int(np.argmin(np.hypot(x - left, y - top)))
-    return f"found a gap at x={left}, y={top}: no rectangle is there; wanted {side}×{side} tiled", nearest
+    return (
+        f"found a gap at x={left}, y={top}: no rectangle is there; wanted {side}×{side} tiled",
+        nearest,
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class SharedSides:
-    """The common sides of rectangles as messages, sorted by sender and receiver. Common corners do not count."""
+    """The common sides of rectangles as messages, sorted by sender and receiver. Common corners do
+    not count."""
 
     src: np.ndarray
     dst: np.ndarray
@@ -172,25 +188,33 @@ def _find_touching_pairs(
 ) -> tuple[np.ndarray, ...]:
     """Return pairs of rectangles that touch at a line, and start and length of their common side.
 
-    The first of a pair ends at the line, the second begins there. Every line is cut where a rectangle begins along it,
-    so between two cuts exactly one rectangle ends at the line and one begins there.
+    The first of a pair ends at the line, the second begins there. Every line is cut where a
+    rectangle begins along it, so between two cuts exactly one rectangle ends at the line and one
+    begins there.
     """
     working = np.flatnonzero(tiling.area)
     ending = working[end[working] < tiling.side]
     starting = working[start[working] > 0]
-    codes = [line[rows] * (tiling.side + 1) + low[rows] for line, rows in ((end, ending), (start, starting))]
+    codes = [
+        line[rows] * (tiling.side + 1) + low[rows]
+        for line, rows in ((end, ending), (start, starting))
+    ]
     cuts = np.unique(np.concatenate(codes))
     pair = []
     for rows, code in zip((ending, starting), codes, strict=True):
         order = np.argsort(code)
-        pair.append(rows[order][np.searchsorted(code[order], cuts, "right") - 1] if len(rows) else rows)
+        pair.append(
+            rows[order][np.searchsorted(code[order], cuts, "right") - 1] if len(rows) else rows
+        )
     before, after = pair
     first = cuts % (tiling.side + 1)
     return before, after, first, np.minimum(high[before], high[after]) - first
 
 
 def _describe(tiling: Rectangles, rank: int) -> str:
-    width, height, x, y = (column[rank] for column in (tiling.width, tiling.height, tiling.x, tiling.y))
+    width, height, x, y = (
+        column[rank] for column in (tiling.width, tiling.height, tiling.x, tiling.y)
+    )
     return f"{width}×{height} at x={x}, y={y}"
 
 
@@ -219,10 +243,14 @@ def read_rectangles(name: str | AnyPath) -> Rectangles:
 @cache_reads(files=64)
 def _read(path: AnyPath) -> Rectangles:
     rows = order_by_rank(path, _read_rows(path))
-    x, y, width, height, speed = (np.array(column) for column in zip(*(row for _, row in rows), strict=True))
+    x, y, width, height, speed = (
+        np.array(column) for column in zip(*(row for _, row in rows), strict=True)
+    )
     side = int(max((x + width).max(), (y + height).max()))
     if side > MAX_SIDE:
-        raise UserError(f"found a square of {side}×{side}, wanted a side of at most {MAX_SIDE}", file=path)
+        raise UserError(
+            f"found a square of {side}×{side}, wanted a side of at most {MAX_SIDE}", file=path
+        )
     tiling = Rectangles(x, y, width, height, side, None if np.isnan(speed).any() else speed)
     if mistake := find_tiling_error(tiling):
         raise UserError(mistake[0], file=path, line=rows[mistake[1]][0])
@@ -233,8 +261,13 @@ def _read_rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
     for line, row in stream_rows(path, COLUMNS, unique_columns=True):
         with add_line_to_errors(path, line):
             if unknown := [name for name in row if name not in ALL_COLUMNS]:
-                raise UserError(f"found the column {show_value(unknown[0])}, wanted {','.join(ALL_COLUMNS)}")
-            table = [parse_cell(row, name, lambda text: parse_whole_number(text, least=0)) for name in COLUMNS[1:]]
+                raise UserError(
+                    f"found the column {show_value(unknown[0])}, wanted {','.join(ALL_COLUMNS)}"
+                )
+            table = [
+                parse_cell(row, name, lambda text: parse_whole_number(text, least=0))
+                for name in COLUMNS[1:]
+            ]
             speed = parse_cell(row, "speed", _read_speed) if "speed" in row else np.nan
             yield line, parse_cell(row, "rank", read_rank), (*table, speed)
 

@@ -1,7 +1,8 @@
-"""Kernels: partitions of the matrix as pictures and tables, speeds of processes (from files and measured kernels), and
-single iterations with their predictions.
+"""Kernels: partitions of the matrix as pictures and tables, speeds of processes (from files and
+measured kernels), and single iterations with their predictions.
 
-`make_sections` builds the sheet. Rectangles are coloured by speed if known, else by kind of process, else by node."""
+`make_sections` builds the sheet. Rectangles are coloured by speed if known, else by kind of
+process, else by node."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,10 +76,14 @@ def list_speed_blocks(
     yield from chart_compute_times(times)
     for row in times.itertuples():
         scattered = row.points > 1
-        source = f"measured in this run: the slowest of {format_count(row.processes, 'process', 'es')}"
+        source = (
+            f"measured in this run: the slowest of {format_count(row.processes, 'process', 'es')}"
+        )
         source += f", median and ends of {format_count(row.points, 'point')}" if scattered else ""
         ends = (row.low, row.high) if scattered else (None, None)
-        rows.append((row.platform, row.kernel, row.kind, row.unit, row.share, row.speed, *ends, source))
+        rows.append(
+            (row.platform, row.kernel, row.kind, row.unit, row.share, row.speed, *ends, source)
+        )
     if rows:
         yield make_table("Speeds", "Speeds of processes", rows, note=SPEEDS_NOTE, fixed=3)
 
@@ -96,14 +101,23 @@ def chart_speeds(name: str, kernel: str, declared: Speeds, curves: KernelSpeeds)
     """Draw the speeds of a file, one line for each kind of process."""
     lines, unit = [], name_share_unit(kernel, curves.block)
     for index, (kind, rows) in enumerate(curves.kinds.items()):
-        columns = tuple(zip(*(row if len(row) == 4 else (*row, row[1], row[1]) for row in rows), strict=True))
+        columns = tuple(
+            zip(*(row if len(row) == 4 else (*row, row[1], row[1]) for row in rows), strict=True)
+        )
         sizes, speed, low, high = (tuple(map(float, column)) for column in columns)
         if all(len(row) != 4 for row in rows):
             low = high = ()
         lines.append(Series(to_plain_value(kind), sizes, speed, "both", index, low=low, high=high))
-    title = (to_plain_value(declared.platform) or to_plain_value(name)) + (" (simulated)" if declared.simulated else "")
+    title = (to_plain_value(declared.platform) or to_plain_value(name)) + (
+        " (simulated)" if declared.simulated else ""
+    )
     return make_speed_chart(
-        f"Speeds {to_plain_value(name)} {kernel}", title, kernel, unit, lines, describe_source(declared)
+        f"Speeds {to_plain_value(name)} {kernel}",
+        title,
+        kernel,
+        unit,
+        lines,
+        describe_source(declared),
     )
 
 
@@ -111,8 +125,9 @@ SHARE_COLUMNS = ["platform", "kernel", "kind", "unit", "share", "processes"]
 
 
 def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame) -> pd.DataFrame:
-    """Return the speed of the slowest process, from measured computation times of kernels with equal shares: a row for
-    each kind of process and size of its share, with the median, the ends and the number of points."""
+    """Return the speed of the slowest process, from measured computation times of kernels with
+    equal shares: a row for each kind of process and size of its share, with the median, the ends
+    and the number of points."""
     seconds, rows = {}, []
     if "computation" in raw:
         measured = raw[(raw["kind"] == "point") & ~raw["simulated"]]
@@ -129,7 +144,10 @@ def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame) ->
                 rows.append((*keys, share * iterations / seconds[point.id]))
     speeds = pd.DataFrame(rows, columns=[*SHARE_COLUMNS, "speed"]).astype({"speed": float})
     return speeds.groupby(SHARE_COLUMNS, as_index=False).agg(
-        speed=("speed", "median"), low=("speed", "min"), high=("speed", "max"), points=("speed", "size")
+        speed=("speed", "median"),
+        low=("speed", "min"),
+        high=("speed", "max"),
+        points=("speed", "size"),
     )
 
 
@@ -150,11 +168,17 @@ def chart_compute_times(times: pd.DataFrame) -> Iterator[Chart]:
                 for index, (kind, rows_of_kind) in enumerate(rows.groupby("kind"))
             ]
             note = "measured in this run: the slowest process; bars: slowest to fastest point"
-            yield make_speed_chart(f"Speeds ran {platform} {kernel}", platform, kernel, unit, lines, note)
+            yield make_speed_chart(
+                f"Speeds ran {platform} {kernel}", platform, kernel, unit, lines, note
+            )
 
 
-def make_speed_chart(name: str, title: str, kernel: str, unit: str, lines: Sequence[Series], note: str) -> Chart:
-    sizes, values = ([value for line in lines for value in getattr(line, side)] for side in ("x", "y"))
+def make_speed_chart(
+    name: str, title: str, kernel: str, unit: str, lines: Sequence[Series], note: str
+) -> Chart:
+    sizes, values = (
+        [value for line in lines for value in getattr(line, side)] for side in ("x", "y")
+    )
     x = Axis(f"share [{unit}]", log=spans_decades(sizes))
     y = Axis(f"speed [{'cells' if kernel == 'wave' else 'blocks'}/s]", log=spans_decades(values))
     return Chart(name, f"Speed of {kernel}: {title}", x, y, tuple(lines), note)
@@ -166,7 +190,9 @@ UNIFORM_COLOUR = "#D6E4F5"  # for processes of one kind on one node
 
 
 def list_platforms(partition: Partition, simulated: set[str]) -> str:
-    return join_words([label_platform(to_plain_value(name), simulated) for name in partition.platforms])
+    return join_words(
+        [label_platform(to_plain_value(name), simulated) for name in partition.platforms]
+    )
 
 
 def name_unit(partition: Partition) -> str:
@@ -180,9 +206,27 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
         tiling = partition.tiling
         area, half_perimeters = tiling.area, int((tiling.width + tiling.height).sum())
         square_half_perimeters = float(2 * np.sqrt(area).sum())
-        keys = number, list_platforms(partition, simulated), partition.kernel, partition.division, partition.layout
-        sizes = tiling.side, name_unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
-        rows.append((*keys, *sizes, half_perimeters / square_half_perimeters if square_half_perimeters else math.nan))
+        keys = (
+            number,
+            list_platforms(partition, simulated),
+            partition.kernel,
+            partition.division,
+            partition.layout,
+        )
+        sizes = (
+            tiling.side,
+            name_unit(partition) + "s",
+            tiling.ranks,
+            int(area.min()),
+            int(area.max()),
+        )
+        rows.append(
+            (
+                *keys,
+                *sizes,
+                half_perimeters / square_half_perimeters if square_half_perimeters else math.nan,
+            )
+        )
     return make_table("Partitions", "Partitions", rows)
 
 
@@ -194,7 +238,9 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
     units = name_unit(partition) + "s"
     short = "/".join(to_plain_value(partition.division).split("/")[-2:])
     name = f"{partition.kernel}, {short}: {list_platforms(partition, simulated)}"
-    extent = f"{tiling.side}×{tiling.side} {units} over {format_count(tiling.ranks, 'process', 'es')}"
+    extent = (
+        f"{tiling.side}×{tiling.side} {units} over {format_count(tiling.ranks, 'process', 'es')}"
+    )
     shown = [
         Rectangle(
             str(rank),
@@ -221,16 +267,22 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
     )
 
 
-def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], tuple[tuple[str, str], ...], str]:
+def assign_colours(
+    partition: Partition, ranks: np.ndarray
+) -> tuple[list[str], tuple[tuple[str, str], ...], str]:
     """Return the colour of every rank with work, the legend, and the coloured quantity."""
     speed = partition.tiling.speed
     if speed is not None:
         low, high = float(speed[ranks].min()), float(speed[ranks].max())
         span = math.log(max(high / low, 2.0))
-        tones_of = {float(value): mix_scale_colour(math.log(high / value) / span) for value in speed[ranks]}
+        tones_of = {
+            float(value): mix_scale_colour(math.log(high / value) / span) for value in speed[ranks]
+        }
         tones = sorted(tones_of, reverse=True)
         tones = [tones[index] for index in select_evenly(len(tones), MAX_LEGEND_TONES)]
-        legend = tuple((tones_of[value], f"{format_speed(value)} {name_unit(partition)}s/s") for value in tones)
+        legend = tuple(
+            (tones_of[value], f"{format_speed(value)} {name_unit(partition)}s/s") for value in tones
+        )
         return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
     kinds = [to_plain_value(partition.kinds[rank]) for rank in ranks]
     named, colour_rule = kinds, "coloured by kind of process"
@@ -244,7 +296,11 @@ def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], 
             "processes of one kind on one node",
         )
     palette = {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
-    return [palette[name] for name in named], tuple((palette[name], name) for name in names), colour_rule
+    return (
+        [palette[name] for name in named],
+        tuple((palette[name], name) for name in names),
+        colour_rule,
+    )
 
 
 def format_speed(value: float) -> str:
@@ -264,7 +320,9 @@ def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[s
             speed = None if tiling.speed is None else float(tiling.speed[rank])
             computes = None if tiling.speed is None else float(1e3 * seconds[rank])
             rows.append((*keys, *process, *sides, int(tiling.area[rank]), speed, computes))
-    table = pd.DataFrame(rows, columns=[column.key for column in select_columns("Rectangles")], dtype=object)
+    table = pd.DataFrame(
+        rows, columns=[column.key for column in select_columns("Rectangles")], dtype=object
+    )
     has_speed = any(partition.tiling.speed is not None for _, partition in drawn)
     columns = select_columns("Rectangles", without=() if has_speed else ("speed", "computes"))
     return make_table("Rectangles", "Rectangles", table, columns, fixed=5)
@@ -279,11 +337,14 @@ def make_sections(inputs: SectionInputs) -> list[Section]:
     partitions, unread_partitions = read_partitions(inputs.plan)
     speeds, unread_speeds = read_planned_speeds(inputs.plan)
     unread = [*unread_partitions, *unread_speeds]
-    return make_kernel_sections(partitions, unread, inputs.comparison, speeds, inputs.raw, inputs.simulated)
+    return make_kernel_sections(
+        partitions, unread, inputs.comparison, speeds, inputs.raw, inputs.simulated
+    )
 
 
 def read_planned_speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
-    """Return the speeds in files that the plan names, and a sentence for each file that cannot be read."""
+    """Return the speeds in files that the plan names, and a sentence for each file that cannot be
+    read."""
     speeds, unreadable = {}, []
     for name in (name for name, file in plan.files.items() if file.kind == "speeds"):
         try:
@@ -301,21 +362,31 @@ def make_kernel_sections(
     raw: pd.DataFrame,
     simulated: set[str],
 ) -> list[Section]:
-    """Return the sheet; none without a kernel. `frame` comes from `comparison_frame.prepare_comparison`."""
+    """Return the sheet; none without a kernel. `frame` comes from
+    `comparison_frame.prepare_comparison`."""
     if not partitions and not unread:
         return []
     numbered = list(enumerate(sorted(partitions, key=has_equal_shares), 1))
-    drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MAX_RECTANGLES]
-    drawn = [(number, partition) for number, partition in drawn if not has_equal_shares(partition)] or drawn
+    drawn = [
+        (number, partition)
+        for number, partition in numbered
+        if partition.tiling.ranks <= MAX_RECTANGLES
+    ]
+    drawn = [
+        (number, partition) for number, partition in drawn if not has_equal_shares(partition)
+    ] or drawn
     drawn = drawn[:MAX_DRAWN_PARTITIONS]
     iterations = select_iterations(frame)
     sentences = [*describe_iterations(iterations), *(to_plain_value(line) for line in unread)]
     if len(drawn) < len(partitions):
         criterion = (
-            f"at most {MAX_DRAWN_PARTITIONS} with at most {MAX_RECTANGLES} processes; with equal shares only if "
+            f"at most {MAX_DRAWN_PARTITIONS} with at most {MAX_RECTANGLES} processes; with equal "
+            "shares only if "
         )
         criterion += "no other can be drawn"
-        sentences.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({criterion}).")
+        sentences.append(
+            f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({criterion})."
+        )
     blocks: list[Block] = [
         Answer("Measured iterations", tuple(sentences)),
         tabulate_partitions(numbered, simulated),
@@ -340,7 +411,9 @@ def describe_iterations(iterations: pd.DataFrame) -> list[str]:
         points = part.drop_duplicates("point").dropna(subset="measured")
         if points.empty:
             continue
-        ends = dict.fromkeys(format_seconds(end) for end in (points["measured"].min(), points["measured"].max()))
+        ends = dict.fromkeys(
+            format_seconds(end) for end in (points["measured"].min(), points["measured"].max())
+        )
         head = f"{shorten_name(kernel)} on {platform}{make_simulation_mark(part)}"
         line = f"{head}: {format_count(len(points), 'single iteration')} took {' to '.join(ends)}"
         means = part.dropna(subset="mu").groupby("model")["mu"].mean().sort_values()
@@ -367,10 +440,14 @@ def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
         if len(points) < 2:
             continue
         name = "simulated" if make_simulation_mark(part) else "measured"
-        lines = [make_time_series(name, points, "iteration", "measured", "both", GREY, error_bars=True)]
+        lines = [
+            make_time_series(name, points, "iteration", "measured", "both", GREY, error_bars=True)
+        ]
         for index, family in enumerate(drop_equal_models(part, MAX_MODELS)):
             predicted = part[(part["model"] == family) & part["seconds"].notna()]
-            lines.append(make_time_series(family, predicted, "iteration", "seconds", "dashed", index))
+            lines.append(
+                make_time_series(family, predicted, "iteration", "seconds", "dashed", index)
+            )
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
         name = f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}"
         name += make_simulation_mark(part)

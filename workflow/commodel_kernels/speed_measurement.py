@@ -1,4 +1,5 @@
-"""Measurement of speeds of kernels: the program `speed` on all processes of a layout, timing one kind of them.
+"""Measurement of speeds of kernels: the program `speed` on all processes of a layout, timing one
+kind of them.
 
 Processes of a node share its memory, so all of them compute while one is timed.
 """
@@ -47,8 +48,8 @@ def make_measurer(
     rectangle: Callable[[int], tuple[int, int]],
     folder: SafePath,
 ) -> Callable[[Mapping[str, int]], dict[str, Sample]]:
-    """Return a function that measures the speed of some kinds of processes, each at one size, in one start. Of each
-    kind, it times the first process."""
+    """Return a function that measures the speed of some kinds of processes, each at one size, in
+    one start. Of each kind, it times the first process."""
     context = _prepare_context(platform, settings, folder)
     rounds = 0
 
@@ -73,7 +74,9 @@ def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) ->
         raise UserError(f"platform '{platform.name}' {reason}; its speeds are declared in a file")
     starter = find_starter(get_toolchain(platform), launcher.starters)
     if starter is None:
-        raise UserError(f"no {' or '.join(launcher.starters)} found, which platform '{platform.name}' needs")
+        raise UserError(
+            f"no {' or '.join(launcher.starters)} found, which platform '{platform.name}' needs"
+        )
     if not platform.image:
         build_toolchain(ROOT, get_toolchain(platform))
     plan = Plan("speeds", "", "", 1, (), {}, settings, {}, (), __version__)
@@ -84,7 +87,9 @@ def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) ->
     return add_image_command(context)
 
 
-def _make_row(case: str, kernel: Kernel, rectangle: tuple[int, int], watched: int) -> dict[str, Any]:
+def _make_row(
+    case: str, kernel: Kernel, rectangle: tuple[int, int], watched: int
+) -> dict[str, Any]:
     width, height = rectangle
     shape = {"kernel": kernel.name, "width": width, "height": height}
     return {"id": case, **shape, "bytes": 8 * kernel.block**2, "watched": watched}
@@ -93,9 +98,13 @@ def _make_row(case: str, kernel: Kernel, rectangle: tuple[int, int], watched: in
 def _run_start(context: StartContext, start: Start, limit: float) -> None:
     job, log, end = prepare_start(context, start, 0), context.log(start), time.monotonic() + limit
     watch = lambda: f"not done after {limit:.0f} s" if time.monotonic() > end else ""  # noqa: E731
-    code, stopped = run_launcher(context.argv(job), log, watch, context.launcher.settings(os.geteuid()))
+    code, stopped = run_launcher(
+        context.argv(job), log, watch, context.launcher.settings(os.geteuid())
+    )
     if code or stopped:
-        raise UserError(f"the program 'speed' {stopped or f'ended with code {code}'}: {describe_failure(log)}")
+        raise UserError(
+            f"the program 'speed' {stopped or f'ended with code {code}'}: {describe_failure(log)}"
+        )
 
 
 def _read_sample(folder: SafePath, row: Mapping[str, Any]) -> Sample:
@@ -105,5 +114,7 @@ def _read_sample(folder: SafePath, row: Mapping[str, Any]) -> Sample:
     if not path.exists():
         raise UserError(f"no valid sample of size {size}: the clock jumped in all samples")
     samples = raw_samples.read_samples(path, case)
-    seconds, low, high = compute_median_interval(np.array([sample["seconds"] for sample in samples if sample["valid"]]))
+    seconds, low, high = compute_median_interval(
+        np.array([sample["seconds"] for sample in samples if sample["valid"]])
+    )
     return size / seconds, size / high, size / low

@@ -1,9 +1,10 @@
-"""Functional performance models: the speed of a kind of process with a kernel at each size of its share (`Speeds`,
-`Speed`).
+"""Functional performance models: the speed of a kind of process with a kernel at each size of its
+share (`Speeds`, `Speed`).
 
-A file has rows of sizes and speeds. Sizes count blocks of C for `gemm` and cells for `wave`, speeds are such units per
-second: x / s(x) is the computation of one iteration. A constant speed is a curve of one row. (Lastovetsky, Reddy: Data
-partitioning with a functional performance model of heterogeneous processors, 2007.)
+A file has rows of sizes and speeds. Sizes count blocks of C for `gemm` and cells for `wave`, speeds
+are such units per second: x / s(x) is the computation of one iteration. A constant speed is a curve
+of one row. (Lastovetsky, Reddy: Data partitioning with a functional performance model of
+heterogeneous processors, 2007.)
 """
 
 from bisect import bisect_left
@@ -66,14 +67,20 @@ class Speeds:
         rows = self.of(kernel).kinds
         for kind in dict.fromkeys(kinds):
             if kind not in rows:
-                raise UserError(f"no speeds of '{kind}' for {kernel}; there are those of {', '.join(sorted(rows))}")
+                raise UserError(
+                    f"no speeds of '{kind}' for {kernel}; there are those of {', '.join(sorted(rows))}"
+                )
         by_kind = {kind: Speed.of(rows[kind], form) for kind in dict.fromkeys(kinds)}
         return [by_kind[kind] for kind in kinds]
 
-    def joined(self, kernel: str, block: int, rows: Mapping[str, tuple[tuple[float, ...], ...]]) -> "Speeds":
+    def joined(
+        self, kernel: str, block: int, rows: Mapping[str, tuple[tuple[float, ...], ...]]
+    ) -> "Speeds":
         """Return the speeds with the rows of some kinds replaced."""
         old_rows = self.kernels[kernel].kinds if kernel in self.kernels else {}
-        return replace(self, kernels={**self.kernels, kernel: KernelSpeeds({**old_rows, **rows}, block)})
+        return replace(
+            self, kernels={**self.kernels, kernel: KernelSpeeds({**old_rows, **rows}, block)}
+        )
 
 
 SPEEDS_ADAPTER = TypeAdapter(Speeds)
@@ -83,8 +90,8 @@ SPEEDS_ADAPTER = TypeAdapter(Speeds)
 class Speed:
     """A curve through rows, constant beyond the first and the last.
 
-    A larger share must take longer, or processes could be balanced in several ways. The curve therefore keeps the
-    largest number of rows whose times x / s(x) grow.
+    A larger share must take longer, or processes could be balanced in several ways. The curve
+    therefore keeps the largest number of rows whose times x / s(x) grow.
     """
 
     size: np.ndarray
@@ -98,8 +105,13 @@ class Speed:
     def of(cls, rows: tuple[tuple[float, ...], ...], form: str = "piecewise") -> "Speed":
         """Return the curve of rows from a file."""
         if form not in SPEED_FORMS:
-            raise UserError(f"found interpolation {show_value(form)}, wanted {' or '.join(SPEED_FORMS)}")
-        all_rows = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
+            raise UserError(
+                f"found interpolation {show_value(form)}, wanted {' or '.join(SPEED_FORMS)}"
+            )
+        all_rows = np.array(
+            [row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows],
+            dtype=float,
+        )
         growing = all_rows[find_longest_growing(all_rows[:, 0] / all_rows[:, 1])]
         size, speed, low, high = growing.T
         return cls(size, speed, low, high, form=form, dropped=len(all_rows) - len(growing))
@@ -127,8 +139,8 @@ class Speed:
     def largest_share(self, seconds: float) -> float:
         """Return the largest share that takes at most `seconds`.
 
-        It is where the line through the origin with slope 1 / seconds leaves the curve for good: exact between rows,
-        for a spline up to the distance of its points.
+        It is where the line through the origin with slope 1 / seconds leaves the curve for good:
+        exact between rows, for a spline up to the distance of its points.
         """
         size, time = self._inverse
         if seconds <= time[0]:
@@ -136,7 +148,10 @@ class Speed:
         if seconds >= time[-1]:
             return seconds * size[-1] / time[-1]
         right = int(np.searchsorted(time, seconds, side="right"))
-        (x0, x1), (s0, s1) = size[right - 1 : right + 1], size[right - 1 : right + 1] / time[right - 1 : right + 1]
+        (x0, x1), (s0, s1) = (
+            size[right - 1 : right + 1],
+            size[right - 1 : right + 1] / time[right - 1 : right + 1],
+        )
         slope = (s1 - s0) / (x1 - x0)
         return (s0 - slope * x0) * seconds / (1 - slope * seconds)
 
@@ -144,7 +159,8 @@ class Speed:
     def _spline(self) -> Callable[[np.ndarray | float], np.ndarray] | None:
         if self.form == "piecewise" or len(self.size) < 3:
             return None
-        from scipy.interpolate import Akima1DInterpolator  # takes longer to load than most verbs to run
+        # takes longer to load than most verbs to run
+        from scipy.interpolate import Akima1DInterpolator
 
         return Akima1DInterpolator(self.size, self.speed)
 
@@ -152,8 +168,8 @@ class Speed:
     def _inverse(self) -> tuple[np.ndarray, np.ndarray]:
         """Sizes and their times, both growing.
 
-        If a spline's times fall between two rows, they are replaced by the largest so far: a larger share that takes no
-        longer is always preferred.
+        If a spline's times fall between two rows, they are replaced by the largest so far: a larger
+        share that takes no longer is always preferred.
         """
         size = self.size
         if self._spline is not None:
@@ -165,7 +181,8 @@ class Speed:
 
 
 def find_longest_growing(times: np.ndarray) -> list[int]:
-    """Return the indices of a longest growing subsequence, so that an outlier removes itself only."""
+    """Return the indices of a longest growing subsequence, so that an outlier removes itself
+    only."""
     ends: list[float] = []
     last: list[int] = []
     predecessor: list[int] = []
@@ -210,7 +227,10 @@ def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[
         yield (), "found no rows, wanted [size, speed, low, high], sizes growing"
     for number, row in enumerate(rows):
         if len(row) not in (2, 4):
-            yield (number,), f"found {len(row)} numbers, wanted [size, speed] or [size, speed, low, high]"
+            yield (
+                (number,),
+                f"found {len(row)} numbers, wanted [size, speed] or [size, speed, low, high]",
+            )
         for index, quantity in enumerate(("size", "speed", "low", "high")[: len(row)]):
             if row[index] <= 0:
                 yield (number, index), f"found a {quantity} of {row[index]:g}, wanted more than 0"
@@ -220,16 +240,25 @@ def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[
                     f"found a {quantity} of {row[index]:g}, wanted {MIN_NUMBER:g} to {MAX_NUMBER:g}",
                 )
         if number and row[0] <= rows[number - 1][0]:
-            yield (number, 0), f"found size {row[0]:g} after {rows[number - 1][0]:g}, wanted sizes that grow"
+            yield (
+                (number, 0),
+                f"found size {row[0]:g} after {rows[number - 1][0]:g}, wanted sizes that grow",
+            )
         if len(row) == 4 and not row[2] <= row[1] <= row[3]:
-            yield (number,), f"found speed {row[1]:g} with an interval from {row[2]:g} to {row[3]:g}, which lacks it"
+            yield (
+                (number,),
+                f"found speed {row[1]:g} with an interval from {row[2]:g} to {row[3]:g}, which lacks it",
+            )
 
 
 def write_speeds(path: AnyPath, speeds: Speeds) -> None:
     document = {"platform": speeds.platform, "simulated": speeds.simulated, "source": speeds.source}
     document |= {"provenance": dict(speeds.provenance)}
     document["kernels"] = {
-        name: {"block": kernel.block, "kinds": {kind: list(map(list, rows)) for kind, rows in kernel.kinds.items()}}
+        name: {
+            "block": kernel.block,
+            "kinds": {kind: list(map(list, rows)) for kind, rows in kernel.kinds.items()},
+        }
         for name, kernel in speeds.kernels.items()
     }
     present = {key: value for key, value in document.items() if value not in ("", {})}

@@ -1,10 +1,11 @@
-"""SUMMA by algorithm 1 of the τ–Lop paper: an iteration sends its block column with non-blocking messages and its block
-row with blocking ones (`build`).
+"""SUMMA by algorithm 1 of the τ–Lop paper: an iteration sends its block column with non-blocking
+messages and its block row with blocking ones (`build`).
 
-A rank with a part of the column packs it, and posts a send to every rank whose rows it overlaps. Then, in each column
-of ranks, the owner sends the row to the others in the order of their ranks, one after the other. In the end, all ranks
-wait for the column's messages. With overlap, the row's messages are non-blocking, too, and between posting and waiting
-a rank computes the product of the previous iteration. A rank begins an iteration when it has finished the previous one.
+A rank with a part of the column packs it, and posts a send to every rank whose rows it overlaps.
+Then, in each column of ranks, the owner sends the row to the others in the order of their ranks,
+one after the other. In the end, all ranks wait for the column's messages. With overlap, the row's
+messages are non-blocking, too, and between posting and waiting a rank computes the product of the
+previous iteration. A rank begins an iteration when it has finished the previous one.
 """
 
 from dataclasses import dataclass
@@ -17,15 +18,16 @@ from commodel.patterns.schedule import NonblockingSteps, Runs, Schedule, Work, c
 from commodel_kernels.rectangles import Rectangles
 from commodel_kernels.summa import group_iterations, make_block_rectangles
 
-PACK, COLUMN, ROW = 0, 1, 2  # steps of an iteration: packing, posting the column, and the first step of the row
+# steps of an iteration: packing, posting the column, and the first step of the row
+PACK, COLUMN, ROW = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
 class Panels:
     """The messages of one iteration, in blocks.
 
-    Rows of `messages`: step, src_wait, dst_step, dst_wait, src, dst, number of blocks, and the index of the first one
-    among those of the column and the row.
+    Rows of `messages`: step, src_wait, dst_step, dst_wait, src, dst, number of blocks, and the
+    index of the first one among those of the column and the row.
     """
 
     messages: np.ndarray
@@ -37,12 +39,17 @@ class Panels:
     def of(cls, parts: Rectangles, k: int, overlapped: bool) -> "Panels":
         """Return the messages of iteration k. Its last step waits for all non-blocking messages.
 
-        Receives of the row are posted in the first step of the row; with overlap, together with the column's sends.
+        Receives of the row are posted in the first step of the row; with overlap, together with the
+        column's sends.
         """
         src, dst, count, first = _list_column_messages(parts, k)
         owner, receiver, width, first_of_row, turn = _list_row_messages(parts, k)
         last = COLUMN + 1 if overlapped else ROW + int(turn.max(initial=-1)) + 1
-        row = (COLUMN, last, COLUMN, last) if overlapped else (ROW + turn, ROW + turn, ROW, ROW + turn)
+        row = (
+            (COLUMN, last, COLUMN, last)
+            if overlapped
+            else (ROW + turn, ROW + turn, ROW, ROW + turn)
+        )
         messages = np.concatenate(
             [
                 _stack_columns(COLUMN, last, PACK, last, src, dst, count, first),
@@ -59,8 +66,8 @@ def _stack_columns(*columns: np.ndarray | int) -> np.ndarray:
 
 
 def _list_column_messages(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
-    """Return senders, receivers, blocks and the first block: from every owner of column k to all ranks whose rows it
-    overlaps.
+    """Return senders, receivers, blocks and the first block: from every owner of column k to all
+    ranks whose rows it overlaps.
 
     Receivers are in the order of their ranks.
     """
@@ -80,7 +87,8 @@ def _list_column_messages(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
 
 
 def _list_row_messages(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
-    """Return senders, receivers, blocks, the index of the first block, and the turn of each message of a sender."""
+    """Return senders, receivers, blocks, the index of the first block, and the turn of each message
+    of a sender."""
     sent = []
     for column in parts.columns:
         owner = column[np.searchsorted(parts.y[column], k, "right") - 1]
@@ -92,10 +100,16 @@ def _list_row_messages(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
 
 def _compute_product(parts: Rectangles, step: int) -> Work:
     """Return the computation of every rank in a step, if the speeds of ranks are known."""
-    return Work.empty() if parts.speed is None else Work.compute(step, np.flatnonzero(parts.area), parts.seconds)
+    return (
+        Work.empty()
+        if parts.speed is None
+        else Work.compute(step, np.flatnonzero(parts.area), parts.seconds)
+    )
 
 
-def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool) -> Schedule:
+def build(
+    ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
+) -> Schedule:
     parts = make_block_rectangles(ranks, n, grid, partition, iteration)
     messages, work, step, iterations_before = [], [], 0, 0
     rows, overlapped_iterations = 0, 0
@@ -107,12 +121,21 @@ def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration:
         steps = (step + panels.steps * turn) + np.zeros(panels.messages.shape[1], dtype=np.int64)
         columns = np.tile(panels.messages, count)
         columns[:4] += steps.ravel()
-        columns[7] += np.repeat(2 * parts.side * (iterations_before + turn.ravel()), panels.messages.shape[1])
+        columns[7] += np.repeat(
+            2 * parts.side * (iterations_before + turn.ravel()), panels.messages.shape[1]
+        )
         messages.append(columns)
         packing = (step + panels.steps * turn + PACK).repeat(len(panels.packers), axis=1).ravel()
-        work.append(Work.copy(packing, np.tile(panels.packers, count), np.tile(panels.packed, count) * bytes))
+        work.append(
+            Work.copy(
+                packing, np.tile(panels.packers, count), np.tile(panels.packed, count) * bytes
+            )
+        )
         if overlapped and first["iteration"]:
-            work += [_compute_product(parts, step + panels.steps * number + COLUMN) for number in range(count)]
+            work += [
+                _compute_product(parts, step + panels.steps * number + COLUMN)
+                for number in range(count)
+            ]
             overlapped_iterations += count
         step, iterations_before = step + count * panels.steps, iterations_before + count
     step, src_wait, dst_step, dst_wait, src, dst, count, first = np.concatenate(messages, axis=1)
@@ -130,5 +153,8 @@ def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration:
 
 
 ALGORITHM = Algorithm(
-    "summa", "paper", "the block column with non-blocking messages, the block row with blocking ones", build
+    "summa",
+    "paper",
+    "the block column with non-blocking messages, the block row with blocking ones",
+    build,
 )

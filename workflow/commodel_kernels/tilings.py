@@ -1,5 +1,5 @@
-"""Kernels (`Kernel`): operations whose ranks compute the rectangles of a square, and the parameters that define these
-(`make_partition_parameters`)."""
+"""Kernels (`Kernel`): operations whose ranks compute the rectangles of a square, and the parameters
+that define these (`make_partition_parameters`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

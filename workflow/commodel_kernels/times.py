@@ -1,10 +1,12 @@
-"""Times of kernels: computation under functional performance models, and closed forms of the τ–Lop paper.
+"""Times of kernels: computation under functional performance models, and closed forms of the τ–Lop
+paper.
 
-`predict_computation` returns the time that each process computes in one iteration: its share of the matrix over its
-speed. `predict_by_sums` adds up messages as section 4 of the τ–Lop paper does for LogGP's heterogeneous relatives. For
-SUMMA (4.1), it adds two maxima: of the sums over each sender's messages in the block column, and of the sums over each
-column of ranks. For the wave equation (4.2), it is the maximum over processes of the sum of their messages. Each
-message takes T(m) as if it were sent alone, without gap, overlap, or wait for a late rank.
+`predict_computation` returns the time that each process computes in one iteration: its share of the
+matrix over its speed. `predict_by_sums` adds up messages as section 4 of the τ–Lop paper does for
+LogGP's heterogeneous relatives. For SUMMA (4.1), it adds two maxima: of the sums over each sender's
+messages in the block column, and of the sums over each column of ranks. For the wave equation
+(4.2), it is the maximum over processes of the sum of their messages. Each message takes T(m) as if
+it were sent alone, without gap, overlap, or wait for a late rank.
 """
 
 from collections.abc import Sequence
@@ -34,7 +36,8 @@ class Computation:
 
     @property
     def imbalance(self) -> float:
-        """How much longer the slowest rank takes than the mean, as a share; 0 if all end together."""
+        """How much longer the slowest rank takes than the mean, as a share; 0 if all end
+        together."""
         return float(self.seconds.max() / self.seconds.mean() - 1)
 
 
@@ -56,8 +59,8 @@ def _group_ranks(curves: Sequence[Speed]) -> dict[Speed, list[int]]:
 
 
 def count_iterations(kernel: str, tiling: Rectangles) -> int:
-    """Return the number of iterations of the kernel: SUMMA has one for each block of the matrix's side; a wave has
-    one."""
+    """Return the number of iterations of the kernel: SUMMA has one for each block of the matrix's
+    side; a wave has one."""
     return tiling.side if kernel == "gemm" else 1
 
 
@@ -65,8 +68,9 @@ SUMMED_FAMILIES = ("hloggp", "loggph", "mlognp")  # families for which the τ–
 
 
 def predict_by_sums(model: Model, pattern: Schedule) -> Array:
-    """Return the predicted time by sums of messages: (rows,), or (sizes, rows) of a stack. Each column of ranks has one
-    sender, so all sums are over senders. The first step sends the block column."""
+    """Return the predicted time by sums of messages: (rows,), or (sizes, rows) of a stack. Each
+    column of ranks has one sender, so all sums are over senders. The first step sends the block
+    column."""
     if not len(pattern.src):
         return np.zeros(model.values.draw_shape[0])
     after_first_step = pattern.step > pattern.step[0]
@@ -75,11 +79,14 @@ def predict_by_sums(model: Model, pattern: Schedule) -> Array:
     first = np.flatnonzero(np.diff(sender[order], prepend=-1))
     sums = np.add.reduceat(predict_single_messages(model, pattern)[..., order], first, axis=-1)
     is_row_sender = sender[order][first] >= pattern.ranks
-    return sum(sums[..., phase].max(axis=-1, initial=0.0) for phase in (~is_row_sender, is_row_sender))
+    return sum(
+        sums[..., phase].max(axis=-1, initial=0.0) for phase in (~is_row_sender, is_row_sender)
+    )
 
 
 def predict_single_messages(model: Model, pattern: Schedule) -> Array:
-    """Return the time of each message without contention: each has two ranks that send and receive nothing else."""
+    """Return the time of each message without contention: each has two ranks that send and receive
+    nothing else."""
     count = len(pattern.src)
     numbers = np.arange(count)
     separate = Schedule.of(2 * count, 0, 2 * numbers, 2 * numbers + 1, 0)

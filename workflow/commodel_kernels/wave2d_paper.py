@@ -15,7 +15,9 @@ def wave(ranks: int, bytes: int, n: int, grid: tuple[int, ...], partition: str) 
     parts = make_cell_rectangles(ranks, n, grid, partition)
     shared = find_neighbours(parts)
     sent = shared.src, shared.dst, shared.length * bytes
-    return join_stages(ranks, make_phase(0, *sent, lambda: find_message_starts(parts, shared) * bytes))
+    return join_stages(
+        ranks, make_phase(0, *sent, lambda: find_message_starts(parts, shared) * bytes)
+    )
 
 
 ALGORITHM = Algorithm("wave2d", "paper", "all sides at once", wave)

@@ -1,5 +1,6 @@
-"""Overlay networks from Python scripts: `Network` starts a network as its front-end, `attach` joins one as a back-end.
-Packets hold numbers, texts and numpy arrays, described by the format strings of native/overlay/overlay.h.
+"""Overlay networks from Python scripts: `Network` starts a network as its front-end, `attach` joins
+one as a back-end. Packets hold numbers, texts and numpy arrays, described by the format strings of
+native/overlay/overlay.h.
 
     with Network(topology="tree.top", backend=[sys.executable, __file__]) as network:
         with network.stream(filter="sum") as stream:
@@ -53,14 +54,23 @@ EXTENSION = Extension(
         Native(
             toolchain="mrnet",
             folders=("native/overlay", "native/bench", "native/mrnet"),
-            sources=(*_LIBRARY_AND_BENCHMARK, "native/mrnet/*.cc", "native/mrnet/*.[ch]", "native/mrnet/Makefile"),
+            sources=(
+                *_LIBRARY_AND_BENCHMARK,
+                "native/mrnet/*.cc",
+                "native/mrnet/*.[ch]",
+                "native/mrnet/Makefile",
+            ),
             core_sources=("harness/*.[ch]",),
             compiler="c++",
             sentence="The same benchmark for MRNet.",
             settings="commodel_overlay.mrnet:find_build_settings",
         ),
     ),
-    sections={"Overlay processes": ReportSection("commodel_overlay.report_section:make_sections", sheet="Network")},
+    sections={
+        "Overlay processes": ReportSection(
+            "commodel_overlay.report_section:make_sections", sheet="Network"
+        )
+    },
 )
 __all__ = [
     "EXTENSION",
@@ -77,7 +87,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Return a name from its module, imported when it is first used: an extension is listed without numpy."""
+    """Return a name from its module, imported when it is first used: an extension is listed without
+    numpy."""
     if name not in _MODULES:
         raise AttributeError(f"module 'commodel_overlay' has no attribute '{name}'")
     return getattr(importlib.import_module(f"commodel_overlay.{_MODULES[name]}"), name)

@@ -1,5 +1,5 @@
-"""The library liboverlay.so through ctypes: its structures, the types of its functions, and its errors as
-exceptions."""
+"""The library liboverlay.so through ctypes: its structures, the types of its functions, and its
+errors as exceptions."""
 
 import ctypes
 import os
@@ -25,7 +25,8 @@ from commodel.errors import UserError
 from commodel.platforms.tools import find_build_root
 
 OK, FAILED, TIMEOUT, CLOSED, LOST = 0, -1, -2, -3, -4
-FOLDER_VARIABLE = "COMMODEL_OVERLAY"  # environment variable: another folder of the library and of overlay-node
+# environment variable: another folder of the library and of overlay-node
+FOLDER_VARIABLE = "COMMODEL_OVERLAY"
 MAX_VALUES = 64
 
 
@@ -79,25 +80,36 @@ class Phases(Structure):
 class Metrics(Structure):
     _fields_ = [("node", c_int), ("stream", c_int)]
     _fields_ += [
-        (name, c_uint64) for name in ("packets_up", "packets_down", "bytes_up", "bytes_down", "waves", "queued")
+        (name, c_uint64)
+        for name in ("packets_up", "packets_down", "bytes_up", "bytes_down", "waves", "queued")
     ]
     _fields_ += [(name, c_double) for name in ("filter_seconds", "cpu_seconds", "round_trip")]
 
 
 class Event(Structure):
-    _fields_ = [(name, c_int) for name in ("kind", "first", "count", "node", "parent", "stream", "code")]
+    _fields_ = [
+        (name, c_int) for name in ("kind", "first", "count", "node", "parent", "stream", "code")
+    ]
     _fields_ += [("why", c_char * 256)]
 
 
 class Node(Structure):
-    _fields_ = [(name, c_int) for name in ("parent", "depth", "children", "backend")] + [("name", c_char_p)]
+    _fields_ = [(name, c_int) for name in ("parent", "depth", "children", "backend")] + [
+        ("name", c_char_p)
+    ]
 
 
 EventCallback = CFUNCTYPE(None, c_void_p, POINTER(Event))
 
 
 class _Content(Union):
-    _fields_ = [("d", c_int64), ("ud", c_uint64), ("lf", c_double), ("s", c_char_p), ("array", c_void_p)]
+    _fields_ = [
+        ("d", c_int64),
+        ("ud", c_uint64),
+        ("lf", c_double),
+        ("s", c_char_p),
+        ("array", c_void_p),
+    ]
 
 
 class Value(Structure):
@@ -186,6 +198,12 @@ def call_for_pointer(name: str, *arguments: object) -> int:
     return pointer
 
 
-def make_argument_array(command: list[str] | tuple[str, ...] | None) -> ctypes.Array[c_char_p] | None:
+def make_argument_array(
+    command: list[str] | tuple[str, ...] | None,
+) -> ctypes.Array[c_char_p] | None:
     """Return a command as an array of C strings that ends with NULL."""
-    return None if command is None else (c_char_p * (len(command) + 1))(*map(os.fsencode, command), None)
+    return (
+        None
+        if command is None
+        else (c_char_p * (len(command) + 1))(*map(os.fsencode, command), None)
+    )

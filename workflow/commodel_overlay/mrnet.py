@@ -5,7 +5,8 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.platforms.tools import Tool, find_tool
 
-COMMNODE = "mrnet_commnode"  # the program of MRNet's internal processes, in the folder bin of its installation
+# the program of MRNet's internal processes, in the folder bin of its installation
+COMMNODE = "mrnet_commnode"
 PARTS = ("include/mrnet/MRNet.h", "lib/libmrnet.*", "lib/libxplat.*")
 TOOL = Tool(
     name="MRNet",

@@ -1,5 +1,5 @@
-"""Networks and streams (`Network`, `BackEnd`, `Stream`). Long waits are divided into short ones, so that Ctrl-C ends
-them."""
+"""Networks and streams (`Network`, `BackEnd`, `Stream`). Long waits are divided into short ones, so
+that Ctrl-C ends them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ MAX_WAIT_SECONDS = 0.2  # seconds of one wait
 
 @dataclass(frozen=True)
 class NetworkEvent:
-    """An event of a network: back-ends were lost or joined, a process was attached to `parent`, or a stream ended."""
+    """An event of a network: back-ends were lost or joined, a process was attached to `parent`, or
+    a stream ended."""
 
     kind: str  # of EVENTS
     backends: range
@@ -66,7 +67,10 @@ class _ClosableObject(ABC):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> bool | None:
         self.close()
         return None
@@ -83,8 +87,8 @@ class _ClosableObject(ABC):
 
 
 class Stream(_ClosableObject):
-    """A stream of packets: down to the back-ends of a communicator, and up through a filter; for a back-end, to its
-    front-end."""
+    """A stream of packets: down to the back-ends of a communicator, and up through a filter; for a
+    back-end, to its front-end."""
 
     def __init__(self, pointer: int, network: _NetworkMember, by_front_end: bool) -> None:
         self.pointer, self.network, self._closes = pointer, network, by_front_end
@@ -96,7 +100,8 @@ class Stream(_ClosableObject):
     def send(self, format: str | Packet, *values: object, tag: int = 0) -> None:
         """Send a packet, or values with a format. The call waits while the stream's window is full.
 
-        If the front-end has ended the stream, packets of a back-end are dropped; `ended` has the reason.
+        If the front-end has ended the stream, packets of a back-end are dropped; `ended` has the
+        reason.
         """
         packet = format if isinstance(format, Packet) else Packet.of(format, *values, tag=tag)
         call_checked("send_packet", self.open_pointer, packet.pointer)
@@ -104,11 +109,15 @@ class Stream(_ClosableObject):
     def receive(self, seconds: float | None = None) -> Packet:
         """Return the next packet; raise OverlayTimeoutError if none arrives within `seconds`."""
         packet = ctypes.c_void_p()
-        _receive_in_time(seconds, lambda wait: call_library("recv", self.open_pointer, wait, ctypes.byref(packet)))
+        _receive_in_time(
+            seconds,
+            lambda wait: call_library("recv", self.open_pointer, wait, ctypes.byref(packet)),
+        )
         return Packet(_read_pointer(packet))
 
     def set_argument(self, argument: str) -> None:
-        """Set the argument after the colon in the names of this stream's filters, from now on and in all processes."""
+        """Set the argument after the colon in the names of this stream's filters, from now on and
+        in all processes."""
         call_checked("set_argument", self.open_pointer, argument.encode())
 
     @property
@@ -136,12 +145,15 @@ class _NetworkMember(_ClosableObject):
         packet, stream = ctypes.c_void_p(), ctypes.c_void_p()
         _receive_in_time(
             seconds,
-            lambda wait: call_library("recv_any", self.open_pointer, wait, ctypes.byref(packet), ctypes.byref(stream)),
+            lambda wait: call_library(
+                "recv_any", self.open_pointer, wait, ctypes.byref(packet), ctypes.byref(stream)
+            ),
         )
         return Packet(_read_pointer(packet)), Stream(_read_pointer(stream), self, False)
 
     def share(self) -> None:
-        """Allow several threads to use this network, each with its own streams. One of them closes it in the end."""
+        """Allow several threads to use this network, each with its own streams. One of them closes
+        it in the end."""
         call_checked("share", self.open_pointer)
 
     def flush(self) -> None:
@@ -151,7 +163,8 @@ class _NetworkMember(_ClosableObject):
     def fileno(self) -> int:
         """Return a file descriptor for select.
 
-        It becomes readable when a receive may find a packet, after a receive of 0 seconds has found none.
+        It becomes readable when a receive may find a packet, after a receive of 0 seconds has found
+        none.
         """
         return call_library("fd", self.open_pointer)
 
@@ -164,8 +177,8 @@ class _NetworkMember(_ClosableObject):
 class Network(_NetworkMember):
     """A network started by this front-end.
 
-    It either starts the back-ends itself, by the command `backend`. Or others start them with a connection file, and
-    `wait` waits for them.
+    It either starts the back-ends itself, by the command `backend`. Or others start them with a
+    connection file, and `wait` waits for them.
     """
 
     def __init__(
@@ -184,11 +197,12 @@ class Network(_NetworkMember):
     ) -> None:
         """Start a network over a topology: a file, or a text such as `host:0 => host:1 host:2 ;`.
 
-        `launch` is a command that starts another command on {host}; without it all processes run on this machine. With
-        `join`, back-ends can attach at any time by the connection file, also in place of lost ones, and take part in
-        the streams that are opened afterwards. With `one_step`, one command starts all processes but this one:
-        `launch`, such as srun -n{tasks}, or others do (`overlay-node --step FILE BACKEND …`). With `authenticate`,
-        packets have tags, by which changed packets and those from outside are refused.
+        `launch` is a command that starts another command on {host}; without it all processes run on
+        this machine. With `join`, back-ends can attach at any time by the connection file, also in
+        place of lost ones, and take part in the streams that are opened afterwards. With
+        `one_step`, one command starts all processes but this one: `launch`, such as srun -n{tasks},
+        or others do (`overlay-node --step FILE BACKEND …`). With `authenticate`, packets have tags,
+        by which changed packets and those from outside are refused.
         """
         text = "=>" in str(topology)
         options = Options(
@@ -228,18 +242,18 @@ class Network(_NetworkMember):
 
     @property
     def phases(self) -> dict[str, float]:
-        """The seconds of start-up: until the own children are launched, the internal processes are up, and all are
-        up."""
+        """The seconds of start-up: until the own children are launched, the internal processes are
+        up, and all are up."""
         phases = call_library("phases", self.open_pointer)
         return {name: getattr(phases, name) for name, _ in phases._fields_}
 
     def metrics(self, seconds: float = 10) -> pd.DataFrame:
-        """Return the counters of each process: a row for each open stream, and a row of stream -1 for the whole
-        process.
+        """Return the counters of each process: a row for each open stream, and a row of stream -1
+        for the whole process.
 
-        Columns are packets and bytes sent up and down, waves, waiting packets, seconds in filters and of processor
-        time, and the round trip to the parent. Back-ends answer when they receive: counters that have not arrived after
-        `seconds` are missing.
+        Columns are packets and bytes sent up and down, waves, waiting packets, seconds in filters
+        and of processor time, and the round trip to the parent. Back-ends answer when they receive:
+        counters that have not arrived after `seconds` are missing.
         """
         import pandas as pd
 
@@ -247,12 +261,14 @@ class Network(_NetworkMember):
         if (count := call_library("metrics", self.open_pointer, seconds, ctypes.byref(rows))) < 0:
             raise make_last_error()
         names = [field[0] for field in Metrics._fields_]
-        table = pd.DataFrame([[getattr(rows[i], name) for name in names] for i in range(count)], columns=names)
+        table = pd.DataFrame(
+            [[getattr(rows[i], name) for name in names] for i in range(count)], columns=names
+        )
         return self.topology()[["node", "name", "depth"]].merge(table, on="node")
 
     def topology(self) -> pd.DataFrame:
-        """Return the present tree: parent (-1: none, -2: the process is lost), depth, children and back-end of each
-        node."""
+        """Return the present tree: parent (-1: none, -2: the process is lost), depth, children and
+        back-end of each node."""
         import pandas as pd
 
         rows = []
@@ -271,7 +287,9 @@ class Network(_NetworkMember):
                     node_fields.backend,
                 )
             )
-        return pd.DataFrame(rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"])
+        return pd.DataFrame(
+            rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"]
+        )
 
     def events(self) -> list[NetworkEvent]:
         """Return the events since the last call, without waiting."""
@@ -281,9 +299,12 @@ class Network(_NetworkMember):
         return happened
 
     def on_event(self, function: Callable[[NetworkEvent], None] | None) -> None:
-        """Set a function to call for each event, during sending and receiving. It must not use the network."""
+        """Set a function to call for each event, during sending and receiving. It must not use the
+        network."""
         self._on_event = (
-            EventCallback(0) if function is None else EventCallback(lambda _, event: function(_convert_event(event[0])))
+            EventCallback(0)
+            if function is None
+            else EventCallback(lambda _, event: function(_convert_event(event[0])))
         )
         call_library("on_event", self.open_pointer, self._on_event, None)
 
@@ -307,9 +328,10 @@ class Network(_NetworkMember):
     ) -> Stream:
         """Open a stream over all back-ends, or some of them.
 
-        `sync` determines when packets from below form a wave: when all have arrived (wait), `seconds` after the first
-        (timeout), each by itself (none), or by a function in FILE.so[@FUNCTION][:ARGUMENT]. `root` is the front-end's
-        filter in place of `filter`, `leaf` filters what back-ends send, `down` filters packets on their way down.
+        `sync` determines when packets from below form a wave: when all have arrived (wait),
+        `seconds` after the first (timeout), each by itself (none), or by a function in
+        FILE.so[@FUNCTION][:ARGUMENT]. `root` is the front-end's filter in place of `filter`, `leaf`
+        filters what back-ends send, `down` filters packets on their way down.
         """
         open_pointer = sync if ".so" in sync else ""
         for word, modes in (("wait" if open_pointer else sync, SYNC_MODES), (on_loss, LOSS_MODES)):
@@ -317,14 +339,20 @@ class Network(_NetworkMember):
                 raise OverlayError(f"found '{word}', wanted {', '.join(modes[:-1])} or {modes[-1]}")
         names = [name.encode() for name in (root, leaf, down, open_pointer)]
         waiting = 0 if open_pointer else SYNC_MODES.index(sync)
-        options = StreamOptions(filter.encode(), waiting, seconds, LOSS_MODES.index(on_loss), *names)
+        options = StreamOptions(
+            filter.encode(), waiting, seconds, LOSS_MODES.index(on_loss), *names
+        )
         if backends is None:
             return Stream(
-                call_for_pointer("open", call_library("broadcast", self.open_pointer), ctypes.byref(options)),
+                call_for_pointer(
+                    "open", call_library("broadcast", self.open_pointer), ctypes.byref(options)
+                ),
                 self,
                 True,
             )
-        comm = call_for_pointer("subset", self.open_pointer, (ctypes.c_int * len(backends))(*backends), len(backends))
+        comm = call_for_pointer(
+            "subset", self.open_pointer, (ctypes.c_int * len(backends))(*backends), len(backends)
+        )
         try:
             return Stream(call_for_pointer("open", comm, ctypes.byref(options)), self, True)
         finally:
@@ -332,8 +360,8 @@ class Network(_NetworkMember):
 
 
 class BackEnd(_NetworkMember):
-    """The present process as a back-end. Iterating yields packets with their streams, until the front-end closes the
-    network."""
+    """The present process as a back-end. Iterating yields packets with their streams, until the
+    front-end closes the network."""
 
     def __init__(self, connection_file: str | Path | None = None, number: int = -1) -> None:
         self.pointer = None
@@ -347,7 +375,8 @@ class BackEnd(_NetworkMember):
         error: BaseException | None = None,
         trace: TracebackType | None = None,
     ) -> bool:
-        """Suppress the error if the network was closed while this back-end was sending or receiving."""
+        """Suppress the error if the network was closed while this back-end was sending or
+        receiving."""
         ended = (
             isinstance(error, OverlayError)
             and error.code == CLOSED
@@ -373,8 +402,8 @@ class BackEnd(_NetworkMember):
 def attach(connection_file: str | Path | None = None, number: int = -1) -> BackEnd:
     """Join a network as a back-end.
 
-    Without a connection file, the environment of this process names the network. With one, `number` is the back-end's
-    (-1: its rank).
+    Without a connection file, the environment of this process names the network. With one, `number`
+    is the back-end's (-1: its rank).
     """
     return BackEnd(connection_file, number)
 
@@ -382,7 +411,9 @@ def attach(connection_file: str | Path | None = None, number: int = -1) -> BackE
 def _convert_event(event: Event) -> NetworkEvent:
     backends = range(event.first, event.first + event.count)
     why = event.why.decode(errors="replace")
-    return NetworkEvent(EVENT_KINDS[event.kind], backends, event.node, event.parent, event.stream, event.code, why)
+    return NetworkEvent(
+        EVENT_KINDS[event.kind], backends, event.node, event.parent, event.stream, event.code, why
+    )
 
 
 def _read_pointer(pointer: ctypes.c_void_p) -> int:
@@ -394,7 +425,11 @@ def _read_pointer(pointer: ctypes.c_void_p) -> int:
 def _receive_in_time(seconds: float | None, receive: Callable[[float], int]) -> None:
     end = None if seconds is None else time.monotonic() + seconds
     while True:
-        remaining = MAX_WAIT_SECONDS if end is None else min(MAX_WAIT_SECONDS, max(end - time.monotonic(), 0))
+        remaining = (
+            MAX_WAIT_SECONDS
+            if end is None
+            else min(MAX_WAIT_SECONDS, max(end - time.monotonic(), 0))
+        )
         if (code := receive(remaining)) == OK:
             return
         if code != TIMEOUT:

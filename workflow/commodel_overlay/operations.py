@@ -8,13 +8,16 @@ from commodel.units import parse_seconds
 
 SUBSTRATES = ("overlay", "mrnet")
 FILTERS = ("sum", "min", "max", "average", "none", "concat")
-FORWARDING_FILTERS = ("none", "concat")  # filters whose output is as long as all input: no reduction
+# filters whose output is as long as all input: no reduction
+FORWARDING_FILTERS = ("none", "concat")
 MODES = ("waves", "synchronous", "timed")
 SKEW_MODES = ("tree", "direct", "tree-error", "direct-error")
 MAX_PAUSE = 1.0  # seconds of a filter, or between two waves: an answer times out after a minute
 
 
-def _make_time_parameter(name: str, form: str, title: str, default: float, **properties: Any) -> Parameter:
+def _make_time_parameter(
+    name: str, form: str, title: str, default: float, **properties: Any
+) -> Parameter:
     """Return a parameter whose value is a time."""
 
     def read(text: str) -> float:
@@ -51,7 +54,9 @@ REDUCE = (
         "at an agreed time (synchronous); or each leaf sends once per period (timed)",
         substrates=SUBSTRATES,
     ),
-    _make_time_parameter("period", "10ms", "of mode timed: from one wave to the next; default 10 ms", 0.01),
+    _make_time_parameter(
+        "period", "10ms", "of mode timed: from one wave to the next; default 10 ms", 0.01
+    ),
 )
 CLASSES = make_choice_parameter(
     "mode",
@@ -71,11 +76,21 @@ SKEW = make_choice_parameter(
 
 def _make_measured_only(name: str, bytes: str, *parameters: Parameter) -> Operation:
     """Return an operation that no schedule describes."""
-    return Operation(name, bytes, no_data, no_data, parameters=parameters, substrates=SUBSTRATES, without_schedule=True)
+    return Operation(
+        name,
+        bytes,
+        no_data,
+        no_data,
+        parameters=parameters,
+        substrates=SUBSTRATES,
+        without_schedule=True,
+    )
 
 
 OPERATION = (
-    _make_measured_only("overlay-classes", "the data of each back-end, of which there are four kinds", CLASSES),
+    _make_measured_only(
+        "overlay-classes", "the data of each back-end, of which there are four kinds", CLASSES
+    ),
     _make_measured_only("overlay-skew", "", SKEW),
     _make_measured_only("overlay-startup", ""),
 )

@@ -1,5 +1,6 @@
-"""Counts of the processes of an overlay network by depth, taken while a case is sampled: a table CASE.levels beside the
-samples of each pass (`read_counts`), and their sum beside the raw file (`join_counts`)."""
+"""Counts of the processes of an overlay network by depth, taken while a case is sampled: a table
+CASE.levels beside the samples of each pass (`read_counts`), and their sum beside the raw file
+(`join_counts`)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 
 COUNTS_SUFFIX = ".levels"
 MAX_BYTES = 1 << 20
-SUMMED_COLUMNS = ["packets_up", "packets_down", "bytes_up", "bytes_down", "waves", "filter_seconds", "cpu_seconds"]
+SUMMED_COLUMNS = [
+    "packets_up",
+    "packets_down",
+    "bytes_up",
+    "bytes_down",
+    "waves",
+    "filter_seconds",
+    "cpu_seconds",
+]
 COLUMNS = ["depth", "processes", *SUMMED_COLUMNS, "round_trip"]
 
 
@@ -26,21 +35,32 @@ def find_counts_file(folder: AnyPath, case: str) -> AnyPath:
 
 
 def read_counts(path: AnyPath) -> pd.DataFrame:
-    """Return one row for each depth; times are in seconds, `round_trip` is a mean over processes."""
+    """Return one row for each depth; times are in seconds, `round_trip` is a mean over
+    processes."""
     import pandas as pd  # slow to load, and measuring needs it only for overlay networks
 
     try:
-        table = pd.read_csv(io.BytesIO(read_bytes(path, MAX_BYTES, "the counts of one case")), dtype=float)
+        table = pd.read_csv(
+            io.BytesIO(read_bytes(path, MAX_BYTES, "the counts of one case")), dtype=float
+        )
     except (ValueError, UnicodeDecodeError):
         table = pd.DataFrame()
-    if list(table.columns) != COLUMNS or table.isna().to_numpy().any() or (table < 0).to_numpy().any():
+    if (
+        list(table.columns) != COLUMNS
+        or table.isna().to_numpy().any()
+        or (table < 0).to_numpy().any()
+    ):
         raise UserError(f"wanted numbers in the columns {', '.join(COLUMNS)}", file=path)
     return table
 
 
 def join_counts(folders: Iterable[AnyPath], folder: AnyPath, case: str) -> None:
     """Write the sum of the counts over all passes that have counts; nothing if none has."""
-    paths = [path for path in (find_counts_file(pass_folder, case) for pass_folder in folders) if path.exists()]
+    paths = [
+        path
+        for path in (find_counts_file(pass_folder, case) for pass_folder in folders)
+        if path.exists()
+    ]
     if not paths:
         return
     import pandas as pd  # as above
@@ -48,6 +68,12 @@ def join_counts(folders: Iterable[AnyPath], folder: AnyPath, case: str) -> None:
     passes = pd.concat([read_counts(path) for path in paths])
     groups = passes.groupby("depth")
     joined = (
-        groups[["processes"]].max().join(groups[SUMMED_COLUMNS].sum()).join(groups[["round_trip"]].mean()).reset_index()
+        groups[["processes"]]
+        .max()
+        .join(groups[SUMMED_COLUMNS].sum())
+        .join(groups[["round_trip"]].mean())
+        .reset_index()
     )
-    write_text(find_counts_file(folder, case), joined[COLUMNS].to_csv(index=False, float_format="%.9g"))
+    write_text(
+        find_counts_file(folder, case), joined[COLUMNS].to_csv(index=False, float_format="%.9g")
+    )

@@ -25,5 +25,7 @@ def make_sections(inputs: SectionInputs) -> Sequence[Section]:
         parts.append(rows)
     if not parts:
         return ()
-    table = make_table("Processes", "Counts at each depth", pd.concat(parts, ignore_index=True), fixed=5)
+    table = make_table(
+        "Processes", "Counts at each depth", pd.concat(parts, ignore_index=True), fixed=5
+    )
     return (Section("Overlay processes", NOTE, (table,)),)

@@ -28,7 +28,9 @@ def list_starts(batch: Batch, substrate: str) -> Iterator[Start]:
         return member.ranks, member.layout, member.where if isinstance(member, Case) else ()
 
     members: list[Case | Point] = [*batch.cases, *batch.points]
-    for (ranks, layout, where), group in groupby(sorted(members, key=placement_key), key=placement_key):
+    for (ranks, layout, where), group in groupby(
+        sorted(members, key=placement_key), key=placement_key
+    ):
         rows = tuple(make_row(member) for member in group)
         yield Start(f"{substrate}-bench", ranks, layout, where, rows)
 
@@ -38,7 +40,11 @@ def make_row(member: Point | Case) -> dict[str, Any]:
     if isinstance(member, Case):
         requested = find_equivalent(member.probe, member.settings)
         assert requested is not None
-        settings = {"operation": requested.operation, "topology": requested.topology, "bytes": member.settings["bytes"]}
+        settings = {
+            "operation": requested.operation,
+            "topology": requested.topology,
+            "bytes": member.settings["bytes"],
+        }
         arguments: dict[str, Any] = {"mode": requested.mode}
         waves = 1
     else:
@@ -50,9 +56,11 @@ def make_row(member: Point | Case) -> dict[str, Any]:
     return {"id": member.id, **settings, **defaults, "waves": waves}
 
 
-def store_inputs(rows: list[dict[str, Any]], work: AnyPath, hosts: Iterable[str]) -> list[dict[str, Any]]:
-    """Write each topology to a file, and return the rows with the files' names. Node i of every tree is on host i;
-    without hosts, all are on this machine."""
+def store_inputs(
+    rows: list[dict[str, Any]], work: AnyPath, hosts: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Write each topology to a file, and return the rows with the files' names. Node i of every
+    tree is on host i; without hosts, all are on this machine."""
     files = {}
     host_names = list(hosts)
     for spec in dict.fromkeys(row["topology"] for row in rows):
@@ -66,7 +74,8 @@ def store_inputs(rows: list[dict[str, Any]], work: AnyPath, hosts: Iterable[str]
 def make_argv(launcher: Launcher, job: Job) -> list[str]:
     """Return the argv of the front-end, on the node of rank 0.
 
-    The front-end starts the other processes itself, by fork, or by a command that contains {host} and reaches a host.
+    The front-end starts the other processes itself, by fork, or by a command that contains {host}
+    and reaches a host.
     """
     reach = launcher.reach
     assert reach is not None, "a launcher that cannot reach hosts"

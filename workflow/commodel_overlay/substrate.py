@@ -1,11 +1,17 @@
-"""The overlay network, and MRNet, as substrates of platforms: what they can run, and typical times."""
+"""The overlay network, and MRNet, as substrates of platforms: what they can run, and typical
+times."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from commodel.errors import UserError, locate_mistakes
-from commodel.patterns.operations import MIN_RANKS, fill_parameters, find_operation, parse_parameters
+from commodel.patterns.operations import (
+    MIN_RANKS,
+    fill_parameters,
+    find_operation,
+    parse_parameters,
+)
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.substrates import Alias, Substrate
 from commodel_overlay.operations import OPERATION, REDUCE
@@ -15,10 +21,13 @@ OPERATIONS = ("bcast", *(entry.name for entry in OPERATION), "reduce")  # that i
 
 
 def check(combination: Mapping[str, Any]) -> None:
-    """Refuse a combination of operation, tree and waves that an overlay network does not support."""
+    """Refuse a combination of operation, tree and waves that an overlay network does not
+    support."""
     name = combination["operation"]
     if is_pattern_file(name):
-        raise UserError(f"found '{name}', but an overlay network runs {', '.join(OPERATIONS)}", key="operation")
+        raise UserError(
+            f"found '{name}', but an overlay network runs {', '.join(OPERATIONS)}", key="operation"
+        )
     _check_operation(name)
     if combination.get("algorithm"):
         message = f"found '{combination['algorithm']}', but an overlay network has no algorithms; give a topology"
@@ -32,7 +41,10 @@ def _check_operation(name: str) -> None:
     with locate_mistakes(key="operation"):
         entry, values = find_operation(name), parse_parameters(name)
     if entry.name not in OPERATIONS:
-        raise UserError(f"found '{entry.name}', but an overlay network runs {', '.join(OPERATIONS)}", key="operation")
+        raise UserError(
+            f"found '{entry.name}', but an overlay network runs {', '.join(OPERATIONS)}",
+            key="operation",
+        )
     if "compute" in values and "filter" in values:
         raise UserError("found compute and filter, wanted one of them", key="operation")
     if "period" in values and values.get("mode") != "timed":

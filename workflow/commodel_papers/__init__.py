@@ -1,4 +1,5 @@
-"""The figures and tables of five papers, rebuilt: an extension of commodel. Each module has the `PAPER` of one."""
+"""The figures and tables of five papers, rebuilt: an extension of commodel. Each module has the
+`PAPER` of one."""
 
 from commodel.extensions import Extension
 

@@ -1,7 +1,9 @@
-"""Tam and Wang 1999: a pipelined broadcast of packets, and gathers with and without loss of packets.
+"""Tam and Wang 1999: a pipelined broadcast of packets, and gathers with and without loss of
+packets.
 
-Table 1 has the model's values. Figures 1 and 3 are the tree of a broadcast, figure 2 its times by the cluster model and
-by LogP, figures 4 and 5 gathers with a window of senders, or that overflow the network's buffer.
+Table 1 has the model's values. Figures 1 and 3 are the tree of a broadcast, figure 2 its times by
+the cluster model and by LogP, figures 4 and 5 gathers with a window of senders, or that overflow
+the network's buffer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,8 +12,16 @@ from math import ceil, isfinite, nan
 
 import numpy as np
 
-from commodel.models.evaluation.buffer_overflow import choose_window, compute_transfer_ratio, list_admissible_windows
-from commodel.models.families.cluster import compute_delivered_share, compute_latency, repeat_over_tcp
+from commodel.models.evaluation.buffer_overflow import (
+    choose_window,
+    compute_transfer_ratio,
+    list_admissible_windows,
+)
+from commodel.models.families.cluster import (
+    compute_delivered_share,
+    compute_latency,
+    repeat_over_tcp,
+)
 from commodel.models.parameter_sets import read_published
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import build_schedule
@@ -66,7 +76,9 @@ class Machine:
 
     def equation_1(self, ranks: int, packets: int) -> float:
         """Return the time by LogP whose L is the one-way time of a packet."""
-        return (ranks.bit_length() - 1) * ((packets - 1) * self("g_s", PACKET) + self.one_way_time(PACKET, ranks))
+        return (ranks.bit_length() - 1) * (
+            (packets - 1) * self("g_s", PACKET) + self.one_way_time(PACKET, ranks)
+        )
 
     def equation_2(self, ranks: int, packets: int) -> float:
         """Return the time if node p/2 cannot send while it receives."""
@@ -75,8 +87,8 @@ class Machine:
         return (packets - 1) * per_packet + rounds * self.one_way_time(PACKET, ranks)
 
     def equation_8(self, ranks: int, size: int) -> float:
-        """Return the time of a gather. D is a packet every g_r. C_1 + C_2, of which the paper has no values, is the
-        one-way time of a packet."""
+        """Return the time of a gather. D is a packet every g_r. C_1 + C_2, of which the paper has
+        no values, is the one-way time of a packet."""
         full = ceil(size / PACKET) - 1
         stream = full * self("g_r", PACKET) + self("g_r", size - full * PACKET)
         return (ranks - 1) * stream + self.one_way_time(min(size, PACKET), ranks)
@@ -87,7 +99,8 @@ class Machine:
         return ranks - 1, ceil(size / PACKET), send_gap, receive_gap, self("B_L", 0)
 
     def choose_algorithm(self, ranks: int, size: int) -> str:
-        """Return the gather of the paper's algorithm 1: linear if the buffer takes all packets, else windowed."""
+        """Return the gather of the paper's algorithm 1: linear if the buffer takes all packets,
+        else windowed."""
         arguments = self.gather_arguments(ranks, size)
         senders, _, send_gap, receive_gap, _ = arguments
         allowed = choose_window(*arguments)[0] if min(send_gap, receive_gap) > 0 else senders
@@ -105,14 +118,25 @@ def draw_broadcast_tree() -> Figure:
         "LogP": (make_exact_set("logp", {"L": one_way, "o": 0.0, "g": 1.0}), rounds),
         "the cluster model": (
             make_exact_set(
-                "cluster", {"O_s.a": 0.4, "g_s.a": 1, "g_r.a": 1, "O_r.a": 0.6, "U_r": 0.7, "L_0": 1.3, "L_m": 0}
+                "cluster",
+                {
+                    "O_s.a": 0.4,
+                    "g_s.a": 1,
+                    "g_r.a": 1,
+                    "O_r.a": 0.6,
+                    "U_r": 0.7,
+                    "L_0": 1.3,
+                    "L_m": 0,
+                },
             ),
             rounds - 1 + receive_time,
         ),
     }
     rows = []
     for name, (values, per_packet) in machines.items():
-        first, second = predict_patterns(values, "bcast", PACKETWISE, 1 << rounds, (PACKET, 2 * PACKET))
+        first, second = predict_patterns(
+            values, "bcast", PACKETWISE, 1 << rounds, (PACKET, 2 * PACKET)
+        )
         rows += [
             Row((name, "first packet"), rounds * one_way, (first,)),
             Row((name, "next packet"), per_packet, (second - first,)),
@@ -125,12 +149,22 @@ def draw_broadcast_tree() -> Figure:
         "of a packet is 3. In LogP packets wait for the root, in the cluster model for node 8, which cannot send while "
         "it receives.",
         "they do not differ, since predictions of the schedule equal the equations.",
-        (Numbers("In units of the gap", ("model", "what"), ("predicted",), source, tuple(rows), "gaps"),),
+        (
+            Numbers(
+                "In units of the gap",
+                ("model", "what"),
+                ("predicted",),
+                source,
+                tuple(rows),
+                "gaps",
+            ),
+        ),
     )
 
 
 def fit_at_packet_size(fitted: ParameterSet | None) -> dict[str, ParameterSet | None]:
-    """Return LogP and Postal with the values of P-LogP, fitted to round trips of all sizes, for one packet."""
+    """Return LogP and Postal with the values of P-LogP, fitted to round trips of all sizes, for one
+    packet."""
     if fitted is None:
         return {"LogP": None, "Postal": None}
     machine = Machine(fitted)
@@ -143,31 +177,52 @@ def fit_at_packet_size(fitted: ParameterSet | None) -> dict[str, ParameterSet | 
     }
 
 
-def compare_fitted_models(evidence: Evidence, fitted: ParameterSet | None) -> tuple[Numbers, Numbers]:
-    """Return the paper's comparison with values fitted here: predictions of three models, measurements, and the mean
-    error of each model."""
+def compare_fitted_models(
+    evidence: Evidence, fitted: ParameterSet | None
+) -> tuple[Numbers, Numbers]:
+    """Return the paper's comparison with values fitted here: predictions of three models,
+    measurements, and the mean error of each model."""
     sizes, sets = [PACKET * packets for packets in PACKETS], {"cluster model": fitted}
     sets |= fit_at_packet_size(evidence.fitted("plogp"))
     times, errors = [], []
     for ranks in RANKS:
         measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
-        columns = [predict_patterns(parameters, "bcast", PACKETWISE, ranks, sizes) for parameters in sets.values()]
-        times += [Row((ranks, size), nan, tuple(ours)) for size, *ours in zip(sizes, measured, *columns, strict=True)]
-        errors.append(Row((ranks,), nan, tuple(find_mean_error(column, measured) for column in columns)))
+        columns = [
+            predict_patterns(parameters, "bcast", PACKETWISE, ranks, sizes)
+            for parameters in sets.values()
+        ]
+        times += [
+            Row((ranks, size), nan, tuple(ours))
+            for size, *ours in zip(sizes, measured, *columns, strict=True)
+        ]
+        errors.append(
+            Row((ranks,), nan, tuple(find_mean_error(column, measured) for column in columns))
+        )
     title = f"Three models fitted here, and {evidence.word()} times"
     return (
         Numbers(title, WORKLOAD, (evidence.word(), *sets), NO_NUMBER, tuple(times)),
-        Numbers("Mean error factor of the three (×)", ("ranks",), tuple(sets), NO_NUMBER, tuple(errors), ""),
+        Numbers(
+            "Mean error factor of the three (×)",
+            ("ranks",),
+            tuple(sets),
+            NO_NUMBER,
+            tuple(errors),
+            "",
+        ),
     )
 
 
 def find_mean_error(predicted: Sequence[float], measured: Sequence[float]) -> float:
     """Return the mean error factor of the predictions with a measurement."""
-    pairs = [pair for pair in zip(predicted, measured, strict=True) if all(time > 0 for time in pair)]
+    pairs = [
+        pair for pair in zip(predicted, measured, strict=True) if all(time > 0 for time in pair)
+    ]
     return float(np.mean([compute_error_factor(*pair) for pair in pairs])) if pairs else nan
 
 
-def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
+def compare_broadcasts(
+    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
+) -> Figure:
     paper, word = Machine(printed), evidence.word()
     sizes = [PACKET * packets for packets in PACKETS]
     by_model: list[Row] = []
@@ -177,9 +232,12 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
         first = [paper.equation_1(ranks, packets) for packets in PACKETS]
         second = [paper.equation_2(ranks, packets) for packets in PACKETS]
         measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
-        logp = make_exact_set("logp", {"L": paper.one_way_time(PACKET, ranks), "o": 0.0, "g": paper("g_s", PACKET)})
+        logp = make_exact_set(
+            "logp", {"L": paper.one_way_time(PACKET, ranks), "o": 0.0, "g": paper("g_s", PACKET)}
+        )
         predicted, refitted, broadcasts = (
-            predict_patterns(parameters, "bcast", PACKETWISE, ranks, sizes) for parameters in (printed, fitted, logp)
+            predict_patterns(parameters, "bcast", PACKETWISE, ranks, sizes)
+            for parameters in (printed, fitted, logp)
         )
         keys = [(ranks, size) for size in sizes]
         by_model += map(Row, keys, second, zip(predicted, measured, refitted, strict=True))
@@ -208,8 +266,16 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
             "the machine is another one, with its own network and MPI.",
         ),
         (
-            Numbers("By the cluster model", WORKLOAD, titles, f"by equation 2 {TABLE_1}", tuple(by_model)),
-            Numbers("By LogP", WORKLOAD, ("predicted",), f"by equation 1 {TABLE_1}", tuple(by_logp)),
+            Numbers(
+                "By the cluster model",
+                WORKLOAD,
+                titles,
+                f"by equation 2 {TABLE_1}",
+                tuple(by_model),
+            ),
+            Numbers(
+                "By LogP", WORKLOAD, ("predicted",), f"by equation 1 {TABLE_1}", tuple(by_logp)
+            ),
             *compare_fitted_models(evidence, fitted),
         ),
         tuple(panels),
@@ -221,9 +287,11 @@ GATHERED = tuple(4**power << 10 for power in range(6))  # B of each sender: 1 Ki
 Table = dict[str, list[float]]
 
 
-def tabulate_gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, ranks: int) -> Table:
-    """Return seconds at each size: by equation 8, of the simple gather, and of the coordinated one. If no buffer was
-    fitted, its window is that of table 1."""
+def tabulate_gathers(
+    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, ranks: int
+) -> Table:
+    """Return seconds at each size: by equation 8, of the simple gather, and of the coordinated one.
+    If no buffer was fitted, its window is that of table 1."""
     paper = Machine(printed)
     our_machine = Machine(fitted) if fitted and "B_L" in fitted.values else paper
 
@@ -234,7 +302,10 @@ def tabulate_gathers(evidence: Evidence, printed: ParameterSet, fitted: Paramete
         return predict_patterns(values, "gather", choices, ranks, GATHERED)
 
     def measured(choices: Sequence[str]) -> list[float]:
-        times = {name: evidence.times(GATHERED, operation="gather", alternative=name, ranks=ranks) for name in choices}
+        times = {
+            name: evidence.times(GATHERED, operation="gather", alternative=name, ranks=ranks)
+            for name in choices
+        }
         return [times[choice][index] for index, choice in enumerate(choices)]
 
     simple = ["linear"] * len(GATHERED)
@@ -267,7 +338,10 @@ def make_gather_figures(
 
 
 def compare_coordinated_gather(
-    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, tables: Mapping[int, Table]
+    evidence: Evidence,
+    printed: ParameterSet,
+    fitted: ParameterSet | None,
+    tables: Mapping[int, Table],
 ) -> Figure:
     paper, word = Machine(printed), evidence.word()
     windows, lines = [], []
@@ -284,7 +358,10 @@ def compare_coordinated_gather(
             literal = (
                 senders
                 if buffer > packets
-                else max(list_admissible_windows(senders, packets, send_gap, receive_gap, buffer), default=nan)
+                else max(
+                    list_admissible_windows(senders, packets, send_gap, receive_gap, buffer),
+                    default=nan,
+                )
             )
             windows.append(Row((ranks, size), literal, (choose_window(*arguments)[0],)))
     times = list_rows(tables, "predicted", "measured", "predicted as fitted")
@@ -298,7 +375,13 @@ def compare_coordinated_gather(
         "stream, while equation 8 adds them; read literally, equation 7 requires that senders remain at the end, which "
         "we take for a misprint.",
         (
-            Numbers("Times", WORKLOAD, ("predicted", word, "predicted as fitted"), f"by equation 8 {TABLE_1}", times),
+            Numbers(
+                "Times",
+                WORKLOAD,
+                ("predicted", word, "predicted as fitted"),
+                f"by equation 8 {TABLE_1}",
+                times,
+            ),
             tabulate_errors(times, fitted, word),
             Numbers("The window", WORKLOAD, ("window",), rule, tuple(windows), "senders"),
         ),
@@ -308,13 +391,16 @@ def compare_coordinated_gather(
 
 
 def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Numbers:
-    """Return the average and the largest relative error, in %, of equation 8 with fitted values and of predictions."""
+    """Return the average and the largest relative error, in %, of equation 8 with fitted values and
+    of predictions."""
     machine = Machine(fitted) if fitted else None
     errors = {}
     for row in times:
         _, measured, as_fitted = row.ours
         predicted = (machine.equation_8(*row.subject) if machine else nan, as_fitted)
-        errors[row.subject] = [100 * abs(seconds / measured - 1) if measured > 0 else nan for seconds in predicted]
+        errors[row.subject] = [
+            100 * abs(seconds / measured - 1) if measured > 0 else nan for seconds in predicted
+        ]
     errors = {workload: both for workload, both in errors.items() if all(map(isfinite, both))}
     worst = max(errors, key=errors.__getitem__, default=None)
     worst_here = f"; here at {worst[0]} ranks and {format_bytes(worst[1])}" if worst else ""
@@ -339,7 +425,8 @@ def _describe_recovery(fitted: ParameterSet | None) -> str:
 
 
 def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
-    """Return the range of repeats of the simple gather, and how many have a timeout, where losses are simulated."""
+    """Return the range of repeats of the simple gather, and how many have a timeout, where losses
+    are simulated."""
     values = Machine(fitted).values if fitted else None
     if values is None or "B_L" not in values:
         return ()
@@ -347,9 +434,15 @@ def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
     for ranks, size in product(RANKS, GATHERED):
         pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
         share = compute_delivered_share(pattern, values)
-        repeats = repeat_over_tcp(pattern, values) if share is not None and np.ravel(share)[0] < 1 else None
+        repeats = (
+            repeat_over_tcp(pattern, values)
+            if share is not None and np.ravel(share)[0] < 1
+            else None
+        )
         if repeats:
-            low, middle, high = np.percentile(pattern.cost(repeats.finish), [2.5, 50, 97.5]).tolist()
+            low, middle, high = np.percentile(
+                pattern.cost(repeats.finish), [2.5, 50, 97.5]
+            ).tolist()
             times.append(Row((ranks, size), nan, (middle, low, high)))
             timeouts.append(Row((ranks, size), nan, (100 * float(np.mean(repeats.timeouts > 0)),)))
     if not times:
@@ -358,12 +451,17 @@ def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
     title = "Repeats of the simple gather over TCP, predicted as fitted"
     return (
         Numbers(title, WORKLOAD, columns, NO_NUMBER, tuple(times)),
-        Numbers(f"{title}: with a timeout", WORKLOAD, ("repeats",), NO_NUMBER, tuple(timeouts), "%"),
+        Numbers(
+            f"{title}: with a timeout", WORKLOAD, ("repeats",), NO_NUMBER, tuple(timeouts), "%"
+        ),
     )
 
 
 def compare_two_gathers(
-    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, tables: Mapping[int, Table]
+    evidence: Evidence,
+    printed: ParameterSet,
+    fitted: ParameterSet | None,
+    tables: Mapping[int, Table],
 ) -> Figure:
     paper, word = Machine(printed), evidence.word()
     shares, panels = [], []
@@ -396,7 +494,14 @@ def compare_two_gathers(
         "coordinated, predicted",
         f"coordinated, {word}",
     )
-    times = list_rows(tables, "simple, predicted", "simple, measured", "simple, as fitted", "predicted", "measured")
+    times = list_rows(
+        tables,
+        "simple, predicted",
+        "simple, measured",
+        "simple, as fitted",
+        "predicted",
+        "measured",
+    )
     return Figure(
         "Figure 5",
         "two gathers and the optimum: all senders at once, and a window of senders",
@@ -436,7 +541,9 @@ def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
     )
 
 
-def tabulate_parameters(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
+def tabulate_parameters(
+    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
+) -> Figure:
     paper, machine = Machine(printed), Machine(fitted) if fitted else None
     rows = [
         Row((name, size), paper(name, size), (machine(name, size) if machine else nan,))
@@ -448,7 +555,9 @@ def tabulate_parameters(evidence: Evidence, printed: ParameterSet, fitted: Param
         rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (latency,)))
     buffer = Row(("B_L",), paper("B_L", 0), (machine("B_L", 0) if machine else nan,))
     buffer_text = (
-        f"the fit found {machine('B_L', 0):.0f}" if machine and "B_L" in machine.values else "the fit found no limit"
+        f"the fit found {machine('B_L', 0):.0f}"
+        if machine and "B_L" in machine.values
+        else "the fit found no limit"
     )
     return Figure(
         "Table 1",
@@ -464,8 +573,16 @@ def tabulate_parameters(evidence: Evidence, printed: ParameterSet, fitted: Param
             "its processors and its network are newer.",
         ),
         (
-            Numbers("Parameters", ("parameter", "packet [B]"), ("fitted",), "by the formulas of table 1", tuple(rows)),
-            Numbers("Buffer", ("parameter",), ("fitted",), "printed in table 1", (buffer,), "packets"),
+            Numbers(
+                "Parameters",
+                ("parameter", "packet [B]"),
+                ("fitted",),
+                "by the formulas of table 1",
+                tuple(rows),
+            ),
+            Numbers(
+                "Buffer", ("parameter",), ("fitted",), "printed in table 1", (buffer,), "packets"
+            ),
         ),
         measured=(evidence.platform,),
     )

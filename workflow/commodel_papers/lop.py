@@ -1,7 +1,8 @@
 """Hoefler and others 2005: rounds of one byte to n partners and back on 64 nodes with InfiniBand.
 
-Figures 3 and 4 are round trips, figure 5 overheads, section 4.7 the formulas of L(n), section 2 a comparison of PRAM,
-BSP, LogP and LoP, and section 5 the gain of barriers with several signals per round.
+Figures 3 and 4 are round trips, figure 5 overheads, section 4.7 the formulas of L(n), section 2 a
+comparison of PRAM, BSP, LogP and LoP, and section 5 the gain of barriers with several signals per
+round.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,9 +48,13 @@ def compute_latency(parameters: ParameterSet, partners: Array) -> Array:
     return np.ravel(time_rounds(Model.of_set(parameters).values, partners).wire) / partners
 
 
-def find_times_per_message(evidence: Evidence, probe: str, how: str, statistic: str) -> dict[int, float]:
+def find_times_per_message(
+    evidence: Evidence, probe: str, how: str, statistic: str
+) -> dict[int, float]:
     """Return the time over n of a probe with n partners, by n."""
-    return {int(case["n"]): case[statistic] / int(case["n"]) for case in evidence.cases(probe, how=how)}
+    return {
+        int(case["n"]): case[statistic] / int(case["n"]) for case in evidence.cases(probe, how=how)
+    }
 
 
 def list_partners(*times: Mapping[int, float]) -> Array:
@@ -59,10 +64,12 @@ def list_partners(*times: Mapping[int, float]) -> Array:
 
 
 def compute_overlapping_overheads(parameters: ParameterSet, how: str, partners: Array) -> Array:
-    """Return each message's share of the overheads of n − 1 messages, which a prediction includes and a round trip does
-    not."""
+    """Return each message's share of the overheads of n − 1 messages, which a prediction includes
+    and a round trip does not."""
     overhead = FUNCTIONS_OF_WAY[how][1]
-    both = evaluate_at(parameters, overhead, np.array([1.0])) + evaluate_at(parameters, overhead, partners)
+    both = evaluate_at(parameters, overhead, np.array([1.0])) + evaluate_at(
+        parameters, overhead, partners
+    )
     return (partners - 1) / partners * both
 
 
@@ -71,13 +78,17 @@ def compute_fitted_trip(parameters: ParameterSet | None, how: str, partners: Arr
     rtt = FUNCTIONS_OF_WAY[how][0]
     if parameters is None or f"{rtt}.a" not in parameters.values:
         return np.full(len(partners), nan)
-    return evaluate_at(parameters, rtt, partners) - compute_overlapping_overheads(parameters, how, partners)
+    return evaluate_at(parameters, rtt, partners) - compute_overlapping_overheads(
+        parameters, how, partners
+    )
 
 
 def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, why: str) -> Figure:
     how = {"infiniband-send": "isend", "infiniband-rdma-write": "put"}[source]
     paper, fitted, word = read_published(f"lop/{source}"), evidence.fitted("lop"), evidence.word()
-    least, mean = (find_times_per_message(evidence, "round", how, statistic) for statistic in ("min", "mean"))
+    least, mean = (
+        find_times_per_message(evidence, "round", how, statistic) for statistic in ("min", "mean")
+    )
     partners = list_partners(least)
     ours: dict[str, Iterable[float]] = {
         f"{word}, least": [least.get(n, nan) for n in partners],
@@ -85,7 +96,13 @@ def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, 
         "fitted": compute_fitted_trip(fitted, how, partners),
     }
     lines = (
-        Line("paper, fitted to the least", SMOOTH, evaluate_at(paper, FUNCTIONS_OF_WAY[how][0], SMOOTH), "dashed", -1),
+        Line(
+            "paper, fitted to the least",
+            SMOOTH,
+            evaluate_at(paper, FUNCTIONS_OF_WAY[how][0], SMOOTH),
+            "dashed",
+            -1,
+        ),
         Line(f"{word}, least", tuple(least), tuple(least.values()), "dots"),
         Line(f"{word}, average", tuple(mean), tuple(mean.values()), "dots", 1),
         Line("fitted to medians", SMOOTH, compute_fitted_trip(fitted, how, SMOOTH)),
@@ -135,7 +152,11 @@ def compare_overheads(evidence: Evidence) -> Figure:
             "higher, and equal for any number of partners.",
             "here the processor and the operating system do the work of the paper's network interface.",
         ),
-        (tabulate("Overhead of one send", keys, ours, "by the numbers printed within L(n)", printed),),
+        (
+            tabulate(
+                "Overhead of one send", keys, ours, "by the numbers printed within L(n)", printed
+            ),
+        ),
         (Panel("overhead", "partners", MESSAGE, tuple(lines), "x"),),
         (evidence.platform,),
     )
@@ -147,23 +168,36 @@ GAIN = 40  # %, "up to"
 
 
 def find_fastest_dissemination(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
-    """Return the dissemination with the lowest prediction, its prediction, and that of the plain one."""
-    names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *list_radices(ranks)}) if n < ranks))
-    predictions = {name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names}
+    """Return the dissemination with the lowest prediction, its prediction, and that of the plain
+    one."""
+    names = (
+        DISSEMINATION,
+        *(f"n-way:{n}" for n in sorted({*SIGNALS, *list_radices(ranks)}) if n < ranks),
+    )
+    predictions = {
+        name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names
+    }
     best = min(predictions, key=lambda name: predictions[name])
     return best, predictions[best], predictions[DISSEMINATION]
 
 
 def read_rdma_write() -> ParameterSet:
-    """Return the values of RDMA Write with the overhead of figure 5, which the paper uses for both."""
+    """Return the values of RDMA Write with the overhead of figure 5, which the paper uses for
+    both."""
     write, send = (read_published(f"lop/infiniband-{name}") for name in ("rdma-write", "send"))
-    values = dict(write.values) | {f"o_put.{part}": send.values[f"o_s.{part}"] for part in ("a", "b", "c")}
+    values = dict(write.values) | {
+        f"o_put.{part}": send.values[f"o_s.{part}"] for part in ("a", "b", "c")
+    }
     return replace(write, values=values, forms={**write.forms, "o_put": send.forms["o_s"]})
 
 
 def compare_barriers(evidence: Evidence) -> Figure:
-    """Return the best n-way dissemination, the plain one, and the lower bound of barriers in rounds."""
-    sources = {"RDMA Write": read_rdma_write(), "Send/Receive": read_published("lop/infiniband-send")}
+    """Return the best n-way dissemination, the plain one, and the lower bound of barriers in
+    rounds."""
+    sources = {
+        "RDMA Write": read_rdma_write(),
+        "Send/Receive": read_published("lop/infiniband-send"),
+    }
     sets = {
         f"LoP, {source}, {latency}": parameters.with_settings(latency=latency)
         for source, parameters in sources.items()
@@ -189,7 +223,9 @@ def compare_barriers(evidence: Evidence) -> Figure:
     nodes = int(evidence.points(operation="barrier")["ranks"].to_numpy().max(initial=0))
     points = evidence.points(operation="barrier", ranks=nodes)
     clocked = {
-        name: time for name, time in zip(points["alternative"], points["measured"], strict=True) if name != "library"
+        name: time
+        for name, time in zip(points["alternative"], points["measured"], strict=True)
+        if name != "library"
     }
     if DISSEMINATION in clocked:
         best = min(clocked, key=lambda name: clocked[name])
@@ -210,7 +246,14 @@ def compare_barriers(evidence: Evidence) -> Figure:
         "in LoP a rank pays for the n signals that it sends in a round or for the n that it receives, not for both, so "
         "it overestimates a network interface or processor that does both.",
         (
-            Numbers("Gain on 64 nodes", ("by", "best"), ("gain",), "section 5: up to 40 %", tuple(gains), "%"),
+            Numbers(
+                "Gain on 64 nodes",
+                ("by", "best"),
+                ("gain",),
+                "section 5: up to 40 %",
+                tuple(gains),
+                "%",
+            ),
             Numbers(
                 "Times by LoP",
                 ("values", "nodes", "best"),
@@ -226,7 +269,12 @@ def compare_barriers(evidence: Evidence) -> Figure:
 
 MODELS = {"logp": "LogP", "lop": "LoP", "bsp": "BSP", "pram": "PRAM"}
 OPERATIONS = ("bcast", "gather", "barrier")
-DRAWN = (("bcast", "linear"), ("gather", "linear"), ("barrier", "dissemination"), ("barrier", "n-way:3"))
+DRAWN = (
+    ("bcast", "linear"),
+    ("gather", "linear"),
+    ("barrier", "dissemination"),
+    ("barrier", "n-way:3"),
+)
 HALF_TRIPS = "half of n round trips by the function of figure 3"
 
 
@@ -237,11 +285,23 @@ def compute_printed_latency(n: Array) -> Array:
 
 
 def count_overlaps_once(parameters: ParameterSet) -> ParameterSet:
-    """Return the set with overlapping overheads counted once, as in a fit of this program; at PARTNERS only."""
-    trips = evaluate_at(parameters, "rtt", PARTNERS) + compute_overlapping_overheads(parameters, "isend", PARTNERS)
-    values = {name: value for name, value in parameters.values.items() if not name.startswith("rtt.")}
-    values |= {make_sample_key("rtt", n): Estimate.exact(trip, "s") for n, trip in zip(PARTNERS, trips, strict=True)}
-    return replace(parameters.with_settings(latency="halved"), values=values, forms={**parameters.forms, "rtt": TABLE})
+    """Return the set with overlapping overheads counted once, as in a fit of this program; at
+    PARTNERS only."""
+    trips = evaluate_at(parameters, "rtt", PARTNERS) + compute_overlapping_overheads(
+        parameters, "isend", PARTNERS
+    )
+    values = {
+        name: value for name, value in parameters.values.items() if not name.startswith("rtt.")
+    }
+    values |= {
+        make_sample_key("rtt", n): Estimate.exact(trip, "s")
+        for n, trip in zip(PARTNERS, trips, strict=True)
+    }
+    return replace(
+        parameters.with_settings(latency="halved"),
+        values=values,
+        forms={**parameters.forms, "rtt": TABLE},
+    )
 
 
 def compute_one_to_n(parameters: ParameterSet) -> Array:
@@ -251,7 +311,8 @@ def compute_one_to_n(parameters: ParameterSet) -> Array:
 
 
 def compare_formulas(evidence: Evidence) -> Figure:
-    """Return the figure with L(n), and the times that follow from it compared with the round trips."""
+    """Return the figure with L(n), and the times that follow from it compared with the round
+    trips."""
     paper, fitted = read_published("lop/infiniband-send"), evidence.fitted("lop")
     halved = paper.with_settings(latency="halved")
     ours = compute_latency(fitted, PARTNERS) if fitted else np.full(len(PARTNERS), nan)
@@ -310,14 +371,17 @@ def predict_one_to_n() -> dict[str, Array]:
 def collect_points(evidence: Evidence) -> tuple[Row, ...]:
     """Return what was measured, and the predictions of MODELS."""
     predictions = {
-        name: dict(evidence.predicted(name)[["point", "seconds"]].itertuples(index=False)) for name in MODELS
+        name: dict(evidence.predicted(name)[["point", "seconds"]].itertuples(index=False))
+        for name in MODELS
     }
     points = [
         point
         for point in evidence.points().itertuples()
         if point.operation in OPERATIONS and point.alternative != "library"
     ]
-    points.sort(key=lambda point: (OPERATIONS.index(point.operation), point.alternative, point.ranks))
+    points.sort(
+        key=lambda point: (OPERATIONS.index(point.operation), point.alternative, point.ranks)
+    )
     return tuple(
         Row(
             (point.operation, point.alternative, point.ranks),
@@ -376,13 +440,18 @@ def compare_models(evidence: Evidence) -> Figure:
     for pattern in DRAWN:
         if rows := [row for row in times if row.subject[:2] == pattern]:
             lines = dict(zip(columns, zip(*(row.ours for row in rows), strict=True), strict=True))
-            panels.append(make_panel(" ".join(pattern), "nodes", [row.subject[2] for row in rows], lines))
+            panels.append(
+                make_panel(" ".join(pattern), "nodes", [row.subject[2] for row in rows], lines)
+            )
     return Figure(
         "Section 2.5",
         f"predictions by PRAM, BSP, LogP and LoP, and {word} times",
         "One to n is bcast linear, n to one is gather linear; n-way:2 is a barrier with two signals a round. All "
         "values are fitted to probes. The paper prefers LogP among the earlier models, and measures no pattern.",
-        evidence.choose("the simulated machine is LogP, on which LogP is exact; ", "the machine is another one; ")
+        evidence.choose(
+            "the simulated machine is LogP, on which LogP is exact; ",
+            "the machine is another one; ",
+        )
         + "BSP has every rank wait for all in each step, and LoP neglects that a rank that signals n others in a round "
         "is signalled by n.",
         (
@@ -392,7 +461,11 @@ def compare_models(evidence: Evidence) -> Figure:
                 find_mean_errors(times),
                 unit="",
             ),
-            *((Numbers("Times", ("operation", "algorithm", "nodes"), columns, NO_NUMBER, times),) if times else ()),
+            *(
+                (Numbers("Times", ("operation", "algorithm", "nodes"), columns, NO_NUMBER, times),)
+                if times
+                else ()
+            ),
         ),
         tuple(panels),
         (evidence.platform,),

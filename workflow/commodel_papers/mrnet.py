@@ -1,8 +1,9 @@
 """The MRNet paper: a multicast and reduction network with up to 512 back-ends on Blue Pacific.
 
-Figure 5 has micro-benchmarks (start-up, round trip, throughput) of flat, 4-way and 8-way trees, figure 4 two trees with
-16 back-ends under LogP. Of figure 6, the start-up of a tool, the network's part is rebuilt: its ten activities that
-communicate, as filters and streams, and of these clock skews and equivalence classes in detail.
+Figure 5 has micro-benchmarks (start-up, round trip, throughput) of flat, 4-way and 8-way trees,
+figure 4 two trees with 16 back-ends under LogP. Of figure 6, the start-up of a tool, the network's
+part is rebuilt: its ten activities that communicate, as filters and streams, and of these clock
+skews and equivalence classes in detail.
 """
 
 from collections.abc import Callable
@@ -46,16 +47,25 @@ def describe_hosts(evidence: Evidence) -> str:
 
 
 def make_panel(title: str, axis: str, compute: Callable[[str], float]) -> tuple[Numbers, Panel]:
-    """Return a panel of a quantity that is computed from each tree's topology, with a line for each kind."""
-    values = {kind: {leaves: compute(spec) for leaves, spec in trees.items()} for kind, trees in TREES.items()}
+    """Return a panel of a quantity that is computed from each tree's topology, with a line for each
+    kind."""
+    values = {
+        kind: {leaves: compute(spec) for leaves, spec in trees.items()}
+        for kind, trees in TREES.items()
+    }
     leaf_counts = sorted({leaves for trees in TREES.values() for leaves in trees})
-    columns = {kind: [by_leaves.get(leaves, nan) for leaves in leaf_counts] for kind, by_leaves in values.items()}
+    columns = {
+        kind: [by_leaves.get(leaves, nan) for leaves in leaf_counts]
+        for kind, by_leaves in values.items()
+    }
     unit = "s" if axis.endswith("[s]") else ""
     lines = tuple(
         Line(kind, tuple(by_leaves), tuple(by_leaves.values()), "both", colour)
         for colour, (kind, by_leaves) in enumerate(values.items())
     )
-    return tabulate(title, {BACK_ENDS: leaf_counts}, columns, unit=unit), Panel(title, BACK_ENDS, axis, lines)
+    return tabulate(title, {BACK_ENDS: leaf_counts}, columns, unit=unit), Panel(
+        title, BACK_ENDS, axis, lines
+    )
 
 
 def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
@@ -63,7 +73,9 @@ def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
 
     def rate(spec: str) -> float:
         points = evidence.points(topology=spec, operation="reduce")
-        return next((1 / time for time in points.loc[points["waves"] > 1, "measured"] if time > 0), nan)
+        return next(
+            (1 / time for time in points.loc[points["waves"] > 1, "measured"] if time > 0), nan
+        )
 
     def figure(name: str, title: str, caption: str, *panels: tuple[Numbers, Panel]) -> Figure:
         numbers, drawn = zip(*panels, strict=True)
@@ -72,9 +84,13 @@ def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
         return Figure(name, title, caption, reason, numbers, drawn, (evidence.platform,))
 
     startup = make_panel(
-        "Start-up", "time [s]", lambda spec: evidence.median(topology=spec, operation="overlay-startup")
+        "Start-up",
+        "time [s]",
+        lambda spec: evidence.median(topology=spec, operation="overlay-startup"),
     )
-    trips = make_panel("Round trip", "time [s]", lambda spec: 2 * evidence.median(topology=spec, **reduction))
+    trips = make_panel(
+        "Round trip", "time [s]", lambda spec: 2 * evidence.median(topology=spec, **reduction)
+    )
 
     def predict_trip(model: str, spec: str) -> float:
         return 2 * evidence.prediction(model, topology=spec, **reduction)
@@ -116,7 +132,8 @@ def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
     )
 
 
-g, o, L = 10e-6, 4e-6, 20e-6  # the paper has no values; with any g above o the terms can be distinguished
+# the paper has no values; with any g above o the terms can be distinguished
+g, o, L = 10e-6, 4e-6, 20e-6
 BALANCED = Tree(np.array([-1, *[0] * 4, *(1 + leaf // 4 for leaf in range(16))]))
 # A binomial tree of four nodes, 0 to 3, and four back-ends at each: the root has six children.
 UNBALANCED = Tree(np.array([-1, 0, 0, 1, *(leaf // 4 for leaf in range(16))]))
@@ -124,9 +141,17 @@ UNBALANCED = Tree(np.array([-1, 0, 0, 1, *(leaf // 4 for leaf in range(16))]))
 
 def compare_topologies() -> Figure:
     logp = make_exact_set("logp", {"L": L, "o": o, "g": g})
-    trees = {"balanced": (BALANCED, 8 * g + 4 * o + 2 * L, 4 * g), "unbalanced": (UNBALANCED, nan, 6 * g)}
-    casts = {name: find_tree_algorithm("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()}
-    single, stream = ([predict_pattern(logp, cast, waves) for cast in casts.values()] for waves in (1, INFINITE_WAVES))
+    trees = {
+        "balanced": (BALANCED, 8 * g + 4 * o + 2 * L, 4 * g),
+        "unbalanced": (UNBALANCED, nan, 6 * g),
+    }
+    casts = {
+        name: find_tree_algorithm("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()
+    }
+    single, stream = (
+        [predict_pattern(logp, cast, waves) for cast in casts.values()]
+        for waves in (1, INFINITE_WAVES)
+    )
     _, printed, least = zip(*trees.values(), strict=True)
     values = f"with g = {g * 1e6:g}, o = {o * 1e6:g} and L = {L * 1e6:g} µs"
     return Figure(
@@ -137,7 +162,13 @@ def compare_topologies() -> Figure:
         "the paper also counts a gap after the last child of each level, 8·g; in LogP the send to the last child "
         "starts after three gaps: 6·g.",
         (
-            tabulate("One broadcast", {"tree": trees}, {"predicted": single}, f"8·g + 4·o + 2·L, {values}", printed),
+            tabulate(
+                "One broadcast",
+                {"tree": trees},
+                {"predicted": single},
+                f"8·g + 4·o + 2·L, {values}",
+                printed,
+            ),
             tabulate(
                 "Between two broadcasts",
                 {"tree": trees},
@@ -157,8 +188,8 @@ PRINTED_SPEEDUP = 3.4  # times, all of start-up with 512 daemons
 
 
 CODE_BYTES = 16 << 10  # of each back-end's code resources
-# Activities, operation, bytes of each back-end, and a factor of its time: 2 for half of a round trip. The paper prints
-# no sizes.
+# Activities, operation, bytes of each back-end, and a factor of its time: 2 for half of a round
+# trip. The paper prints no sizes.
 ACTIVITIES = (
     ("Report Self", "reduce:filter=concat", 64, 2),
     ("Report Metrics", "overlay-classes", 4 << 10, 1),
@@ -177,7 +208,10 @@ def compare_activities(evidence: Evidence) -> Figure:
     for leaves, pair in PAIRS.items():
         sums = np.zeros(2)
         for name, operation, size, factor in ACTIVITIES:
-            times = [factor * evidence.median(operation=operation, topology=topology, bytes=size) for topology in pair]
+            times = [
+                factor * evidence.median(operation=operation, topology=topology, bytes=size)
+                for topology in pair
+            ]
             rows.append((name, leaves, *times, times[0] / times[1]))
             sums += np.nan_to_num(times) * (not np.isnan(times).any())
         gains.append(float(sums[0] / sums[1]) if sums[1] else nan)
@@ -192,7 +226,9 @@ def compare_activities(evidence: Evidence) -> Figure:
         "the paper's times contain the tool's own work on 512 nodes, and it prints no sizes: those here are 8 B to "
         "64 KiB for each back-end, of four kinds in classes.",
         (
-            tabulate("Time until the front-end has the data", subjects, {"flat": flat, "8-way": tree}),
+            tabulate(
+                "Time until the front-end has the data", subjects, {"flat": flat, "8-way": tree}
+            ),
             tabulate("Times faster over an 8-way tree", subjects, {"gain": ratios}, unit=""),
             tabulate(
                 "Times faster, all measured activities together",
@@ -210,10 +246,16 @@ def compare_activities(evidence: Evidence) -> Figure:
 def compare_skews(evidence: Evidence) -> Figure:
     word = evidence.word()
     # `tree` is the default, which is omitted from the operation's name
-    names = ["overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}" for mode, _ in METHODS.values()]
+    names = [
+        "overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}"
+        for mode, _ in METHODS.values()
+    ]
     errors, times = (
         [evidence.median(operation=name, topology=SKEW_TREE) for name in operations]
-        for operations in ([f"overlay-skew:mode={mode}-error" for mode, _ in METHODS.values()], names)
+        for operations in (
+            [f"overlay-skew:mode={mode}-error" for mode, _ in METHODS.values()],
+            names,
+        )
     )
     return Figure(
         "Clock skew",
@@ -256,7 +298,9 @@ def compare_classes(evidence: Evidence) -> Figure:
     operations = {"all": "overlay-classes:mode=all", "binned": "overlay-classes"}
     for leaves, pair in PAIRS.items():
         times_by_method = {
-            f"{method}, {tree}": evidence.median(operation=operation, topology=topology, bytes=CODE_BYTES)
+            f"{method}, {tree}": evidence.median(
+                operation=operation, topology=topology, bytes=CODE_BYTES
+            )
             for method, operation in operations.items()
             for tree, topology in zip(("flat", "8-way"), pair, strict=True)
         }

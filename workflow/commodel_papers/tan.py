@@ -1,7 +1,7 @@
 """The TAN paper: reductions up trees by MRNet on 256 nodes of Cab.
 
-Figures 1, 2, 4 and 6 and table I are the parameters and the experiments to which they are fitted. Figures 7 and 8
-validate TAN and LogP on eight trees, equation 2 predicts streams of waves.
+Figures 1, 2, 4 and 6 and table I are the parameters and the experiments to which they are fitted.
+Figures 7 and 8 validate TAN and LogP on eight trees, equation 2 predicts streams of waves.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,8 @@ from commodel.predictions.papers import (
 from commodel.predictions.predictions import INFINITE_WAVES
 
 PACKET = 1024  # bytes
-SIZES = {1024: "1 KiB", 12 << 10: "12 KiB", 128 << 10: "128 KiB"}  # of figure 1; there 1, 12 and 131 KB
+# of figure 1; there 1, 12 and 131 KB
+SIZES = {1024: "1 KiB", 12 << 10: "12 KiB", 128 << 10: "128 KiB"}
 DEVIATION = "standard deviation"
 PRINTED_LATENCY = {"min": 59e-6, "mean": 98e-6, "max": 672e-6, DEVIATION: 30e-6}
 PRINTED_R2 = {"chain": 0.89, "N-to-1": 0.90}
@@ -80,7 +81,10 @@ def compare_latencies(evidence: Evidence) -> Figure:
     for platform in evidence.kinds:
         cases = evidence.cases("pingpong", platform, bytes=PACKET)
         halves = {
-            statistic: case[statistic] / 2 for case in cases for statistic in PRINTED_LATENCY if statistic in case
+            statistic: case[statistic] / 2
+            for case in cases
+            for statistic in PRINTED_LATENCY
+            if statistic in case
         }
         name = f"{evidence.word(platform)} on {platform}"
         halves[DEVIATION] = evidence.deviation(PACKET, platform)
@@ -171,7 +175,15 @@ def compare_fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
                 b * LEAVES + c * LEAVES**2,
             ),
         ),
-        (Panel("N-to-1", "leaves", TIME, make_lines(curve, word, smooth, b * smooth + c * smooth**2), ""),),
+        (
+            Panel(
+                "N-to-1",
+                "leaves",
+                TIME,
+                make_lines(curve, word, smooth, b * smooth + c * smooth**2),
+                "",
+            ),
+        ),
         (evidence.platform,),
     )
 
@@ -179,27 +191,37 @@ def compare_fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
 def find_fit_curve(evidence: Evidence, title: str) -> Curve | None:
     """Return the curve of a fit: measured and fitted values; None without it."""
     fitted = evidence.fitted("tan")
-    return next((curve for curve in fitted.curves if curve.title == title), None) if fitted else None
+    return (
+        next((curve for curve in fitted.curves if curve.title == title), None) if fitted else None
+    )
 
 
-def make_lines(curve: Curve | None, word: str, x: np.ndarray, printed: np.ndarray) -> tuple[Line, ...]:
+def make_lines(
+    curve: Curve | None, word: str, x: np.ndarray, printed: np.ndarray
+) -> tuple[Line, ...]:
     paper = Line("paper's fit", x, printed, "dashed", -1)
     if curve is None:
         return (paper,)
     return paper, Line(word, curve.x, curve.measured, "dots"), Line("fitted", curve.x, curve.fitted)
 
 
-def select_curve_columns(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[float]]:
+def select_curve_columns(
+    curve: Curve | None, word: str, where: np.ndarray
+) -> dict[str, list[float]]:
     """Return the measured and fitted values at some x; NaN where nothing was measured."""
-    by_x = {x: both for x, *both in zip(curve.x, curve.measured, curve.fitted, strict=True)} if curve else {}
+    by_x = (
+        {x: both for x, *both in zip(curve.x, curve.measured, curve.fitted, strict=True)}
+        if curve
+        else {}
+    )
     ours = [by_x.get(float(x), (nan, nan)) for x in where]
     measured, fitted = zip(*ours, strict=True)
     return {word: list(measured), "fitted": list(fitted)}
 
 
 def tabulate_parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    """Return the figure with values of the paper's procedure and of the joint fit, and R² of the procedure's two
-    fits."""
+    """Return the figure with values of the paper's procedure and of the joint fit, and R² of the
+    procedure's two fits."""
     fitted = evidence.fitted("tan")
     values = fitted.numbers if fitted else {}
     names = ("L", "o.a", "o.b", "o.c")
@@ -208,7 +230,10 @@ def tabulate_parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
         "joint fit": [values.get(name, nan) for name in names],
     }
     printed = [table_1.values[name].value for name in names]
-    curves = {"chain": find_fit_curve(evidence, tan.PAPER_CHAIN), "N-to-1": find_fit_curve(evidence, tan.PAPER_FAN)}
+    curves = {
+        "chain": find_fit_curve(evidence, tan.PAPER_CHAIN),
+        "N-to-1": find_fit_curve(evidence, tan.PAPER_FAN),
+    }
     no_layer = "with no layer between tree and network, " if evidence.is_simulated else ""
     quality = {"fitted": [curve.r2 if curve else nan for curve in curves.values()]}
     return Figure(
@@ -234,8 +259,18 @@ def tabulate_parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
 
 
 TREES = {
-    32: {"two levels": "groups:6,6,5,5,5,5", "binomial": "binomial:6", "binary": "kary:2^5", "all to one": "flat:32"},
-    128: {"two levels": "groups:12x7,11x4", "binomial": "binomial:8", "binary": "kary:2^7", "all to one": "flat:128"},
+    32: {
+        "two levels": "groups:6,6,5,5,5,5",
+        "binomial": "binomial:6",
+        "binary": "kary:2^5",
+        "all to one": "flat:32",
+    },
+    128: {
+        "two levels": "groups:12x7,11x4",
+        "binomial": "binomial:8",
+        "binary": "kary:2^7",
+        "all to one": "flat:128",
+    },
 }
 FIGURES = {32: "Figure 7", 128: "Figure 8"}
 TAN, DRAWN = "TAN", "LogP as drawn"
@@ -261,10 +296,15 @@ def find_mean(values: list[float]) -> float:
     return sum(numbers) / len(numbers) if numbers else nan
 
 
-def compare_trees(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list[float], dict[str, list[float]]]:
+def compare_trees(
+    evidence: Evidence, specs: Iterable[str], waves: int
+) -> tuple[list[float], dict[str, list[float]]]:
     """Return the measured times of the trees, and every family's predictions."""
     keys = [{"topology": spec, "waves": waves} for spec in specs]
-    predictions = {title: [evidence.prediction(name, **where) for where in keys] for name, title in FAMILIES.items()}
+    predictions = {
+        title: [evidence.prediction(name, **where) for where in keys]
+        for name, title in FAMILIES.items()
+    }
     return [evidence.median(**where) for where in keys], predictions
 
 
@@ -303,7 +343,11 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
         for title, predicted in predictions.items()
     }
     keys = {"tree": trees}
-    nearer = [tan <= logp for tan, logp in zip(errors[TAN], errors[DRAWN], strict=True) if not isnan(tan + logp)]
+    nearer = [
+        tan <= logp
+        for tan, logp in zip(errors[TAN], errors[DRAWN], strict=True)
+        if not isnan(tan + logp)
+    ]
     numbers = (
         tabulate(
             "A wave",
@@ -359,8 +403,12 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
 
 
 def compare_streams(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    """Return the figure of equation 2: the node with the most children determines the period, at any height."""
-    word, names = evidence.word(), [(name, leaves) for leaves, trees in TREES.items() for name in trees]
+    """Return the figure of equation 2: the node with the most children determines the period, at
+    any height."""
+    word, names = (
+        evidence.word(),
+        [(name, leaves) for leaves, trees in TREES.items() for name in trees],
+    )
     specs = [spec for trees in TREES.values() for spec in trees.values()]
     measured, predictions = compare_trees(evidence, specs, WAVES)
     by_table = [predict_pattern(table_1, make_reduction(spec), INFINITE_WAVES) for spec in specs]

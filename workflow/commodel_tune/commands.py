@@ -27,10 +27,19 @@ from commodel.cli._output import make_progress_printer, print_rows
 )
 @make_option_group(
     "Workloads",
-    click.option("--operation", "operations", multiple=True, help="Operation to tune; repeated.  [default: all]"),
+    click.option(
+        "--operation",
+        "operations",
+        multiple=True,
+        help="Operation to tune; repeated.  [default: all]",
+    ),
     click.option("--ranks", required=True, help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
     click.option(
-        "--bytes", "sizes", default="8:256KiB:*8", show_default=True, help="Message sizes: 1KiB, or 8:1MiB:*4."
+        "--bytes",
+        "sizes",
+        default="8:256KiB:*8",
+        show_default=True,
+        help="Message sizes: 1KiB, or 8:1MiB:*4.",
     ),
     click.option("--layout", default="block", show_default=True, help="Layout of ranks on nodes."),
 )

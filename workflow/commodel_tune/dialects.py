@@ -1,4 +1,5 @@
-"""The rules that each MPI library can express (`Dialect`), and the dialect of a library (`find_dialect`)."""
+"""The rules that each MPI library can express (`Dialect`), and the dialect of a library
+(`find_dialect`)."""
 
 from __future__ import annotations
 
@@ -15,21 +16,26 @@ from commodel.platforms.mpi_libraries import find_kind, find_library_version, fi
 from commodel.records import LIBRARY, Choice
 from commodel_tune import mpich_selection as selection
 
-HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefer component `han` to `tuned` by default
-TUNED_PRIORITY = "99"  # of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
+# prefer component `han` to `tuned` by default
+HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")
+# of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
+TUNED_PRIORITY = "99"
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """The rules of one MPI library: file format, operations, and the algorithms that a rule can name."""
+    """The rules of one MPI library: file format, operations, and the algorithms that a rule can
+    name."""
 
     library: str
     file: str  # name of the rules
     operations: Collection[str]
     names: Callable[[str, str, int, Assumptions], bool]  # whether a rule may name an algorithm
     write: Callable[[list[Choice], Assumptions], str]
-    environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
-    changes_defaults: bool  # True if a rule also changes the library default at other sizes of the operation
+    # of a file with rules for some operations
+    environment: Callable[[Path, Iterable[str]], Mapping[str, str]]
+    # True if a rule also changes the library default at other sizes of the operation
+    changes_defaults: bool
     # Operations for which ranks of a correct program may look up different sizes.
     size_independent_operations: tuple[str, ...] = ()
     assumptions: Assumptions = NO_ASSUMPTIONS  # of the programs that will use the rules
@@ -54,15 +60,17 @@ class Dialect:
 
 
 def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
-    """Return the rules dialect of the MPI library with which a native program was built. `start` is the command that
-    starts one rank: some programs find their library only in the environment that it sets."""
+    """Return the rules dialect of the MPI library with which a native program was built. `start` is
+    the command that starts one rank: some programs find their library only in the environment that
+    it sets."""
     version = find_library_version([str(program)]) or find_library_version([*start, str(program)])
     if find_kind(version) == OPEN_MPI:
         return replace(OPEN_MPI_DIALECT, changes_defaults=HAN_VERSIONS.search(version) is not None)
     if find_kind(version) == MPICH:
         builtin_tree = selection.read_builtin_tree(find_shared_library(program))
         return replace(
-            MPICH_DIALECT, write=lambda choices, assumptions: selection.format_selection(choices, builtin_tree)
+            MPICH_DIALECT,
+            write=lambda choices, assumptions: selection.format_selection(choices, builtin_tree),
         )
     raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
 
@@ -76,9 +84,11 @@ def _make_open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[st
 
 
 def _make_mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
-    """Return the environment for MPICH. Collectives of a device would precede the selection, so they are off for
-    operations with a rule."""
-    collectives = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
+    """Return the environment for MPICH. Collectives of a device would precede the selection, so
+    they are off for operations with a rule."""
+    collectives = (
+        selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations))
+    )
     settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in collectives}
     return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **settings}
 
@@ -90,7 +100,8 @@ OPEN_MPI_DIALECT = Dialect(
     lambda name, spec, ranks, assumptions: rules.can_select(name, spec, assumptions),
     rules.format_rules,
     _make_open_mpi_environment,
-    changes_defaults=False,  # rule 0 is the default of `tuned`, unless another component has priority
+    # rule 0 is the default of `tuned`, unless another component has priority
+    changes_defaults=False,
     size_independent_operations=rules.SIZE_INDEPENDENT_OPERATIONS,
 )
 MPICH_DIALECT = Dialect(

@@ -1,4 +1,5 @@
-"""The rules that were found for an MPI library, as a result (`Tuning`): their measured gains, and the search."""
+"""The rules that were found for an MPI library, as a result (`Tuning`): their measured gains, and
+the search."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class Outcome:
     validation: Stage  # of the rules that were faster in the screening
     final: Mapping[PlacedWorkload, str]  # the rules that are left
     dropped: Mapping[PlacedWorkload, str]  # rules that did not pay
-    wrong: Mapping[tuple[str, str], str]  # reasons of rules that gave wrong results, by operation and algorithm
+    # reasons of rules that gave wrong results, by operation and algorithm
+    wrong: Mapping[tuple[str, str], str]
 
     def __repr__(self) -> str:
         return f"Outcome: {len(self.validation.rows)} workloads, {len(self.dropped)} rules dropped"
@@ -47,20 +49,36 @@ class Tuning(Answer):
         sentence, *notes = describe_outcome(outcome)
         rows = [make_gain_row("validation", row) for row in outcome.validation.rows]
         folder = str(outcome.timer.folder)
-        provenance = [{"platform": outcome.timer.name, "library": outcome.timer.dialect.library, "source": folder}]
+        provenance = [
+            {
+                "platform": outcome.timer.name,
+                "library": outcome.timer.dialect.library,
+                "source": folder,
+            }
+        ]
         return cls(rows, sentence, notes, provenance, outcome)
 
     def text(self, verbose: bool = True) -> str:
-        """Return the sentence, the rules with their gains, and the notes; only the first of these unless `verbose`."""
+        """Return the sentence, the rules with their gains, and the notes; only the first of these
+        unless `verbose`."""
         final = self.outcome.final
-        rows = [make_gain_cells(row) for row in self.outcome.validation.rows if final[row.workload] != LIBRARY]
-        return format_answer(self.sentence, format_table(rows, ("without rules", "with rules")), self.notes, verbose)
+        rows = [
+            make_gain_cells(row)
+            for row in self.outcome.validation.rows
+            if final[row.workload] != LIBRARY
+        ]
+        return format_answer(
+            self.sentence, format_table(rows, ("without rules", "with rules")), self.notes, verbose
+        )
 
 
 def make_gain_row(stage: str, row: Row) -> dict[str, Any]:
     """Return a row of the table of gains."""
     operation, ranks, layout, size = row.workload
-    gain, columns = row.gain, {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout}
+    gain, columns = (
+        row.gain,
+        {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout},
+    )
     columns |= {"from_bytes": size, "bytes": row.size, "algorithm": row.algorithm}
     columns |= {"with_rules": gain.with_rules, "without": gain.without}
     return columns | {"gain": gain.ratio, "gain_low": gain.low, "gain_high": gain.high}
@@ -91,14 +109,22 @@ def make_gain_cells(row: Row) -> dict[str, Any]:
 def describe_outcome(outcome: Outcome) -> list[str]:
     searched, validation, timer = outcome.search, outcome.validation, outcome.timer
     rows = validation.rows
-    measured, total, took = len(searched.belief.measured_arms), len(searched.arms.arms), searched.took
+    measured, total, took = (
+        len(searched.belief.measured_arms),
+        len(searched.arms.arms),
+        searched.took,
+    )
     lines = [
         f"Measured {measured} of {total} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
     ]
     if validation_seconds := outcome.screening.seconds + validation.seconds:
         lines.append(f"Screening and validation took {validation_seconds:.0f} s more.")
-    hint = " Another component may precede, such as han, hcoll or ucc." if timer.dialect.library == OPEN_MPI else ""
+    hint = (
+        " Another component may precede, such as han, hcoll or ucc."
+        if timer.dialect.library == OPEN_MPI
+        else ""
+    )
     lines += [
         f"Rules for {name} change nothing: no workload has two algorithms whose times differ.{hint}"
         for name in searched.ignored
@@ -109,7 +135,11 @@ def describe_outcome(outcome: Outcome) -> list[str]:
     ]
     if number := len(outcome.dropped):
         lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} without a measured gain.")
-    lines += describe_control("validation", validation) if rows else describe_control("screening", outcome.screening)
+    lines += (
+        describe_control("validation", validation)
+        if rows
+        else describe_control("screening", outcome.screening)
+    )
     if not list_rule_choices(outcome.final.items()):
         return [f"No rule is faster: keep the defaults of {timer.dialect.library}.", *lines]
     operations = dict.fromkeys(row.workload.operation for row in rows)
@@ -136,12 +166,16 @@ def describe_control(name: str, stage: Stage) -> list[str]:
     if not stage.rows:
         return []
     if not controls.workloads:
-        return [f"The {name} has no workload without a rule, so a change of the machine's speed would go unnoticed."]
+        return [
+            f"The {name} has no workload without a rule, so a change of the machine's speed would go unnoticed."
+        ]
     line = f"In the {name}, times of {controls.excluding_one} of {controls.workloads} workloads without a rule changed"
     if not controls.log_margin:
         return [f"{line}, no more than by chance."]
     widened = f"All intervals are widened by {100 * expm1(controls.log_margin):.2g} %"
-    return [f"{line}: the machine's speed changed. {widened}, and rules are accepted by the wider intervals."]
+    return [
+        f"{line}: the machine's speed changed. {widened}, and rules are accepted by the wider intervals."
+    ]
 
 
 def _format_gain(middle: float, low: float, high: float) -> str:

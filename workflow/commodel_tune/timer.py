@@ -1,5 +1,5 @@
-"""Timing of an MPI library's own collectives, with or without rules (`LibraryTimer`). Results are cached in a
-folder."""
+"""Timing of an MPI library's own collectives, with or without rules (`LibraryTimer`). Results are
+cached in a folder."""
 
 import os
 import time
@@ -21,12 +21,24 @@ from commodel.patterns.points import PlatformResources, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
 from commodel.platforms.platform import Platform
-from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, PlacedWorkload, Plan, Point, StartTimings
+from commodel.records import (
+    BARRIER,
+    LIBRARY,
+    Batch,
+    Case,
+    Choice,
+    Measure,
+    PlacedWorkload,
+    Plan,
+    Point,
+    StartTimings,
+)
 from commodel.results.raw_samples import LATE, STOPPED_BY_FAILURES, read_marker, read_samples
 from commodel.stats import MIN_NOISE, estimate_noise
 
 TIMES_FILE, RAW_FOLDER, RESULTS_FILE = "times.json", "raw", "results.json"
-VERIFICATION_SETTINGS = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # one sample, with a time limit of 20 s
+# one sample, with a time limit of 20 s
+VERIFICATION_SETTINGS = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)
 
 
 class Dialect(Protocol):
@@ -47,8 +59,8 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True)
 class LibraryTimer:
-    """A timer of the library's collectives: the platform, how to measure, the syntax of rules, and the folder of
-    results."""
+    """A timer of the library's collectives: the platform, how to measure, the syntax of rules, and
+    the folder of results."""
 
     name: str
     platform: Platform
@@ -66,7 +78,8 @@ class LibraryTimer:
         return replace(self, measure=replace(self.measure, seconds=seconds))
 
     def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
-        """Return the environment variables of the rules. The user's own would override them and are refused."""
+        """Return the environment variables of the rules. The user's own would override them and are
+        refused."""
         settings = dict(self.dialect.environment(path.parent.resolve() / path.name, operations))
         if already_set := [name for name in settings if name in os.environ]:
             raise UserError(
@@ -83,42 +96,57 @@ class LibraryTimer:
     ) -> StartTimings:
         """Return the times of some workloads, with rules if `choices` are given.
 
-        A barrier aligns the ranks before each sample. A rule for barriers would therefore change all other times, so
-        barriers then have a start of their own. Each operation of `separate` has one, too, so that it does not use
-        connections that another has opened."""
+        A barrier aligns the ranks before each sample. A rule for barriers would therefore change
+        all other times, so barriers then have a start of their own. Each operation of `separate`
+        has one, too, so that it does not use connections that another has opened."""
         choices = list(choices)
         barrier_choices = [choice for choice in choices if choice.operation == BARRIER]
         other_choices = [choice for choice in choices if choice.operation != BARRIER]
-        barriers = [workload for workload in workloads if barrier_choices and workload.operation == BARRIER]
+        barriers = [
+            workload for workload in workloads if barrier_choices and workload.operation == BARRIER
+        ]
         collectives = [workload for workload in workloads if workload not in barriers]
         starts: dict[str, list[PlacedWorkload]] = {}
         for workload in collectives:
             start_name = f"{name}-{workload.operation}" if workload.operation in separate else name
             starts.setdefault(start_name, []).append(workload)
-        parts = [self._start(start_name, group, other_choices) for start_name, group in starts.items()]
+        parts = [
+            self._start(start_name, group, other_choices) for start_name, group in starts.items()
+        ]
         parts += [self._start(f"{name}-barrier", barriers, barrier_choices)] if barriers else []
         seconds = {workload: time for part in parts for workload, time in part.seconds.items()}
         errors = {workload: error for part in parts for workload, error in part.noise.items()}
         return StartTimings(seconds, sum(part.took for part in parts), errors)
 
     def find_failures(
-        self, name: str, operation: str, sizes: Collection[int], choices: Iterable[Choice], layout: str
+        self,
+        name: str,
+        operation: str,
+        sizes: Collection[int],
+        choices: Iterable[Choice],
+        layout: str,
     ) -> dict[tuple[str, int, int], str]:
-        """Return why an operation failed under these rules, by input, ranks of the communicator and bytes.
+        """Return why an operation failed under these rules, by input, ranks of the communicator and
+        bytes.
 
-        If all choices are the library default, that is checked. A case that was given up after failures of others was
-        not tried, so it then does not count as a failure."""
+        If all choices are the library default, that is checked. A case that was given up after
+        failures of others was not tried, so it then does not count as a failure."""
         choices = list(choices)
         ranks = sorted({choice.ranks for choice in choices})
         point = self.point(PlacedWorkload(operation, ranks[-1], layout, max(sizes)))
-        case_settings = [dict(variables) for variables in list_cases(operation, point.ranks, sizes, ranks)]
+        case_settings = [
+            dict(variables) for variables in list_cases(operation, point.ranks, sizes, ranks)
+        ]
         rules = [choice for choice in choices if choice.algorithm != LIBRARY]
         folder = self._prepare_folder(name, self.dialect.user_text(rules) if rules else "")
         results = folder / RESULTS_FILE
         if not results.exists():
             variables = self.environment(folder / self.dialect.file, {operation}) if rules else {}
             columns = find_probe("verify").columns
-            cases = [Case(self.name, "verify", point.ranks, settings, point.layout) for settings in case_settings]
+            cases = [
+                Case(self.name, "verify", point.ranks, settings, point.layout)
+                for settings in case_settings
+            ]
             batch = Batch("tune", self.name, point.nodes, (), tuple(cases))
             raw = self._run(folder / RAW_FOLDER, batch, VERIFICATION_SETTINGS, variables)
             rows = []
@@ -128,11 +156,18 @@ class LibraryTimer:
                     rows.append([*(settings[column] for column in columns[1:]), marker[1]])
             write_json(results, {"failures": rows})
         try:
-            return {(str(row[0]), int(row[1]), int(row[2])): str(row[3]) for row in read_json(results)["failures"]}
+            return {
+                (str(row[0]), int(row[1]), int(row[2])): str(row[3])
+                for row in read_json(results)["failures"]
+            }
         except (KeyError, TypeError, ValueError, IndexError):
-            raise UserError("found something else, wanted the failures of a start", file=results) from None
+            raise UserError(
+                "found something else, wanted the failures of a start", file=results
+            ) from None
 
-    def _start(self, name: str, workloads: Collection[PlacedWorkload], choices: list[Choice]) -> StartTimings:
+    def _start(
+        self, name: str, workloads: Collection[PlacedWorkload], choices: list[Choice]
+    ) -> StartTimings:
         folder = self._prepare_folder(name, self.dialect.text(choices) if choices else "")
         record = folder / TIMES_FILE
         if not record.exists():
@@ -159,7 +194,8 @@ class LibraryTimer:
     ) -> dict[PlacedWorkload, tuple[float, float]]:
         """Return the median of each workload in seconds, and the noise of its logarithm.
 
-        A workload that was given up has the time limit; one whose samples are all invalid is omitted."""
+        A workload that was given up has the time limit; one whose samples are all invalid is
+        omitted."""
         points = {workload: self.point(workload) for workload in workloads}
         upper_bound = Durations(self.platform.launcher, self.measure).estimate_members(
             points.values(), upper_bound=True
@@ -170,7 +206,9 @@ class LibraryTimer:
         times = {workload: self._median(raw, point.id) for workload, point in points.items()}
         return {workload: time for workload, time in times.items() if time}
 
-    def _run(self, raw: SafePath, batch: Batch, settings: Measure, environment: Mapping[str, str]) -> SafePath:
+    def _run(
+        self, raw: SafePath, batch: Batch, settings: Measure, environment: Mapping[str, str]
+    ) -> SafePath:
         raw.mkdir()
         platforms = {self.name: record_platform(self.name, self.platform)}
         plan = Plan("tune", "", "", 1, (), {}, settings, platforms, (batch,), __version__)
@@ -180,7 +218,9 @@ class LibraryTimer:
     def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
         if marker := read_marker(raw, case):
             return None if marker[0] == LATE else (self.measure.timeout, MIN_NOISE)
-        seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
+        seconds = [
+            row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]
+        ]
         return median(seconds), estimate_noise(seconds)
 
 
@@ -188,9 +228,13 @@ def _read_times(record: SafePath) -> StartTimings:
     entries = read_json(record)
     try:
         rows = {
-            PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in entries["workloads"]
+            PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:]
+            for row in entries["workloads"]
         }
-        seconds, errors = ({workload: float(times[column]) for workload, times in rows.items()} for column in (0, 1))
+        seconds, errors = (
+            {workload: float(times[column]) for workload, times in rows.items()}
+            for column in (0, 1)
+        )
         return StartTimings(seconds, float(entries["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):
         raise UserError("found something else, wanted the times of a start", file=record) from None

@@ -1,4 +1,5 @@
-"""Rules for an MPI library's own collectives (`tune`): those that pay are searched, verified and measured."""
+"""Rules for an MPI library's own collectives (`tune`): those that pay are searched, verified and
+measured."""
 
 from __future__ import annotations
 
@@ -52,8 +53,9 @@ POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, POINT_TIMEOUT = 0.05, 
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """What to tune, on which assumptions about programs, and how long to measure. Without operations, all are tuned for
-    which the MPI library has rules. Predictions come from `params`, else from the runs on the platform."""
+    """What to tune, on which assumptions about programs, and how long to measure. Without
+    operations, all are tuned for which the MPI library has rules. Predictions come from `params`,
+    else from the runs on the platform."""
 
     platform: str
     ranks: str
@@ -87,12 +89,13 @@ def tune(
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Tuning:
-    """Measure which rules make the collectives of a platform's MPI library faster, and write these. Printed, the result
-    is what `commodel tune` prints.
+    """Measure which rules make the collectives of a platform's MPI library faster, and write these.
+    Printed, the result is what `commodel tune` prints.
 
-    `operations` are all with rules by default. `evidence` are parameter sets for predictions; without them, the runs
-    on the platform are used. `out` is the folder of the rules, `results/tune-PLATFORM` by default. `progress` is called
-    with a line of text now and then. Further options are fields of `TuningRequest`, such as `minutes=10`.
+    `operations` are all with rules by default. `evidence` are parameter sets for predictions;
+    without them, the runs on the platform are used. `out` is the folder of the rules,
+    `results/tune-PLATFORM` by default. `progress` is called with a line of text now and then.
+    Further options are fields of `TuningRequest`, such as `minutes=10`.
 
     >>> tune("mycluster", ranks=64, bytes="8:1MiB:*16", minutes=10).sentence  # doctest: +SKIP
     """
@@ -100,7 +103,9 @@ def tune(
     amounts = str(join_amounts(ranks)), str(join_amounts(bytes))
     check_option_names(options, [field.name for field in fields(TuningRequest)], "tune")
     sources = list_sources(evidence)
-    request = TuningRequest(platform, *amounts, names, params=sources, out=Path(out) if out else None, **options)
+    request = TuningRequest(
+        platform, *amounts, names, params=sources, out=Path(out) if out else None, **options
+    )
     return tune_library(request, progress or (lambda text: None))
 
 
@@ -111,9 +116,13 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
     loaded = load_platform(find_config_file("platform", platform), use_learned_levels=False)
     launcher = LAUNCHERS[loaded.launcher]
     if launcher.simulated or not loaded.uses_mpi:
-        raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
+        raise UserError(
+            f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real"
+        )
     if loaded.image:
-        raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
+        raise UserError(
+            f"platform '{platform}' runs a container image; tune it from inside, with its own MPI"
+        )
     require_job(platform, loaded)
     toolchain = get_toolchain(loaded)
     build_toolchain(ROOT, toolchain)
@@ -122,12 +131,18 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
     start = ["env", *settings, starter, "-n", "1"] if starter else []
     program = get_program_folder(find_build_root(), toolchain) / "library"
     dialect = replace(find_dialect(program, start), assumptions=request.assumptions)
-    names = [canonicalize_operation(name) for name in request.operations] or list(dialect.operations)
+    names = [canonicalize_operation(name) for name in request.operations] or list(
+        dialect.operations
+    )
     if unknown := [name for name in names if name not in dialect.operations]:
-        raise UserError(f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}")
+        raise UserError(
+            f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}"
+        )
     workloads = request.list_workloads(names)
     folder = SafePath.at(request.out or Path("results") / f"tune-{platform}")
-    measure = Measure(request.sync, POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, 1, 1, POINT_TIMEOUT)
+    measure = Measure(
+        request.sync, POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, 1, 1, POINT_TIMEOUT
+    )
     timer = LibraryTimer(platform, loaded, make_resources(loaded), dialect, measure, folder)
     for workload in workloads:
         timer.point(workload)  # a workload that does not fit is refused before anything is measured
@@ -135,9 +150,18 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
     folder.mkdir()
     with open_lock(folder, "another `commodel tune`"):
         _check_options(timer, workloads, loaded, request.assumptions)
-        arms = list_arms(workloads, evidence, timer.resources, dialect.can_name, progress, dialect.changes_defaults)
+        arms = list_arms(
+            workloads,
+            evidence,
+            timer.resources,
+            dialect.can_name,
+            progress,
+            dialect.changes_defaults,
+        )
         searched = search_choices(timer, arms, 60 * request.minutes, progress)
-        chosen = choose_algorithms(searched, MIN_GAIN_TO_VALIDATE, dialect.size_independent_operations)
+        chosen = choose_algorithms(
+            searched, MIN_GAIN_TO_VALIDATE, dialect.size_independent_operations
+        )
         choices, wrong = drop_wrong_rules(timer, chosen, progress)
         screening = measure_gains(
             timer,
@@ -151,13 +175,20 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
             screening, dialect.size_independent_operations
         )
         validation = measure_gains(
-            timer, "validation", choices_to_validate, request.pairs, progress, dialect.changes_defaults
+            timer,
+            "validation",
+            choices_to_validate,
+            request.pairs,
+            progress,
+            dialect.changes_defaults,
         )
         final = dict.fromkeys(choices, LIBRARY) | confirm_rules(
             validation, screening, dialect.size_independent_operations
         )
         dropped = {
-            workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
+            workload: name
+            for workload, name in choices.items()
+            if name not in (LIBRARY, final.get(workload, LIBRARY))
         }
         outcome = Outcome(timer, searched, screening, validation, final, dropped, wrong)
         _write_results(outcome)
@@ -167,9 +198,12 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
 def _find_evidence(
     resources: PlatformResources, request: TuningRequest, progress: Callable[[str], None]
 ) -> Evidence | None:
-    """Return the evidence for predictions; None if there is none, so that the search measures more points."""
+    """Return the evidence for predictions; None if there is none, so that the search measures more
+    points."""
     if request.params:
-        return combine_sets([entry for source in request.params for entry in read_sets(source)], resources)
+        return combine_sets(
+            [entry for source in request.params for entry in read_sets(source)], resources
+        )
     try:
         evidence, folders = find_platform_evidence(resources, Path("results"), request.experiment)
     except UserError as error:
@@ -182,7 +216,10 @@ def _find_evidence(
 
 
 def _check_options(
-    timer: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform, assumptions: Assumptions
+    timer: LibraryTimer,
+    workloads: Sequence[PlacedWorkload],
+    platform: Platform,
+    assumptions: Assumptions,
 ) -> None:
     """Raise UserError if the folder has results of other options."""
     requested = {
@@ -200,19 +237,23 @@ def _check_options(
     if before != requested:
         differs = min(name for name in requested if before.get(name) != requested[name])
         raise UserError(
-            f"its results have other {differs}; give another --out, or remove this folder", file=timer.folder
+            f"its results have other {differs}; give another --out, or remove this folder",
+            file=timer.folder,
         )
 
 
 def _write_results(outcome: Outcome) -> None:
-    """Write the rules that pay, the environment of a Slurm script, and all gains; no rules file if none pays."""
+    """Write the rules that pay, the environment of a Slurm script, and all gains; no rules file if
+    none pays."""
     timer, rows = outcome.timer, list_rule_choices(outcome.final.items())
     path, script = timer.folder / timer.dialect.file, timer.folder / ENVIRONMENT_FILE
     for file in (path, script):
         file.unlink(missing_ok=True)
     if rows:
         write_text(path, timer.dialect.user_text(rows))
-        settings = timer.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
+        settings = timer.dialect.environment(
+            path.parent.resolve() / path.name, {row.operation for row in rows}
+        )
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
     stages = {"screening": outcome.screening, "validation": outcome.validation}

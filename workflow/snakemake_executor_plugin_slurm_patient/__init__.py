@@ -1,8 +1,9 @@
-"""Snakemake's Slurm executor, patient: while Slurm's controller is away it waits, forgets no job, and heeds Ctrl-C.
-After a refusal that every other job would meet, it submits none.
+"""Snakemake's Slurm executor, patient: while Slurm's controller is away it waits, forgets no job,
+and heeds Ctrl-C. After a refusal that every other job would meet, it submits none.
 
-Snakemake finds it by the name of this package, and a profile asks for it: `executor: slurm-patient`. Its options are
-those of the executor that it extends, with `slurm-patient-` before them.
+Snakemake finds it by the name of this package, and a profile asks for it: `executor:
+slurm-patient`. Its options are those of the executor that it extends, with `slurm-patient-` before
+them.
 """
 
 import asyncio
@@ -35,26 +36,31 @@ from commodel.platforms.slurm import (
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 
 UNLISTED = 3  # looks in a row in which Slurm does not know a job that has not been seen to end
-UNAVAILABLE = re.compile(r"ReqNodeNotAvail|NodeDown|UnavailableNodes", re.IGNORECASE)  # reasons why a job waits
+# reasons why a job waits
+UNAVAILABLE = re.compile(r"ReqNodeNotAvail|NodeDown|UnavailableNodes", re.IGNORECASE)
 HELD = re.compile(r"held", re.IGNORECASE)  # JobHeldUser, JobHeldAdmin, launch failed requeued held
 SLICE = 0.5  # seconds between two looks whether the run is over
-ENDING_SECONDS, ENDING_INTERVAL = 20.0, 2.0  # after the output of a job appeared, and between two looks at the job then
+# after the output of a job appeared, and between two looks at the job then
+ENDING_SECONDS, ENDING_INTERVAL = 20.0, 2.0
 
 
 class Executor(SlurmExecutor):
     def __init__(self, workflow, logger):
         self.complaint = ""  # of the last squeue; empty: the controller answers
         self.silent_since = ""  # the time of day
-        self.handed_in: dict[str, SubmittedJobInfo] = {}  # jobs that have not ended, as far as is known
+        # jobs that have not ended, as far as is known
+        self.handed_in: dict[str, SubmittedJobInfo] = {}
         self.unlisted: Counter[str] = Counter()
-        self.waiting: set[str] = set()  # jobs of which it was reported that they wait for nodes or are held
+        # jobs of which it was reported that they wait for nodes or are held
+        self.waiting: set[str] = set()
         self.written: dict[str, float] = {}  # when the output of a job appeared
         self.refusal = ""  # why no further job is submitted
         self.submitting = Lock()  # so that none is while Slurm refuses another
         super().__init__(workflow, logger)
 
     def run_job(self, job: JobExecutorInterface) -> None:
-        """Submit a job once the controller answers, unless Slurm has refused what all jobs request."""
+        """Submit a job once the controller answers, unless Slurm has refused what all jobs
+        request."""
         with self.submitting:
             if not shutil.which("sbatch"):
                 self._refuse(NO_SBATCH)
@@ -65,15 +71,19 @@ class Executor(SlurmExecutor):
             if self.refusal:
                 self._report_job_error_threadsafe(SubmittedJobInfo(job), self.refusal)
                 return
-            if nodes := job.resources.get("nodelist"):  # the extended executor has no resource for it
-                job.resources.slurm_extra = f"{job.resources.get('slurm_extra', '')} --nodelist={quote(nodes)}".strip()
+            # the extended executor has no resource for it
+            if nodes := job.resources.get("nodelist"):
+                job.resources.slurm_extra = (
+                    f"{job.resources.get('slurm_extra', '')} --nodelist={quote(nodes)}".strip()
+                )
             super().run_job(job)
 
     def _is_away(self) -> bool:
         return self._listed() is None and bool(CONTROLLER_UNREACHABLE.search(self.complaint))
 
     def _check_account(self, job: JobExecutorInterface) -> None:
-        """Refuse an account that Slurm's accounting does not have. The extended executor would print a traceback."""
+        """Refuse an account that Slurm's accounting does not have. The extended executor would
+        print a traceback."""
         if self.refusal or not job.resources.get("slurm_account"):
             return
         try:
@@ -101,19 +111,23 @@ class Executor(SlurmExecutor):
         self.handed_in.pop(job_info.external_jobid, None)
         super().report_job_success(job_info)
 
-    def report_job_error(self, job_info: SubmittedJobInfo, msg=None, aux_logs=(), **details) -> None:
-        """With what Slurm's log says. Snakemake's option for that ends at the first log that is empty, as the job's own
-        is where Slurm has killed it."""
+    def report_job_error(
+        self, job_info: SubmittedJobInfo, msg=None, aux_logs=(), **details
+    ) -> None:
+        """With what Slurm's log says. Snakemake's option for that ends at the first log that is
+        empty, as the job's own is where Slurm has killed it."""
         self.handed_in.pop(job_info.external_jobid, None)
         super().report_job_error(job_info, msg, **details)
         for log in aux_logs:
             self.logger.error("\n".join(show_logs([log])))
 
-    async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncIterator[SubmittedJobInfo]:
+    async def check_active_jobs(
+        self, active_jobs: list[SubmittedJobInfo]
+    ) -> AsyncIterator[SubmittedJobInfo]:
         """Yield the jobs that still run.
 
-        The extended executor forgets the jobs that it could not ask about, and waits for ever for those that Slurm has
-        forgotten. Files of these show how they ended, which Snakemake checks.
+        The extended executor forgets the jobs that it could not ask about, and waits for ever for
+        those that Slurm has forgotten. Files of these show how they ended, which Snakemake checks.
         """
         listed = self._listed() if active_jobs else set()
         if listed is not None:
@@ -124,15 +138,20 @@ class Executor(SlurmExecutor):
             if number not in self.handed_in:
                 continue
             if listed is not None and self.get_status_command() == "squeue":
-                self.unlisted[number] = 0 if number.partition("_")[0] in listed else self.unlisted[number] + 1
+                self.unlisted[number] = (
+                    0 if number.partition("_")[0] in listed else self.unlisted[number] + 1
+                )
             if self.unlisted[number] == UNLISTED:
-                self.logger.warning(f"Slurm does not know job {number} any more; whether it ended well, its files tell")
+                self.logger.warning(
+                    f"Slurm does not know job {number} any more; whether it ended well, its files tell"
+                )
                 self.report_job_success(job)
             else:
                 yield job
 
     def _listed(self) -> set[str] | None:
-        """Return the numbers of this run's jobs that Slurm knows; None while it does not answer, printed once."""
+        """Return the numbers of this run's jobs that Slurm knows; None while it does not answer,
+        printed once."""
         asked = ("--noheader", "--states=all", f"--name={self.run_uuid}", "--format=%i %r")
         output, self.complaint = try_slurm("squeue", *asked)
         if self.complaint and not self.silent_since:
@@ -140,18 +159,22 @@ class Executor(SlurmExecutor):
             since = f"does not answer since {self.silent_since} ({self.complaint})"
             self.logger.warning(f"commodel: Slurm's controller {since}; jobs go on; waiting")
         elif self.silent_since and not self.complaint:
-            self.logger.warning(f"commodel: Slurm's controller answers again; it did not since {self.silent_since}")
+            self.logger.warning(
+                f"commodel: Slurm's controller answers again; it did not since {self.silent_since}"
+            )
             self.silent_since = ""
         if self.complaint:
             return None
-        reasons = dict(line.split(maxsplit=1) for line in output.splitlines() if len(line.split()) > 1)
+        reasons = dict(
+            line.split(maxsplit=1) for line in output.splitlines() if len(line.split()) > 1
+        )
         for number, reason in reasons.items():
             self._report_wait(number, reason)
         return {line.split()[0].partition("_")[0] for line in output.splitlines() if line.strip()}
 
     def _report_wait(self, number: str, reason: str) -> None:
-        """Report once that a job is held, or waits for surveyed nodes that are down or drained, and what the user can
-        do."""
+        """Report once that a job is held, or waits for surveyed nodes that are down or drained, and
+        what the user can do."""
         if number in self.waiting or number not in self.handed_in:
             return
         job = self.handed_in[number].job
@@ -168,10 +191,13 @@ class Executor(SlurmExecutor):
         self.logger.warning(f"commodel: job {number} {text}")
 
     async def sleep(self) -> None:
-        """Until the next look, but not beyond the end of the run, which waits for this. A job whose output is there
-        ends soon: the next look is not minutes later, as of a job that runs for hours."""
+        """Until the next look, but not beyond the end of the run, which waits for this. A job whose
+        output is there ends soon: the next look is not minutes later, as of a job that runs for
+        hours."""
         start = time.monotonic()
-        end = start + (5 * RETRY_INTERVAL if self.complaint else self.next_seconds_between_status_checks)
+        end = start + (
+            5 * RETRY_INTERVAL if self.complaint else self.next_seconds_between_status_checks
+        )
         while self.wait and (left := end - time.monotonic()) > 0:
             await asyncio.sleep(min(left, SLICE))
             if not self.complaint and self._is_ending():
@@ -183,11 +209,15 @@ class Executor(SlurmExecutor):
         for number, job in jobs.items():
             if number not in self.written and all(os.path.exists(path) for path in job.output):
                 self.written[number] = now
-        return any(now - self.written.get(number, -ENDING_SECONDS) < ENDING_SECONDS for number in jobs)
+        return any(
+            now - self.written.get(number, -ENDING_SECONDS) < ENDING_SECONDS for number in jobs
+        )
 
     def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:
         """Also those that are being asked about at this moment."""
         try:
             super().cancel_jobs(list(self.handed_in.values()))
         except WorkflowError as error:
-            self.logger.error(f"commodel: {error}; once Slurm answers again: scancel --name {self.run_uuid}")
+            self.logger.error(
+                f"commodel: {error}; once Slurm answers again: scancel --name {self.run_uuid}"
+            )

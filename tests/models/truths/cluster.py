@@ -1,4 +1,5 @@
-"""A synthetic machine that follows the cluster model, with a switch that two pairs of nodes saturate."""
+"""A synthetic machine that follows the cluster model, with a switch that two pairs of nodes
+saturate."""
 
 from commodel.models.probes import Site
 from tests.models.synthetic import Truth
@@ -25,19 +26,22 @@ def prtt(case):
     size = case["bytes"]
     if case["late"]:
         return at("O_s", size) + at("O_r", size) + U_R
-    burst = max(at("g_s", size), at("g_r", size), at("O_r", size) + U_R)  # to one receiver, which cannot keep up
+    # to one receiver, which cannot keep up
+    burst = max(at("g_s", size), at("g_r", size), at("O_r", size) + U_R)
     return 2 * one_way(size) + (case["n"] - 1) * (at("O_s", size) if case["delay"] else burst)
 
 
 def overlap(case):
     size, messages = case["bytes"], case["messages"]
     if case["what"] == "user":
-        return messages * U_R if size < 1500 else 0.0  # one that size is complete before it is asked for
+        # one that size is complete before it is asked for
+        return messages * U_R if size < 1500 else 0.0
     return 2e-4 + messages * at("O_r", size)
 
 
 def counted(case):
-    """Return counts of a flood. The receiver's socket drops a tenth of the datagrams that the network delivers."""
+    """Return counts of a flood. The receiver's socket drops a tenth of the datagrams that the
+    network delivers."""
     sent = case["packets"] * case["senders"]
     through = sent * min(1, RATIO + B_L / sent)
     return {"arrived": 0.9 * through, "through": through, "held": -1, "room": 212992}[case["what"]]
@@ -56,7 +60,11 @@ TRUTH = Truth(
     },
     counts={"flood": counted},
     covered={"O_s.b": PER_BYTE["O_s"], "U_r": U_R, "L_p": L_P}
-    | {f"{gap}.{part}": part_of[gap] for gap in ("g_s", "g_r") for part, part_of in (("a", CONSTANT), ("b", PER_BYTE))},
+    | {
+        f"{gap}.{part}": part_of[gap]
+        for gap in ("g_s", "g_r")
+        for part, part_of in (("a", CONSTANT), ("b", PER_BYTE))
+    },
     site=Site(12, 1),
     sizes=(1, 64, 256, 512, 1024, 4096, 65536),
 )

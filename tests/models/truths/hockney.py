@@ -2,4 +2,7 @@
 
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 
-TRUTH = Truth(loggp_times(**LOGGP), {"alpha.a": LOGGP["o_s"] + LOGGP["L"] + LOGGP["o_r"], "beta.a": LOGGP["G"]})
+TRUTH = Truth(
+    loggp_times(**LOGGP),
+    {"alpha.a": LOGGP["o_s"] + LOGGP["L"] + LOGGP["o_r"], "beta.a": LOGGP["G"]},
+)

@@ -17,7 +17,11 @@ def one_way(pair, size):
 def triplet(case):
     root = case["pair"].partition(".")[0]
     back = one_way(case["pair"], 0)
-    return one_way(case["pair"], case["bytes"]) + back + (case["n"] - 1) * (C[root] + T[root] * case["bytes"])
+    return (
+        one_way(case["pair"], case["bytes"])
+        + back
+        + (case["n"] - 1) * (C[root] + T[root] * case["bytes"])
+    )
 
 
 def trip(case):
@@ -25,7 +29,12 @@ def trip(case):
 
 
 TRUTH = Truth(
-    times={"triplet": triplet, "prtt": trip, "pairprtt": trip, "work": lambda case: 1e-10 * case["bytes"]},
+    times={
+        "triplet": triplet,
+        "prtt": trip,
+        "pairprtt": trip,
+        "work": lambda case: 1e-10 * case["bytes"],
+    },
     covered={
         "C.fat": C["fat"],
         "C.thin": C["thin"],

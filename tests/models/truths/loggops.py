@@ -6,8 +6,8 @@ LOGGOPS = {"L": 10e-6, "o": 1.5e-6, "g": 4e-6, "G": 8e-9, "O": 2e-9}
 
 
 def loggops_times(L, o, g, G, O, S=float("inf"), gamma=0.0):
-    """Return round trips by the closed forms. A rendezvous takes 2·L + 2·o more; in a burst only the first grant is
-    waited for."""
+    """Return round trips by the closed forms. A rendezvous takes 2·L + 2·o more; in a burst only
+    the first grant is waited for."""
 
     def prtt(case):
         size, body = case["bytes"], max(case["bytes"] - 1, 0)

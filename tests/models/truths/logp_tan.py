@@ -2,4 +2,6 @@
 
 from tests.models.synthetic import LOGGP, Truth, loggp_times
 
-TRUTH = Truth(loggp_times(**LOGGP), {"L": LOGGP["o_s"] + LOGGP["L"] + LOGGP["o_r"] + 1023 * LOGGP["G"]})
+TRUTH = Truth(
+    loggp_times(**LOGGP), {"L": LOGGP["o_s"] + LOGGP["L"] + LOGGP["o_r"] + 1023 * LOGGP["G"]}
+)

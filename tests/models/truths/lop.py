@@ -1,8 +1,9 @@
-"""A machine that is LoP, with overlapped overheads and 65 ranks, so that rounds have up to 64 partners.
+"""A machine that is LoP, with overlapped overheads and 65 ranks, so that rounds have up to 64
+partners.
 
-Of rtt, only the two ends are checked by name: b is separated from c by the fall of rtt after the first partners. a, d
-and f are not determined (see `functions_of_count`), c and e only up to the rest of the function. The function itself is
-checked in tests/models/test_lop.py.
+Of rtt, only the two ends are checked by name: b is separated from c by the fall of rtt after the
+first partners. a, d and f are not determined (see `functions_of_count`), c and e only up to the
+rest of the function. The function itself is checked in tests/models/test_lop.py.
 """
 
 import numpy as np
@@ -30,7 +31,8 @@ def rtt(how, n):
 
 
 def round_trip(case):
-    """Return the time of messages to n partners and back. The first message leaves after the whole list is posted."""
+    """Return the time of messages to n partners and back. The first message leaves after the whole
+    list is posted."""
     how, n = case["how"], case["n"]
     o_1, o_n = overhead(how, 1), overhead(how, n)
     wire = n * max(rtt(how, n) - o_1 - o_n, 0) / 2
@@ -42,5 +44,10 @@ TIMES = {
     "post": lambda case: case["n"] * overhead(case["how"], case["n"]),
     "work": lambda case: 1e-10 * case["bytes"],
 }
-COVERED = {"o_s.a": POST["isend"][0], "o_list.a": POST["list"][0], "gamma": 1e-10, "rtt.b": RTT["isend"][1]}
+COVERED = {
+    "o_s.a": POST["isend"][0],
+    "o_list.a": POST["list"][0],
+    "gamma": 1e-10,
+    "rtt.b": RTT["isend"][1],
+}
 TRUTH = Truth(TIMES, COVERED, Site(65, 1))

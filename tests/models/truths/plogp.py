@@ -1,5 +1,5 @@
-"""A synthetic machine that follows parametrised LogP: a round trip is 2·(L + g(m)); g and the overheads are
-not linear."""
+"""A synthetic machine that follows parametrised LogP: a round trip is 2·(L + g(m)); g and the
+overheads are not linear."""
 
 import numpy as np
 
@@ -30,5 +30,6 @@ def prtt(case):
 FUNCTIONS = {"g": g, "o_s": o_s, "o_r": o_r}
 TRUTH = Truth(
     {"prtt": prtt, "work": lambda case: LOGGP["gamma"] * case["bytes"]},
-    {"L": L} | {f"{name}.{size}": float(of(size)) for name, of in FUNCTIONS.items() for size in SIZES},
+    {"L": L}
+    | {f"{name}.{size}": float(of(size)) for name, of in FUNCTIONS.items() for size in SIZES},
 )

@@ -1,5 +1,6 @@
-"""A synthetic machine that follows the performance model normal form: a constant, a term of the ranks, and one of the
-size. There are many ranks, so that powers of p differ. For a ping-pong, log p is 1 to any power."""
+"""A synthetic machine that follows the performance model normal form: a constant, a term of the
+ranks, and one of the size. There are many ranks, so that powers of p differ. For a ping-pong, log p
+is 1 to any power."""
 
 from commodel.models.probes import Site
 from tests.models.synthetic import Truth

@@ -31,7 +31,8 @@ def capacity(case):
     flows = case["flows"]
     if case["how"] == "eager":  # nobody waits
         return O_S
-    if case["how"] == "order":  # one after the other; by the time all are sent the answer to the first is there
+    # one after the other; by the time all are sent the answer to the first is there
+    if case["how"] == "order":
         return max(flows * O_S, one_way("leaf", case["bytes"]) + one_way("leaf", 0) - O_R) + O_R
     if case["how"] == "start":  # it has come meanwhile
         return COMPUTE_SECONDS + O_R
@@ -45,10 +46,16 @@ def capacity(case):
         if case["how"] == "in":  # their receiver takes one after the other
             return one_way("beyond", case["bytes"], flows * C_PORT) + (flows - 1) * O_R
         if case["how"] == "far":
-            return max(one_way("beyond", case["bytes"], flows * C_PORT), one_way("beyond", 0) + (flows - 1) * O_S)
+            return max(
+                one_way("beyond", case["bytes"], flows * C_PORT),
+                one_way("beyond", 0) + (flows - 1) * O_S,
+            )
         if case["how"] == "unequal":  # equal shares
             return one_way("leaf", case["bytes"], 2 * C_PORT)
-        return max(one_way("leaf", case["bytes"], flows * C_PORT), one_way("leaf", case["bytes"]) + (flows - 1) * O_S)
+        return max(
+            one_way("leaf", case["bytes"], flows * C_PORT),
+            one_way("leaf", case["bytes"]) + (flows - 1) * O_S,
+        )
     loads = {"pair": flows * C_PAIR, "out": max(flows * C_OUT, C_PAIR)}
     loads["stride"] = loads["each"] = loads["out"]
     loads["all"] = max(flows * C_ALL, case["step"] * C_PAIR)
@@ -83,13 +90,20 @@ TRUTH = Truth(
 
 def model(**numbers):
     values = {"o_s": O_S, "o_r": O_R, "gamma.64": 0.0, "c_out.node.a": G["leaf"]} | numbers
-    values |= {f"{name}.{apart}.a": number for name, column in (("L", L), ("G", G)) for apart, number in column.items()}
+    values |= {
+        f"{name}.{apart}.a": number
+        for name, column in (("L", L), ("G", G))
+        for apart, number in column.items()
+    }
     stacked = {name: np.array([[number]]) for name, number in values.items()}
-    return Model.of(find_family("shares"), Values(stacked, {"gamma": "table"}, {"levels": LEVELS.group_lists}))
+    return Model.of(
+        find_family("shares"), Values(stacked, {"gamma": "table"}, {"levels": LEVELS.group_lists})
+    )
 
 
 def fluid(start, last):
-    """Return the time at which each message has passed a link that all of them share, event by event."""
+    """Return the time at which each message has passed a link that all of them share, event by
+    event."""
     left, end, time = dict(enumerate(last)), np.zeros(len(start)), min(start)
     while left:
         here = [number for number in left if start[number] <= time]

@@ -1,4 +1,5 @@
-"""A synthetic τ–Lop machine of two nodes, on which concurrent transfers share part of their channel."""
+"""A synthetic τ–Lop machine of two nodes, on which concurrent transfers share part of their
+channel."""
 
 from commodel.models.probes import Site
 from tests.models.synthetic import Truth

@@ -1,5 +1,6 @@
-"""Advice on a workload: `advise` ranks its alternatives by the combined prediction of all models with a parameter set.
-Points measured on the platform weigh the models; beyond these points intervals widen, and a note states that.
+"""Advice on a workload: `advise` ranks its alternatives by the combined prediction of all models
+with a parameter set. Points measured on the platform weigh the models; beyond these points
+intervals widen, and a note states that.
 
 There are two goals: the time of one wave, and the time between waves of a stream.
 """
@@ -69,7 +70,8 @@ class Workload:
     bytes: int
     leaves: int = 0
     ranks: int = 0
-    statistic: Statistic = Statistic.COMPLETION  # of the ranks' times, by which alternatives are ranked
+    # of the ranks' times, by which alternatives are ranked
+    statistic: Statistic = Statistic.COMPLETION
 
     @property
     def text(self) -> str:
@@ -88,19 +90,22 @@ class InformativePoint:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking:
-    """Ranked alternatives of a workload, that with the least expected regret first; the weights of the models; and
-    notes."""
+    """Ranked alternatives of a workload, that with the least expected regret first; the weights of
+    the models; and notes."""
 
     workload: Workload
     frame: pd.DataFrame
-    weights: dict[str, dict[str, float]]  # of models, at each placement of alternatives: within a node, between nodes
+    # of models, at each placement of alternatives: within a node, between nodes
+    weights: dict[str, dict[str, float]]
     notes: list[str]
     default: LibraryDefault | None = None
     keeps_default: bool = False  # the gain over the MPI default is within its uncertainty
     deviations: tuple[float, ...] = ()  # of the logarithms of the alternatives' times
-    informative_points: tuple[InformativePoint, ...] = ()  # points to measure, if the regret at stake is high
+    # points to measure, if the regret at stake is high
+    informative_points: tuple[InformativePoint, ...] = ()
     zero_weight_reasons: tuple[str, ...] = ()  # a sentence for each model with weight 0: why
-    lead: PairedComparison | None = None  # of the first alternative over the next; None: errors were not measured
+    # of the first alternative over the next; None: errors were not measured
+    lead: PairedComparison | None = None
 
     @property
     def interval(self) -> str:
@@ -109,20 +114,29 @@ class Ranking:
 
     @property
     def gain_over_default(self) -> float:
-        """Time of the MPI default over the predicted time of the first alternative; NaN if the default was not
-        measured."""
-        return self.default.seconds / float(self.frame["seconds"].iloc[0]) if self.default else np.nan
+        """Time of the MPI default over the predicted time of the first alternative; NaN if the
+        default was not measured."""
+        return (
+            self.default.seconds / float(self.frame["seconds"].iloc[0]) if self.default else np.nan
+        )
 
     @property
     def sentence(self) -> str:
-        """The alternative to use and how it compares with the next, or that the MPI default is kept."""
+        """The alternative to use and how it compares with the next, or that the MPI default is
+        kept."""
         best = self.frame.iloc[0]
         seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
         time = f"predicted time {seconds}"
         time += f", 95 % interval {low} to {high}" if best["low"] < best["high"] else ""
-        time += f"; measured: {format_seconds(best['measured'])}" if best["measured"] == best["measured"] else ""
+        time += (
+            f"; measured: {format_seconds(best['measured'])}"
+            if best["measured"] == best["measured"]
+            else ""
+        )
         alternative = f"{best['alternative']}, {best['layout_name']}"
-        default = f"{format_seconds(self.default.seconds)}, {self.default.source}" if self.default else ""
+        default = (
+            f"{format_seconds(self.default.seconds)}, {self.default.source}" if self.default else ""
+        )
         if self.keeps_default and self.default:
             is_slower = best["seconds"] > self.default.seconds
             gain = "slower" if is_slower else "not faster by more than its uncertainty"
@@ -143,58 +157,96 @@ class Ranking:
 
 
 def advise(
-    workload: Workload, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
+    workload: Workload,
+    evidence: Evidence,
+    layouts: Sequence[str] = (),
+    only: Sequence[str] = (),
+    streams: bool = True,
 ) -> Ranking:
-    """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times between waves."""
+    """Rank the alternatives of a workload. `only` restricts them; `streams`: also predict times
+    between waves."""
     sets = evidence.by_model()
     ranks = workload.ranks or workload.leaves + 1
     points, names, omitted = _list_points(workload, evidence, sets, layouts, only)
-    patterns, measured_times = [_build_single_schedule(point) for point in points], evidence.find_measured(points)
+    patterns, measured_times = (
+        [_build_single_schedule(point) for point in points],
+        evidence.find_measured(points),
+    )
     chosen = evidence.choose_among_equal(points, patterns, measured_times)
     equal_alternatives = _list_equal_alternatives(points, chosen)
     numbers = list(dict.fromkeys(chosen))
-    points, patterns = [points[number] for number in numbers], [patterns[number] for number in numbers]
+    points, patterns = (
+        [points[number] for number in numbers],
+        [patterns[number] for number in numbers],
+    )
     panel = assess_alternatives(sets, points, patterns, streams)
     held_out, placements = evidence.predicted_points(), [find_placement(point) for point in points]
     recommended = _recommend_alternatives(evidence, points, panel)
-    left_out = sorted({points[number].alternative for number in np.flatnonzero(recommended.is_left_out)})
+    left_out = sorted(
+        {points[number].alternative for number in np.flatnonzero(recommended.is_left_out)}
+    )
     numbers = np.flatnonzero(~recommended.is_left_out).tolist()
-    points, placements = [points[number] for number in numbers], [placements[number] for number in numbers]
+    points, placements = (
+        [points[number] for number in numbers],
+        [placements[number] for number in numbers],
+    )
     panel, recommended = panel.only(numbers), recommended.only(numbers)
     models = list(panel.models)
     if not models:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.missing.items())
         raise UserError(f"no model predicts all alternatives: {why}")
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
-    weights, notes = {}, describe_origins(evidence.sets, evidence.resources.name)  # first: never left out
+    # first: never left out
+    weights, notes = {}, describe_origins(evidence.sets, evidence.resources.name)
     notes += evidence.resources.describe_extension(ranks)
-    notes += [*_describe_omitted(omitted), *_describe_empty_messages(workload), *_describe_statistic(workload)]
+    notes += [
+        *_describe_omitted(omitted),
+        *_describe_empty_messages(workload),
+        *_describe_statistic(workload),
+    ]
     if left_out:
         notes.append(
             f"left out: {', '.join(left_out)}, for which the models with most of the weight have no prediction"
         )
     zero_weight_reasons = [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
     for placement in dict.fromkeys(placements):
-        unprobed = panel.unprobed([number for number, other in enumerate(placements) if other == placement])
-        weights[placement] = _find_weights(models, recommended.recommenders.get(placement), unprobed)
+        unprobed = panel.unprobed(
+            [number for number, other in enumerate(placements) if other == placement]
+        )
+        weights[placement] = _find_weights(
+            models, recommended.recommenders.get(placement), unprobed
+        )
         unweighted = {name: why for name, why in unprobed.items() if not weights[placement][name]}
-        zero_weight_reasons += [f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()]
+        zero_weight_reasons += [
+            f"{name} has weight 0 {placement}: {why}" for name, why in unweighted.items()
+        ]
     of_points = arrange_weights(weights, placements)
     combination = _combine_models(panel, of_points)
     seconds = np.where(recommended.has_value, recommended.seconds, combination.seconds)
-    predictions = {name: times * (seconds / combination.seconds) for name, times in panel.values("seconds").items()}
-    combined = combine_predictions(predictions, of_points, recommended.covariance, panel.values("widening"))
+    predictions = {
+        name: times * (seconds / combination.seconds)
+        for name, times in panel.values("seconds").items()
+    }
+    combined = combine_predictions(
+        predictions, of_points, recommended.covariance, panel.values("widening")
+    )
     low, high = (
-        np.where(recommended.has_value, getattr(recommended, end), getattr(combination, end)) for end in ("low", "high")
+        np.where(recommended.has_value, getattr(recommended, end), getattr(combination, end))
+        for end in ("low", "high")
     )
     has_interval = low < high
     bases = np.where(recommended.has_value, recommended.bases, combination.bases)
-    streamed = Recommender.fit(select_placement(evidence.predicted_points(streams=True), placements), models)
+    streamed = Recommender.fit(
+        select_placement(evidence.predicted_points(streams=True), placements), models
+    )
     of_streams = _find_weights(models, streamed, ()) if streamed else of_points
     period = panel.period(of_streams)
     rows = pd.DataFrame(
         {
-            **{name: [getattr(point, name) for point in points] for name in ("alternative", "layout", "ranks")},
+            **{
+                name: [getattr(point, name) for point in points]
+                for name in ("alternative", "layout", "ranks")
+            },
             "same_messages": [equal_alternatives.get(point, "") for point in points],
             "layout_name": [names[point] for point in points],
             "measured": [measured_times.get(point, np.nan) for point in points],
@@ -202,39 +254,62 @@ def advise(
             "low": np.where(has_interval, low, np.nan),
             "high": np.where(has_interval, high, np.nan),
             "basis": [basis.text for basis in bases],
-            **{name: getattr(combined, name) for name in ("regret", "behind", "as_good", "support")},
+            **{
+                name: getattr(combined, name) for name in ("regret", "behind", "as_good", "support")
+            },
             "period": period,
-            "front": find_pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
+            "front": find_pareto_front(combined.seconds, period)
+            if np.isfinite(period).all()
+            else False,
             "doubt": panel.validity_texts,
         }
     )
     choices = rows["alternative"].tolist()
-    order = np.lexsort((rows["ranks"], rows["behind"].round(9), rows["regret"]))  # equal: fewer ranks
+    # equal: fewer ranks
+    order = np.lexsort((rows["ranks"], rows["behind"].round(9), rows["regret"]))
     rows = rows.iloc[order].reset_index(drop=True)
-    notes += [*(panel.describe_streams() if np.isfinite(period).any() else []), *panel.losses(choices)]
+    notes += [
+        *(panel.describe_streams() if np.isfinite(period).any() else []),
+        *panel.losses(choices),
+    ]
     if workload.operation == "barrier" and "lop" in predictions:
         times = dict(zip(choices, panel.values("seconds")["lop"][0].tolist(), strict=True))
         notes.append(describe_barrier_bound(sets["lop"], workload.ranks, times))
     if streamed:
         weighted_models = sorted((-weight, name) for name, weight in streamed.weights.items())
         shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in weighted_models)
-        notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
+        notes.append(
+            f"for times between waves the weights come from streams that were measured here: {shares}"
+        )
     notes += describe_evidence(evidence, workload.operation, deciding, points)
     if len(deciding) and not recommended.recommenders:
-        notes.append(f"fewer than {MIN_WORKLOADS} workloads were measured here: all weights are equal")
+        notes.append(
+            f"fewer than {MIN_WORKLOADS} workloads were measured here: all weights are equal"
+        )
     notes += describe_missing_intervals(rows["basis"])
     requested_layouts = {point.layout for point in points} if layouts else ()
     default = None
     if workload.statistic is Statistic.COMPLETION:
         default = find_library_default(
-            evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes, requested_layouts
+            evidence.held_out,
+            workload.operation,
+            workload.ranks,
+            workload.leaves,
+            workload.bytes,
+            requested_layouts,
         )
     first = rows.iloc[0]
-    within_real_node = points[order[0]].nodes == 1 and not any(parameters.simulated for parameters in evidence.sets)
-    notes += describe_library_default(default, first["seconds"], first["measured"], within_real_node)
+    within_real_node = points[order[0]].nodes == 1 and not any(
+        parameters.simulated for parameters in evidence.sets
+    )
+    notes += describe_library_default(
+        default, first["seconds"], first["measured"], within_real_node
+    )
     deviations = tuple(combined.deviation[order].tolist())
     keeps_default = default is not None and bool(
-        is_default_kept(default.seconds, first["seconds"], np.hypot(deviations[0], default.deviation))
+        is_default_kept(
+            default.seconds, first["seconds"], np.hypot(deviations[0], default.deviation)
+        )
     )
     can_measure = max(point.nodes for point in points) <= evidence.resources.nodes
     informative_points: tuple[InformativePoint, ...] = ()
@@ -268,12 +343,14 @@ def _describe_omitted(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     count = f"{len(names)} alternative{'s' if len(names) > 1 else ''}"
-    return [f"left out: {count} that need more nodes or cores than the platform has: {_list_names(names)}"]
+    return [
+        f"left out: {count} that need more nodes or cores than the platform has: {_list_names(names)}"
+    ]
 
 
 def _list_equal_alternatives(points: Sequence[Point], chosen: Sequence[int]) -> dict[Point, str]:
-    """Return the names of other algorithms or trees that send the same messages as a point, which stands for them.
-    `chosen` has the number of that point for each."""
+    """Return the names of other algorithms or trees that send the same messages as a point, which
+    stands for them. `chosen` has the number of that point for each."""
     names: dict[Point, dict[str, None]] = {}
     for point, number in zip(points, chosen, strict=True):
         own_name, name = (entry.alternative.partition(":")[0] for entry in (points[number], point))
@@ -283,7 +360,11 @@ def _list_equal_alternatives(points: Sequence[Point], chosen: Sequence[int]) -> 
 
 
 def _list_names(names: Sequence[str]) -> str:
-    more_text = f" and {len(names) - MAX_NAMED_ALTERNATIVES} more" if len(names) > MAX_NAMED_ALTERNATIVES else ""
+    more_text = (
+        f" and {len(names) - MAX_NAMED_ALTERNATIVES} more"
+        if len(names) > MAX_NAMED_ALTERNATIVES
+        else ""
+    )
     return f"{', '.join(names[:MAX_NAMED_ALTERNATIVES])}{more_text}"
 
 
@@ -291,8 +372,14 @@ def _describe_statistic(workload: Workload) -> list[str]:
     """Return a note on what the times are, unless they are completions."""
     if workload.statistic is Statistic.COMPLETION:
         return []
-    later = "; the operation may be complete much later" if workload.operation in ROOTED_OPERATIONS else ""
-    return [f"times are of statistic '{workload.statistic}', not until the operation is complete{later}"]
+    later = (
+        "; the operation may be complete much later"
+        if workload.operation in ROOTED_OPERATIONS
+        else ""
+    )
+    return [
+        f"times are of statistic '{workload.statistic}', not until the operation is complete{later}"
+    ]
 
 
 def _describe_empty_messages(workload: Workload) -> list[str]:
@@ -307,22 +394,27 @@ def _find_informative_points(
     order: np.ndarray,
     points: Sequence[Point],
 ) -> tuple[InformativePoint, ...]:
-    """Return the two points whose measurement would lower the expected regret most, if it is large and alternatives are
-    statistically tied."""
+    """Return the two points whose measurement would lower the expected regret most, if it is large
+    and alternatives are statistically tied."""
     if rows["regret"].iloc[0] <= MIN_REPORTED_REGRET or rows["as_good"].sum() < 2:
         return ()
-    numbers = choose_informative_points(np.log(combined.seconds), combined.covariance, MAX_INFORMATIVE_POINTS)
+    numbers = choose_informative_points(
+        np.log(combined.seconds), combined.covariance, MAX_INFORMATIVE_POINTS
+    )
     row_of_number = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
     return tuple(
-        InformativePoint(row_of_number[number].alternative, row_of_number[number].layout_name, points[number])
+        InformativePoint(
+            row_of_number[number].alternative, row_of_number[number].layout_name, points[number]
+        )
         for number in numbers
     )
 
 
 @dataclass(frozen=True, eq=False)
 class RecommendedAlternatives:
-    """The recommended predictions of alternatives, with the recommender of each placement. Without one, or where it
-    predicts nothing, alternatives have NaN. `is_left_out`: others at the placement have a value."""
+    """The recommended predictions of alternatives, with the recommender of each placement. Without
+    one, or where it predicts nothing, alternatives have NaN. `is_left_out`: others at the placement
+    have a value."""
 
     recommenders: Mapping[str, Recommender]
     seconds: np.ndarray
@@ -337,15 +429,23 @@ class RecommendedAlternatives:
         return np.isfinite(self.seconds)
 
     def only(self, numbers: Sequence[int]) -> "RecommendedAlternatives":
-        columns = {name: getattr(self, name)[numbers] for name in ("seconds", "low", "high", "bases", "is_left_out")}
+        columns = {
+            name: getattr(self, name)[numbers]
+            for name in ("seconds", "low", "high", "bases", "is_left_out")
+        }
         return replace(self, **columns, covariance=self.covariance[np.ix_(numbers, numbers)])
 
 
-def _recommend_alternatives(evidence: Evidence, points: Sequence[Point], panel: Panel) -> RecommendedAlternatives:
+def _recommend_alternatives(
+    evidence: Evidence, points: Sequence[Point], panel: Panel
+) -> RecommendedAlternatives:
     """Return the recommended predictions, which are those of `commodel predict`."""
     placements = np.array([find_placement(point) for point in points])
     seconds, low, high = np.full((3, len(points)), np.nan)
-    bases, covariance = np.full(len(points), PARAMETERS_ONLY, dtype=object), np.zeros((len(points), len(points)))
+    bases, covariance = (
+        np.full(len(points), PARAMETERS_ONLY, dtype=object),
+        np.zeros((len(points), len(points))),
+    )
     is_left_out, recommenders = np.zeros(len(points), dtype=bool), {}
     for placement in dict.fromkeys(placements.tolist()):
         recommender = evidence.find_recommender(list(evidence.by_model()), placement)
@@ -360,7 +460,11 @@ def _recommend_alternatives(evidence: Evidence, points: Sequence[Point], panel: 
             recommender, [points[number] for number in numbers], of_models
         )
         for number, prediction in zip(numbers, predictions, strict=True):
-            seconds[number], low[number], high[number] = prediction.seconds, prediction.low, prediction.high
+            seconds[number], low[number], high[number] = (
+                prediction.seconds,
+                prediction.low,
+                prediction.high,
+            )
             bases[number] = prediction.basis
         if np.isfinite(seconds[numbers]).any():
             recommenders[placement] = recommender
@@ -372,13 +476,16 @@ def _list_model_times(assessments: Sequence[Assessment | None]) -> ModelTimes:
     seconds = [float(entry.seconds[0]) if entry else np.nan for entry in assessments]
     bounds = [entry.message_seconds if entry else 0.0 for entry in assessments]
     return ModelTimes(
-        np.array(seconds), np.array(bounds), [entry.validity.text if entry else "" for entry in assessments]
+        np.array(seconds),
+        np.array(bounds),
+        [entry.validity.text if entry else "" for entry in assessments],
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """The weighted geometric mean of the models' own predictions and of the ends of their intervals."""
+    """The weighted geometric mean of the models' own predictions and of the ends of their
+    intervals."""
 
     seconds: np.ndarray
     low: np.ndarray
@@ -394,7 +501,9 @@ def _combine_models(panel: Panel, weights: Mapping[str, np.ndarray]) -> Combinat
     for number, of_models in enumerate(weights_of_points):
         entries = [assessments[number] for assessments in panel.models.values()]
         estimates = [float(entry.seconds[0]) for entry in entries]
-        seconds[number], low[number], high[number], bases[number] = average_models(of_models, estimates, entries)
+        seconds[number], low[number], high[number], bases[number] = average_models(
+            of_models, estimates, entries
+        )
     return Combination(seconds, low, high, bases)
 
 
@@ -405,18 +514,29 @@ def _list_points(
     layouts: Sequence[str],
     only: Sequence[str],
 ) -> tuple[list[Point], dict[Point, str], list[str]]:
-    """Return the distinct alternatives that fit on the platform, the name of each one's layout, and the names of those
-    that do not fit. Those that were measured for this workload are alternatives under their own names, too."""
+    """Return the distinct alternatives that fit on the platform, the name of each one's layout, and
+    the names of those that do not fit. Those that were measured for this workload are alternatives
+    under their own names, too."""
     resources = evidence.resources.extended(workload.ranks or workload.leaves + 1)
-    measured = evidence.list_alternatives(workload.operation, workload.ranks, workload.leaves, workload.bytes)
+    measured = evidence.list_alternatives(
+        workload.operation, workload.ranks, workload.leaves, workload.bytes
+    )
     if workload.leaves:
-        specs = only or [*list_trees(workload.leaves, _compute_latencies(workload, sets)), *measured]
+        specs = only or [
+            *list_trees(workload.leaves, _compute_latencies(workload, sets)),
+            *measured,
+        ]
         choices: list[dict[str, str | int]] = [{"topology": spec} for spec in specs]
     else:
         windows = (
-            [gather_bounds(sets["cluster"], workload.ranks, workload.bytes)["window"]] if "cluster" in sets else []
+            [gather_bounds(sets["cluster"], workload.ranks, workload.bytes)["window"]]
+            if "cluster" in sets
+            else []
         )
-        specs = only or [*list_algorithms(workload.operation, workload.ranks, workload.bytes, windows), *measured]
+        specs = only or [
+            *list_algorithms(workload.operation, workload.ranks, workload.bytes, windows),
+            *measured,
+        ]
         choices = [{"algorithm": spec, "ranks": workload.ranks} for spec in specs]
     points: dict[tuple[str, str], Point] = {}
     names: dict[Point, str] = {}
@@ -424,11 +544,21 @@ def _list_points(
     obstacles: list[str] = []
     for choice in choices:
         for layout in layouts or list_layouts(resources, workload.ranks):
-            combination = {"operation": workload.operation, "bytes": workload.bytes, "layout": layout, **choice}
+            combination = {
+                "operation": workload.operation,
+                "bytes": workload.bytes,
+                "layout": layout,
+                **choice,
+            }
             try:
                 point = make_combination_point(resources, combination, bool(layouts))
             except UserError as error:
-                if layouts or only or error.key not in ("ranks", "topology", "layout") or not resources.name:
+                if (
+                    layouts
+                    or only
+                    or error.key not in ("ranks", "topology", "layout")
+                    or not resources.name
+                ):
                     raise
                 omitted.append(f"{choice.get('algorithm') or choice['topology']}, {layout}")
                 obstacles.append(error.message)
@@ -437,8 +567,11 @@ def _list_points(
                 point = replace(point, statistic=workload.statistic)
                 distinct = point.nodes < point.ranks or resources.levels
                 points.setdefault((point.alternative, point.layout if distinct else ""), point)
-                has_lists = "@" in point.layout.removeprefix(layout)  # of nodes, which the platform has completed
-                names.setdefault(point, layout if layout == NEAR_LAYOUT or has_lists else point.layout)
+                # of nodes, which the platform has completed
+                has_lists = "@" in point.layout.removeprefix(layout)
+                names.setdefault(
+                    point, layout if layout == NEAR_LAYOUT or has_lists else point.layout
+                )
     if not points:
         raise UserError(f"{workload.text}: no alternative fits: {obstacles[0]}")
     return list(points.values()), names, omitted
@@ -447,18 +580,23 @@ def _list_points(
 def _build_single_schedule(point: Point) -> Schedule:
     if len(list_parts(point)) > 1:
         reason = "is a sum of iterations, each begun by all ranks at once"
-        raise UserError(f"'{point.operation}' {reason}: `commodel predict kernel` predicts it; here give iteration=K")
+        raise UserError(
+            f"'{point.operation}' {reason}: `commodel predict kernel` predicts it; here give iteration=K"
+        )
     return build_schedule(point)
 
 
 def _compute_latencies(workload: Workload, sets: dict[str, ParameterSet]) -> list[float]:
-    """Return the latency of a message over the gap to the next message, as each model predicts them for one and two
-    children."""
+    """Return the latency of a message over the gap to the next message, as each model predicts them
+    for one and two children."""
     latencies = set()
     for parameters in sets.values():
         try:
             model = Model.of_set(parameters)
-            single, both = (float(model.cost(build_schedule(_make_flat_point(workload, count)))[0]) for count in (1, 2))
+            single, both = (
+                float(model.cost(build_schedule(_make_flat_point(workload, count)))[0])
+                for count in (1, 2)
+            )
         except UserError:
             continue
         if 0 < both - single < np.inf and single / (both - single) < 1e4:
@@ -467,5 +605,9 @@ def _compute_latencies(workload: Workload, sets: dict[str, ParameterSet]) -> lis
 
 
 def _make_flat_point(workload: Workload, leaves: int) -> Point:
-    combination = {"operation": workload.operation, "topology": f"flat:{leaves}", "bytes": workload.bytes}
+    combination = {
+        "operation": workload.operation,
+        "topology": f"flat:{leaves}",
+        "bytes": workload.bytes,
+    }
     return make_point(PlatformResources.unlimited(), combination)

@@ -1,8 +1,9 @@
-"""Alternatives of a workload: trees (`list_trees`), algorithms with their arguments (`list_algorithms`), layouts
-(`list_layouts`), and their predictions by every model (`assess_alternatives`).
+"""Alternatives of a workload: trees (`list_trees`), algorithms with their arguments
+(`list_algorithms`), layouts (`list_layouts`), and their predictions by every model
+(`assess_alternatives`).
 
-The layout `near` is made for each pattern, so that ranks that exchange many bytes are near each other. A `Panel` holds
-the predictions of all models, of one wave and of the time between waves.
+The layout `near` is made for each pattern, so that ranks that exchange many bytes are near each
+other. A `Panel` holds the predictions of all models, of one wave and of the time between waves.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -56,8 +57,9 @@ WINDOW_SIZES = tuple(1 << power for power in range(12))
 
 
 def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
-    """Return the trees with this number of leaves, each once: flat, all balanced ones, even two-level splits, k-nomial,
-    and the postal-optimal tree of each latency (of a message, over the gap to the next one)."""
+    """Return the trees with this number of leaves, each once: flat, all balanced ones, even
+    two-level splits, k-nomial, and the postal-optimal tree of each latency (of a message, over the
+    gap to the next one)."""
     specs = [
         f"flat:{leaves}",
         *_select_spread(list(list_balanced_trees(leaves))),
@@ -76,7 +78,9 @@ def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
 def _select_spread(specs: list[str]) -> list[str]:
     if not specs:
         return []
-    indices = np.unique(np.linspace(0, len(specs) - 1, min(MAX_TREES_OF_KIND, len(specs))).astype(int))
+    indices = np.unique(
+        np.linspace(0, len(specs) - 1, min(MAX_TREES_OF_KIND, len(specs))).astype(int)
+    )
     return [specs[index] for index in indices]
 
 
@@ -96,7 +100,8 @@ def _list_factorizations(number: int) -> Iterator[tuple[int, ...]]:
 
 
 def list_two_level_trees(leaves: int) -> Iterator[str]:
-    """Return trees with every number of inner nodes that does not divide the leaves; fan-outs differ by one."""
+    """Return trees with every number of inner nodes that does not divide the leaves; fan-outs
+    differ by one."""
     for inner in range(2, leaves // 2 + 1):
         smaller, larger = divmod(leaves, inner)
         if larger:
@@ -104,8 +109,8 @@ def list_two_level_trees(leaves: int) -> Iterator[str]:
 
 
 def find_growing_trees(kind: str, leaves: int) -> list[str]:
-    """Return the smallest and the largest tree of a kind with this number of leaves, if each further node adds a leaf
-    or none; an empty list if no tree of this size exists."""
+    """Return the smallest and the largest tree of a kind with this number of leaves, if each
+    further node adds a leaf or none; an empty list if no tree of this size exists."""
 
     def first_with(leaf_count: int) -> int:
         low, high = leaf_count + 1, 2 * leaf_count
@@ -113,7 +118,11 @@ def find_growing_trees(kind: str, leaves: int) -> list[str]:
             low, high = high + 1, 2 * high
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if make_tree(f"{kind}{middle}").leaves >= leaf_count else (middle + 1, high)
+            low, high = (
+                (low, middle)
+                if make_tree(f"{kind}{middle}").leaves >= leaf_count
+                else (middle + 1, high)
+            )
         return low
 
     try:
@@ -123,9 +132,11 @@ def find_growing_trees(kind: str, leaves: int) -> list[str]:
     return [f"{kind}{nodes}" for nodes in sizes]
 
 
-def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
-    """Return every algorithm for an operation, with all arguments that can make a difference, the usual ones first.
-    `windows` are the windows of a windowed gather."""
+def list_algorithms(
+    operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()
+) -> list[str]:
+    """Return every algorithm for an operation, with all arguments that can make a difference, the
+    usual ones first. `windows` are the windows of a windowed gather."""
     algorithms = find_algorithms(operation)
     ordered = [algorithms[name] for name in PREFERRED_NAMES if name in algorithms]
     ordered += [entry for name, entry in algorithms.items() if name not in PREFERRED_NAMES]
@@ -138,7 +149,9 @@ def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]
     if entry.argument.is_size:
         longest = bytes // ranks if entry.operation == "allreduce" else bytes
         values: list[Any] = [
-            format_bytes(size).replace(" ", "") for size in SEGMENT_BYTES if size < longest <= MAX_SEGMENTS * size
+            format_bytes(size).replace(" ", "")
+            for size in SEGMENT_BYTES
+            if size < longest <= MAX_SEGMENTS * size
         ]
     elif entry.argument.kind is Kind.WINDOW:
         values = sorted({*windows, *(count for count in WINDOW_SIZES if count < ranks)})
@@ -152,28 +165,44 @@ def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]
 
 
 MAX_RANKS_OF_NEAR = 256  # ranks up to which `near` is tried without a request
-MAX_CROSSING_SHARE = 0.99  # of the level crossings of layout `block`, up to which `near` is considered
+# of the level crossings of layout `block`, up to which `near` is considered
+MAX_CROSSING_SHARE = 0.99
 
 
 def list_layouts(resources: PlatformResources, ranks: int) -> list[str]:
-    """Return the layouts to consider by default; with levels also those that place ranks far apart or near."""
+    """Return the layouts to consider by default; with levels also those that place ranks far apart
+    or near."""
     levels = [f"scatter:{resources.levels[0][0]}"] if resources.levels else []
-    return ["block", "cyclic", *levels, *([NEAR_LAYOUT] if resources.levels and 0 < ranks <= MAX_RANKS_OF_NEAR else [])]
+    return [
+        "block",
+        "cyclic",
+        *levels,
+        *([NEAR_LAYOUT] if resources.levels and 0 < ranks <= MAX_RANKS_OF_NEAR else []),
+    ]
 
 
 def make_combination_point(
     resources: PlatformResources, combination: Mapping[str, Any], requested: bool
 ) -> Point | None:
-    """Return the point of a combination, whose layout may be `near`; None if that avoids few level crossings and was
-    not requested."""
+    """Return the point of a combination, whose layout may be `near`; None if that avoids few level
+    crossings and was not requested."""
     if combination["layout"] != NEAR_LAYOUT:
         return make_point(resources, combination)
     block = make_point(resources, {**combination, "layout": "block"})
-    weights, slots = make_traffic_graph(build_schedule(block)), place_ranks(block.layout, block.ranks)
+    weights, slots = (
+        make_traffic_graph(build_schedule(block)),
+        place_ranks(block.layout, block.ranks),
+    )
     columns = [np.asarray(column) for _, column in resources.levels]
     node = map_ranks(weights, slots, columns)
-    gain = count_crossings(weights, node, columns) <= MAX_CROSSING_SHARE * count_crossings(weights, slots, columns)
-    return make_point(resources, {**combination, "layout": make_nodes_spec(node)}) if gain or requested else None
+    gain = count_crossings(weights, node, columns) <= MAX_CROSSING_SHARE * count_crossings(
+        weights, slots, columns
+    )
+    return (
+        make_point(resources, {**combination, "layout": make_nodes_spec(node)})
+        if gain or requested
+        else None
+    )
 
 
 def count_crossings(weights: Any, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
@@ -209,7 +238,12 @@ class Assessment:
 
     @classmethod
     def of(
-        cls, model: Model, parameters: ParameterSet, point: Point, pattern: Schedule, stream: Stream | None
+        cls,
+        model: Model,
+        parameters: ParameterSet,
+        point: Point,
+        pattern: Schedule,
+        stream: Stream | None,
     ) -> "Assessment":
         one_size = stack_schedules([pattern])
         (validity,) = assess_validity(model.estimate, parameters, one_size)
@@ -221,8 +255,12 @@ class Assessment:
         period, stream_validity = np.array(np.nan), validity
         if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
-            (stream_validity,) = assess_validity(model.estimate, parameters, one_size, INFINITE_WAVES)
-        delivered_share = model.entry.delivered and model.entry.delivered(one_size, model.estimate.values)
+            (stream_validity,) = assess_validity(
+                model.estimate, parameters, one_size, INFINITE_WAVES
+            )
+        delivered_share = model.entry.delivered and model.entry.delivered(
+            one_size, model.estimate.values
+        )
         prediction = StackPrediction(
             seconds[None],
             compute_single_message_ratios(parameters, one_size),
@@ -254,15 +292,18 @@ def _are_assessments(entries: Sequence[Assessment | None]) -> TypeGuard[Sequence
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Predictions of each model for each alternative, None where it has none, and the first reason of each model for
-    that. `models` are those that predict all alternatives, `missing` has the reasons of the others."""
+    """Predictions of each model for each alternative, None where it has none, and the first reason
+    of each model for that. `models` are those that predict all alternatives, `missing` has the
+    reasons of the others."""
 
     assessments: Mapping[str, Sequence[Assessment | None]]
     reasons: Mapping[str, str]
 
     @cached_property
     def models(self) -> dict[str, Sequence[Assessment]]:
-        return {name: entries for name, entries in self.assessments.items() if _are_assessments(entries)}
+        return {
+            name: entries for name, entries in self.assessments.items() if _are_assessments(entries)
+        }
 
     @property
     def missing(self) -> dict[str, str]:
@@ -270,7 +311,10 @@ class Panel:
 
     def only(self, numbers: Sequence[int]) -> "Panel":
         """Return the predictions for some of the alternatives."""
-        selected = {name: [entries[number] for number in numbers] for name, entries in self.assessments.items()}
+        selected = {
+            name: [entries[number] for number in numbers]
+            for name, entries in self.assessments.items()
+        }
         return Panel(selected, self.reasons)
 
     def values(self, field: str) -> dict[str, np.ndarray]:
@@ -283,18 +327,25 @@ class Panel:
     @property
     def validity_texts(self) -> list[str]:
         """Return the models that are not valid for an alternative, and why; empty if all are."""
-        return ["; ".join(self._name_models(number)) for number in range(len(next(iter(self.models.values()))))]
+        return [
+            "; ".join(self._name_models(number))
+            for number in range(len(next(iter(self.models.values()))))
+        ]
 
     def _name_models(self, number: int) -> list[str]:
-        validities = {name: assessments[number].validity for name, assessments in self.models.items()}
+        validities = {
+            name: assessments[number].validity for name, assessments in self.models.items()
+        }
         texts = {
-            name: validity.text for name, validity in validities.items() if validity.kind is not ValidityKind.VALID
+            name: validity.text
+            for name, validity in validities.items()
+            if validity.kind is not ValidityKind.VALID
         }
         return [f"{', '.join(names)}: {text}" for text, names in _group_by_text(texts).items()]
 
     def unprobed(self, numbers: Collection[int]) -> dict[str, str]:
-        """Return the models that were not probed for some of these alternatives, each with the text of that
-        validity."""
+        """Return the models that were not probed for some of these alternatives, each with the text
+        of that validity."""
         return {
             name: missing[0]
             for name, assessments in self.models.items()
@@ -308,11 +359,15 @@ class Panel:
         }
 
     def losses(self, choices: Sequence[str]) -> list[str]:
-        """Return a sentence on the alternatives that lose packets, and on the models that do not predict losses; none
-        without losses."""
+        """Return a sentence on the alternatives that lose packets, and on the models that do not
+        predict losses; none without losses."""
         delivered_shares: dict[str, list[float]] = {}
         for name, assessments in self.models.items():
-            shares = [share for assessment in assessments if (share := assessment.delivered_share) is not None]
+            shares = [
+                share
+                for assessment in assessments
+                if (share := assessment.delivered_share) is not None
+            ]
             if len(shares) == len(assessments):
                 delivered_shares[name] = shares
         lossy = {
@@ -324,32 +379,48 @@ class Panel:
         if not lossy:
             return []
         named_losses = ", ".join(
-            f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:MAX_NAMED_ALTERNATIVES]
+            f"{choice} {100 * (1 - share):.0f} %"
+            for choice, share in list(lossy.items())[:MAX_NAMED_ALTERNATIVES]
         )
-        more_text = f" and {len(lossy) - MAX_NAMED_ALTERNATIVES} more" if len(lossy) > MAX_NAMED_ALTERNATIVES else ""
+        more_text = (
+            f" and {len(lossy) - MAX_NAMED_ALTERNATIVES} more"
+            if len(lossy) > MAX_NAMED_ALTERNATIVES
+            else ""
+        )
         without_losses = [name for name in self.models if name not in delivered_shares]
         without_losses_note = (
             f"; {', '.join(without_losses)} {'does' if len(without_losses) == 1 else 'do'} not model losses"
             if without_losses
             else ""
         )
-        cause = f"by {', '.join(delivered_shares)} a buffer overflows and packets have to be sent again"
+        cause = (
+            f"by {', '.join(delivered_shares)} a buffer overflows and packets have to be sent again"
+        )
         return [f"{cause}: {named_losses}{more_text}{without_losses_note}"]
 
     @cached_property
     def limited_streams(self) -> dict[str, str]:
-        """Models that are less valid for a stream of some alternative than for one wave, and why."""
+        """Models that are less valid for a stream of some alternative than for one wave, and
+        why."""
         return {
             name: changed[0].stream_validity.text
             for name, assessments in self.models.items()
-            if (changed := [entry for entry in assessments if entry.stream_validity != entry.validity])
+            if (
+                changed := [
+                    entry for entry in assessments if entry.stream_validity != entry.validity
+                ]
+            )
         }
 
     @cached_property
     def streaming(self) -> list[str]:
         """Models that predict the time between waves; of these the valid ones, if any."""
         periods = self.values("period")
-        predicting = [name for name, times in periods.items() if np.isfinite(times).all() and (times > 0).all()]
+        predicting = [
+            name
+            for name, times in periods.items()
+            if np.isfinite(times).all() and (times > 0).all()
+        ]
         return [name for name in predicting if name not in self.limited_streams] or predicting
 
     def describe_streams(self) -> list[str]:
@@ -362,13 +433,16 @@ class Panel:
         return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
 
     def period(self, weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
-        """Return the weighted geometric mean of the times between waves, NaN without a model of these. If none of the
-        models has a weight at some alternative, all have the same weight there."""
+        """Return the weighted geometric mean of the times between waves, NaN without a model of
+        these. If none of the models has a weight at some alternative, all have the same weight
+        there."""
         periods = self.values("period")
         if not self.streaming:
             return np.full(len(next(iter(periods.values()))), np.nan)
         logs = np.log([periods[name] for name in self.streaming])
-        shares = np.array([np.broadcast_to(weights[name], logs.shape[1:]) for name in self.streaming])
+        shares = np.array(
+            [np.broadcast_to(weights[name], logs.shape[1:]) for name in self.streaming]
+        )
         shares = np.where(shares.sum(axis=0) > 0, shares, 1.0)
         return np.exp((shares * logs).sum(axis=0) / shares.sum(axis=0))
 
@@ -382,10 +456,14 @@ def _group_by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def assess_alternatives(
-    sets: Mapping[str, ParameterSet], points: Sequence[Point], patterns: Sequence[Schedule], streams: bool = True
+    sets: Mapping[str, ParameterSet],
+    points: Sequence[Point],
+    patterns: Sequence[Schedule],
+    streams: bool = True,
 ) -> Panel:
-    """Predict all alternatives by every model, and streams of them if wanted. A model has no prediction for what it
-    cannot predict, or whose message size it ignores. Long schedules get fewer draws."""
+    """Predict all alternatives by every model, and streams of them if wanted. A model has no
+    prediction for what it cannot predict, or whose message size it ignores. Long schedules get
+    fewer draws."""
     draws = max(MIN_DRAWS, MAX_CELLS // max(*(pattern.messages for pattern in patterns), 1))
     models, reasons = {}, {}
     assessments: dict[str, list[Assessment | None]] = {}

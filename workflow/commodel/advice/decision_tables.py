@@ -1,5 +1,5 @@
-"""A decision table: for each number of ranks and message size the first alternative of the advice, or the MPI default
-where that is kept. The entry point is `decide`."""
+"""A decision table: for each number of ranks and message size the first alternative of the advice,
+or the MPI default where that is kept. The entry point is `decide`."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -24,7 +24,19 @@ BASIS_COLUMNS = (
     "layout_name",  # `near` in place of the nodes of its ranks
 )  # the basis of a row
 COLUMNS = (
-    *("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt"),
+    *(
+        "operation",
+        "ranks",
+        "leaves",
+        "bytes",
+        "algorithm",
+        "layout",
+        "seconds",
+        "low",
+        "high",
+        "as_good",
+        "doubt",
+    ),
     *BASIS_COLUMNS,
 )
 NOTE_SEPARATOR = " | "  # separates two notes of a row
@@ -37,9 +49,10 @@ def decide(
     only: Callable[[Workload], Sequence[str]],
     size_independent_operations: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Return a row for each workload: the first alternative of the advice, those tied with it, and the evidence for
-    both. `only` returns the alternatives to consider, none for all. The `size_independent_operations` get, for each
-    number of ranks, the alternative that is fastest on average over all sizes."""
+    """Return a row for each workload: the first alternative of the advice, those tied with it, and
+    the evidence for both. `only` returns the alternatives to consider, none for all. The
+    `size_independent_operations` get, for each number of ranks, the alternative that is fastest on
+    average over all sizes."""
     rows, advised = [], {}
     platforms = {parameters.platform for parameters in evidence.sets} - {""}
     platform = evidence.resources.name or ", ".join(sorted(platforms))
@@ -51,13 +64,15 @@ def decide(
             advised[workload] = advise(workload, evidence, layouts, only(workload), streams=False)
     common = _find_common_choices(advised, size_independent_operations)
     adjusted = {
-        workload: _put_first(advice, common.get(_operation_and_ranks(workload))) for workload, advice in advised.items()
+        workload: _put_first(advice, common.get(_operation_and_ranks(workload)))
+        for workload, advice in advised.items()
     }
     groups: dict[tuple[str, int], list[Ranking]] = {}
     for workload, advice in adjusted.items():
         groups.setdefault(_operation_and_ranks(workload), []).append(advice)
     default_is_kept = {
-        operation_and_ranks: _keeps_default(groups[operation_and_ranks]) for operation_and_ranks in common
+        operation_and_ranks: _keeps_default(groups[operation_and_ranks])
+        for operation_and_ranks in common
     }
     for workload, advice in adjusted.items():
         best = advice.frame.iloc[0]
@@ -94,14 +109,18 @@ def decide(
 def _find_common_choices(
     advised: Mapping[Workload, Ranking], operations: Collection[str]
 ) -> dict[tuple[str, int], tuple[str, str]]:
-    """Return the choice and layout with the least mean logarithm of times over all sizes, by operation and ranks."""
+    """Return the choice and layout with the least mean logarithm of times over all sizes, by
+    operation and ranks."""
     groups: dict[tuple[str, int], list[Ranking]] = {}
     for workload, advice in advised.items():
         if workload.operation in operations:
             groups.setdefault(_operation_and_ranks(workload), []).append(advice)
     common = {}
     for operation_and_ranks, group in groups.items():
-        times = pd.concat([advice.frame.set_index(["alternative", "layout"])["seconds"] for advice in group], axis=1)
+        times = pd.concat(
+            [advice.frame.set_index(["alternative", "layout"])["seconds"] for advice in group],
+            axis=1,
+        )
         means = np.log(times.dropna()).mean(axis=1)
         if len(means):
             common[operation_and_ranks] = means.idxmin()
@@ -109,13 +128,15 @@ def _find_common_choices(
 
 
 def _keeps_default(advised: Iterable[Ranking]) -> bool:
-    """Return whether the MPI default is kept for all sizes: the mean gain of the common choice is within its
-    uncertainty."""
+    """Return whether the MPI default is kept for all sizes: the mean gain of the common choice is
+    within its uncertainty."""
     with_default = [(advice, advice.default) for advice in advised if advice.default]
     if not with_default:
         return False
     gains = np.log([advice.gain_over_default for advice, _ in with_default])
-    deviations = [np.hypot(advice.deviations[0], default.deviation) for advice, default in with_default]
+    deviations = [
+        np.hypot(advice.deviations[0], default.deviation) for advice, default in with_default
+    ]
     return bool(is_default_kept(np.exp(gains.mean()), 1.0, float(np.mean(deviations))))
 
 
@@ -134,11 +155,14 @@ def _put_first(advice: Ranking, choice: tuple[str, str] | None) -> Ranking:
     order = np.argsort(~first.to_numpy(), kind="stable")
     deviations = tuple(advice.deviations[number] for number in order)
     rows = rows.iloc[order].reset_index(drop=True)
-    return replace(advice, frame=rows, deviations=deviations, notes=[*advice.notes, note], lead=None)
+    return replace(
+        advice, frame=rows, deviations=deviations, notes=[*advice.notes, note], lead=None
+    )
 
 
 def summarize_notes(table: pd.DataFrame) -> list[str]:
-    """Return the notes on the whole table: each kind once, with the number of workloads and one example."""
+    """Return the notes on the whole table: each kind once, with the number of workloads and one
+    example."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for row in table.itertuples():
         workload = Workload(row.operation, row.bytes, row.leaves, row.ranks)
@@ -155,8 +179,11 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
 
 
 def describe_weights(advice: Ranking) -> str:
-    """Return the weight of each model, for each placement if alternatives have both and weights differ."""
-    text_of_placement = {placement: _format_weights(families) for placement, families in advice.weights.items()}
+    """Return the weight of each model, for each placement if alternatives have both and weights
+    differ."""
+    text_of_placement = {
+        placement: _format_weights(families) for placement, families in advice.weights.items()
+    }
     first = next(iter(text_of_placement.values()))
     return (
         first
@@ -176,5 +203,6 @@ def list_tied(advice: Ranking) -> str:
     layouts = advice.frame["layout"].nunique() > 1
     tied = rows[rows["as_good"]]
     return ", ".join(
-        f"{row.alternative} {row.layout_name}" if layouts else row.alternative for row in tied.itertuples()
+        f"{row.alternative} {row.layout_name}" if layouts else row.alternative
+        for row in tied.itertuples()
     )

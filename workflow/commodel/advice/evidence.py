@@ -1,8 +1,9 @@
 """The evidence for advice: parameter sets of one platform, and the points that were measured there.
 
-`combine_sets` makes `Evidence` of parameter sets, `collect_evidence` that of one run. `count_doublings`
-returns how far a workload lies outside of the measured points. `find_library_default` returns the time of the MPI
-default. The functions `describe_…` return notes on all of these.
+`combine_sets` makes `Evidence` of parameter sets, `collect_evidence` that of one run.
+`count_doublings` returns how far a workload lies outside of the measured points.
+`find_library_default` returns the time of the MPI default. The functions `describe_…` return notes
+on all of these.
 """
 
 import hashlib
@@ -31,7 +32,8 @@ from commodel.records import Point, Statistic
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
-MIN_POINTS_OF_OPERATION = 6  # points of one operation and model, from which on notes are on these alone
+# points of one operation and model, from which on notes are on these alone
+MIN_POINTS_OF_OPERATION = 6
 MIN_REPORTED_DOUBLINGS = 0.05  # doublings; less extrapolation is not reported
 HELD_OUT_COLUMNS = select_fields(  # columns from which weights and intervals of models are computed
     COMPARISON,
@@ -49,8 +51,9 @@ def make_empty_held_out() -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Parameter sets and measured points of a platform. `resources` has the platform's name, nodes and cores.
-    `held_out` are rows of a comparison whose points no fit has used, `measured` are all its rows."""
+    """Parameter sets and measured points of a platform. `resources` has the platform's name, nodes
+    and cores. `held_out` are rows of a comparison whose points no fit has used, `measured` are all
+    its rows."""
 
     sets: Sequence[ParameterSet]
     resources: PlatformResources
@@ -59,13 +62,15 @@ class Evidence:
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
     def find_recommender(self, models: Sequence[str], placement: str) -> Recommender | None:
-        """Return the recommender of these models at a placement, which is fitted once; None if too little was measured
-        there."""
+        """Return the recommender of these models at a placement, which is fitted once; None if too
+        little was measured there."""
         key = (*sorted(models), placement)
         if key not in self._recommenders:
             if self.held_out.empty:
                 sets = [entry for entry in self.sets if entry.model in models]
-                recommender = Recommender.of_sets(sets, placement) if self._has_valid_residuals else None
+                recommender = (
+                    Recommender.of_sets(sets, placement) if self._has_valid_residuals else None
+                )
             else:
                 rows = select_placement(self.predicted_points(), [placement])
                 recommender = Recommender.fit(rows, models)
@@ -78,30 +83,47 @@ class Evidence:
         return not any(describe_changes(parameters) for parameters in self.sets)
 
     def find_measured(self, points: Iterable[Point]) -> dict[Point, float]:
-        """Return the measured times of those points that this platform has measured: completions."""
+        """Return the measured times of those points that this platform has measured:
+        completions."""
         seconds = dict(zip(self.measured["point"], self.measured["measured"], strict=True))
         sizes = set(zip(self.measured["ranks"], self.measured["bytes"], strict=True))
         points = [point for point in points if (point.ranks, point.bytes) in sizes]
         points = [point for point in points if point.statistic is Statistic.COMPLETION]
         ids = [point.id for point in add_digests(points)]
-        return {point: seconds[key] for point, key in zip(points, ids, strict=True) if key in seconds}
+        return {
+            point: seconds[key] for point, key in zip(points, ids, strict=True) if key in seconds
+        }
 
     def list_alternatives(self, operation: str, ranks: int, leaves: int, bytes: int) -> list[str]:
-        """Return the alternatives that this platform has measured for a workload, without the MPI default."""
-        rows = self.measured[self.measured["operation"].eq(operation) & self.measured["bytes"].eq(bytes)]
-        rows = rows[rows["leaves"].eq(leaves) if leaves else rows["ranks"].eq(ranks) & rows["leaves"].eq(0)]
+        """Return the alternatives that this platform has measured for a workload, without the MPI
+        default."""
+        rows = self.measured[
+            self.measured["operation"].eq(operation) & self.measured["bytes"].eq(bytes)
+        ]
+        rows = rows[
+            rows["leaves"].eq(leaves) if leaves else rows["ranks"].eq(ranks) & rows["leaves"].eq(0)
+        ]
         return list(dict.fromkeys(rows.loc[~is_library_default(rows), "alternative"]))
 
     def choose_among_equal(
         self, points: Sequence[Point], patterns: Sequence[Schedule], measured: Collection[Point]
     ) -> list[int]:
-        """Return for each point the number of the point that stands for all with the same messages, as `chain` and
-        `chain:8KiB` are: one of the `measured`, else one whose alternative was measured, else the first."""
-        alternatives = set(zip(self.measured["operation"], self.measured["alternative"], strict=True))
+        """Return for each point the number of the point that stands for all with the same messages,
+        as `chain` and `chain:8KiB` are: one of the `measured`, else one whose alternative was
+        measured, else the first."""
+        alternatives = set(
+            zip(self.measured["operation"], self.measured["alternative"], strict=True)
+        )
         chosen: dict[bytes, tuple[int, int]] = {}
         keys = []
         for number, (point, pattern) in enumerate(zip(points, patterns, strict=True)):
-            priority = 0 if point in measured else 1 if (point.operation, point.alternative) in alternatives else 2
+            priority = (
+                0
+                if point in measured
+                else 1
+                if (point.operation, point.alternative) in alternatives
+                else 2
+            )
             keys.append(hashlib.blake2b(pattern.encode() + encode_integers(pattern.node)).digest())
             chosen[keys[-1]] = min(chosen.get(keys[-1], (priority, number)), (priority, number))
         return [chosen[key][1] for key in keys]
@@ -110,7 +132,9 @@ class Evidence:
         """Return the sets that have values."""
         sets = {parameters.model: parameters for parameters in self.sets if parameters.values}
         if not sets:
-            raise UserError("no model has values: give --params, or a platform that an experiment has run on")
+            raise UserError(
+                "no model has values: give --params, or a platform that an experiment has run on"
+            )
         return sets
 
     def predicted_points(self, streams: bool = False) -> pd.DataFrame:
@@ -126,25 +150,30 @@ def find_placement(point: Point) -> str:
 
 
 def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFrame:
-    """Return the held-out rows measured at the given placements: within a node, between nodes, or both; all rows if the
-    number of nodes is unknown."""
+    """Return the held-out rows measured at the given placements: within a node, between nodes, or
+    both; all rows if the number of nodes is unknown."""
     if rows["nodes"].isna().any():
         return rows
     return rows[rows["nodes"].map(name_placement).isin(set(placements))]
 
 
 def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
-    """Return the rows that decide on weights: those of the operation if there are enough points, else all."""
-    of_same_operation = held_out[held_out["operation"].map(find_base_name) == find_base_name(operation)]
+    """Return the rows that decide on weights: those of the operation if there are enough points,
+    else all."""
+    of_same_operation = held_out[
+        held_out["operation"].map(find_base_name) == find_base_name(operation)
+    ]
     return (
         of_same_operation
-        if len(of_same_operation) and of_same_operation.groupby("model").size().max() >= MIN_POINTS_OF_OPERATION
+        if len(of_same_operation)
+        and of_same_operation.groupby("model").size().max() >= MIN_POINTS_OF_OPERATION
         else held_out
     )
 
 
 def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
-    """Return how many times the ranks or the bytes of each point double, or halve, outside of the measured range."""
+    """Return how many times the ranks or the bytes of each point double, or halve, outside of the
+    measured range."""
     doublings = np.zeros(len(points))
     for name in ("ranks", "bytes") if len(deciding) else ():
         values = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
@@ -153,7 +182,9 @@ def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarr
     return doublings
 
 
-def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, points: Sequence[Point]) -> list[str]:
+def describe_evidence(
+    evidence: Evidence, operation: str, deciding: pd.DataFrame, points: Sequence[Point]
+) -> list[str]:
     """Return notes on the evidence: weights without measurements, and extrapolation."""
     notes, doublings = [], float(np.max(count_doublings(points, deciding)))
     if deciding.empty:
@@ -161,20 +192,34 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
             notes.append("weights and intervals come from the residuals that the sets store")
         else:
             unweighted = "no measurement here shows the errors of these models"
-            notes.append(f"{unweighted}: all weights are equal, and intervals contain no model error")
-    elif other_operations := sorted(set(deciding["operation"].map(find_base_name)) - {find_base_name(operation)}):
+            notes.append(
+                f"{unweighted}: all weights are equal, and intervals contain no model error"
+            )
+    elif other_operations := sorted(
+        set(deciding["operation"].map(find_base_name)) - {find_base_name(operation)}
+    ):
         notes.append(
             f"too little of {operation} was measured here: the weights come from {', '.join(other_operations)}"
         )
     if doublings > MIN_REPORTED_DOUBLINGS:
-        ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
-        measured_range = f"{_format_range(*ranks)} ranks and {_format_range(*map(format_bytes, sizes))}"
+        ranks, sizes = (
+            (int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes")
+        )
+        measured_range = (
+            f"{_format_range(*ranks)} ranks and {_format_range(*map(format_bytes, sizes))}"
+        )
         extent = format_doublings(doublings)
-        notes.append(f"EXTRAPOLATED by {extent}: measured were {measured_range}; intervals are wider for that")
+        notes.append(
+            f"EXTRAPOLATED by {extent}: measured were {measured_range}; intervals are wider for that"
+        )
     if changed := describe_manual_values(evidence):
         weights_note = "" if deciding.empty else "; weights come from the errors of the fitted sets"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{weights_note}")
-    if sheets := sorted(parameters.model for parameters in evidence.sets if DATA_SHEET_SOURCE in parameters.provenance):
+    if sheets := sorted(
+        parameters.model
+        for parameters in evidence.sets
+        if DATA_SHEET_SOURCE in parameters.provenance
+    ):
         notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} are not measured")
     return notes
 
@@ -196,13 +241,14 @@ def describe_manual_values(evidence: Evidence) -> str:
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
-INTERPOLATION_ERROR = 0.5  # an interval's ends are widened by exp(0.5·share·(1 − share)·|ln(ratio of both times)|)
+# an interval's ends are widened by exp(0.5·share·(1 − share)·|ln(ratio of both times)|)
+INTERPOLATION_ERROR = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryDefault:
-    """The time of the MPI default for a workload, in seconds, with its 95 % interval: measured there, or interpolated
-    between two sizes, or two numbers of ranks (or leaves)."""
+    """The time of the MPI default for a workload, in seconds, with its 95 % interval: measured
+    there, or interpolated between two sizes, or two numbers of ranks (or leaves)."""
 
     seconds: float
     low: float
@@ -214,7 +260,11 @@ class LibraryDefault:
     @property
     def source(self) -> str:
         between = [" and ".join(map(format_bytes, self.sizes))] if len(self.sizes) > 1 else []
-        between += [f"{self.counts[0]} and {self.counts[1]} {self.count_name}"] if len(self.counts) > 1 else []
+        between += (
+            [f"{self.counts[0]} and {self.counts[1]} {self.count_name}"]
+            if len(self.counts) > 1
+            else []
+        )
         return f"interpolated between {', '.join(between)}" if between else MEASURED
 
     @property
@@ -224,11 +274,16 @@ class LibraryDefault:
 
 
 def find_library_default(
-    held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int, layouts: Collection[str] = ()
+    held_out: pd.DataFrame,
+    operation: str,
+    ranks: int,
+    leaves: int,
+    size: int,
+    layouts: Collection[str] = (),
 ) -> LibraryDefault | None:
-    """Return the time of the MPI default with the fastest of some layouts, or of all; None outside of the measured
-    sizes and ranks. Logarithms of times are interpolated over the logarithms of the size and of the number of
-    ranks."""
+    """Return the time of the MPI default with the fastest of some layouts, or of all; None outside
+    of the measured sizes and ranks. Logarithms of times are interpolated over the logarithms of the
+    size and of the number of ranks."""
     rows = held_out[is_library_default(held_out) & (held_out["operation"] == operation)]
     rows = rows[rows["layout"].isin(layouts)] if layouts else rows
     axis, count_wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
@@ -248,7 +303,9 @@ def find_library_default(
     share = float(np.log(count_wanted / neighbours[0]) / np.log(neighbours[1] / neighbours[0]))
     lower, upper = (default_of_count[count] for count in neighbours)
     sizes = max(lower.sizes, upper.sizes, key=len)
-    lower_times, upper_times = ((default.seconds, default.low, default.high) for default in (lower, upper))
+    lower_times, upper_times = (
+        (default.seconds, default.low, default.high) for default in (lower, upper)
+    )
     seconds, low, high = _interpolate(lower_times, upper_times, share)
     return LibraryDefault(seconds, low, high, sizes, neighbours, axis)
 
@@ -259,35 +316,52 @@ def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
         return None
     below, above = rows[rows["bytes"] <= size].iloc[-1], rows[rows["bytes"] >= size].iloc[0]
     sizes = tuple(sorted({int(below["bytes"]), int(above["bytes"])}))
-    share = np.log((1 + size) / (1 + sizes[0])) / np.log((1 + sizes[-1]) / (1 + sizes[0])) if len(sizes) > 1 else 0.0
-    lower_times, upper_times = ([float(row[name]) for name in MEASURED_COLUMNS] for row in (below, above))
+    share = (
+        np.log((1 + size) / (1 + sizes[0])) / np.log((1 + sizes[-1]) / (1 + sizes[0]))
+        if len(sizes) > 1
+        else 0.0
+    )
+    lower_times, upper_times = (
+        [float(row[name]) for name in MEASURED_COLUMNS] for row in (below, above)
+    )
     seconds, low, high = _interpolate(lower_times, upper_times, float(share))
     return LibraryDefault(seconds, low, high, sizes)
 
 
-def _interpolate(below: Sequence[float], above: Sequence[float], share: float) -> tuple[float, float, float]:
-    """Return time, low and high at this share of the distance. The interval is wider if the two times differ more."""
-    seconds, low, high = (lower ** (1 - share) * upper**share for lower, upper in zip(below, above, strict=True))
+def _interpolate(
+    below: Sequence[float], above: Sequence[float], share: float
+) -> tuple[float, float, float]:
+    """Return time, low and high at this share of the distance. The interval is wider if the two
+    times differ more."""
+    seconds, low, high = (
+        lower ** (1 - share) * upper**share for lower, upper in zip(below, above, strict=True)
+    )
     widening = np.exp(INTERPOLATION_ERROR * share * (1 - share) * abs(np.log(above[0] / below[0])))
     return seconds, low / widening, high * widening
 
 
 MEASURED = "measured"  # source of a time of the MPI default that is not interpolated
-MAX_UNEXPLAINED_RATIO = 0.9  # of the MPI default's time to that of an alternative; below it, a reason is named
-SHARED_MEMORY_HINT = "; within a node it may use collectives over shared memory, which no alternative here models"
+# of the MPI default's time to that of an alternative; below it, a reason is named
+MAX_UNEXPLAINED_RATIO = 0.9
+SHARED_MEMORY_HINT = (
+    "; within a node it may use collectives over shared memory, which no alternative here models"
+)
 
 
 def describe_library_default(
     default: LibraryDefault | None, predicted: float, measured: float, within_real_node: bool
 ) -> list[str]:
-    """Return a note that compares the MPI default with the first alternative: two measured times if both were measured
-    for the workload, else the predicted time of the alternative. `measured` may be NaN. Within a node of a platform
-    that is not simulated, the note names a possible reason for a faster default."""
+    """Return a note that compares the MPI default with the first alternative: two measured times if
+    both were measured for the workload, else the predicted time of the alternative. `measured` may
+    be NaN. Within a node of a platform that is not simulated, the note names a possible reason for
+    a faster default."""
     if default is None:
         return []
     both_measured = default.source == MEASURED and measured == measured
     ratio = default.seconds / (measured if both_measured else predicted)
-    speed = f"takes {ratio:.2f} times as long" if ratio >= 1 else f"is {1 / ratio:.2f} times as fast"
+    speed = (
+        f"takes {ratio:.2f} times as long" if ratio >= 1 else f"is {1 / ratio:.2f} times as fast"
+    )
     compared = "both measured" if both_measured else f"{default.source}, against a predicted time"
     hint = SHARED_MEMORY_HINT if within_real_node and ratio < MAX_UNEXPLAINED_RATIO else ""
     return [f"the MPI default {speed} ({compared}){hint}"]
@@ -297,17 +371,28 @@ def _format_range(low: object, high: object) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def combine_sets(sets: Sequence[ParameterSet], resources: PlatformResources | None = None) -> Evidence:
-    """Return parameter sets as evidence without measured points. Without a platform, any number of nodes with one rank
-    each is assumed."""
-    duplicates = {family for family, count in Counter(parameters.model for parameters in sets).items() if count > 1}
+def combine_sets(
+    sets: Sequence[ParameterSet], resources: PlatformResources | None = None
+) -> Evidence:
+    """Return parameter sets as evidence without measured points. Without a platform, any number of
+    nodes with one rank each is assumed."""
+    duplicates = {
+        family
+        for family, count in Counter(parameters.model for parameters in sets).items()
+        if count > 1
+    }
     if duplicates:
-        raise UserError(f"found two sets of model {min(duplicates)}; give one set a model, all of one platform")
+        raise UserError(
+            f"found two sets of model {min(duplicates)}; give one set a model, all of one platform"
+        )
     return Evidence(sets, resources or PlatformResources.unlimited())
 
 
-def collect_evidence(sets: Sequence[ParameterSet], resources: PlatformResources, results: Results) -> Evidence:
-    """Return parameter sets with the points that were measured on their platform; none if nothing was compared."""
+def collect_evidence(
+    sets: Sequence[ParameterSet], resources: PlatformResources, results: Results
+) -> Evidence:
+    """Return parameter sets with the points that were measured on their platform; none if nothing
+    was compared."""
     rows = read_measured(results, resources.name)
     return Evidence(sets, resources, rows[rows["held_out"]], rows)
 
@@ -315,11 +400,16 @@ def collect_evidence(sets: Sequence[ParameterSet], resources: PlatformResources,
 def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:
     """Return the evidence with values set by hand in some of the sets."""
     with_values = [parameters for parameters in evidence.sets if parameters.values]
-    return replace(evidence, sets=replace_by_hand(with_values, texts), _recommenders={}) if texts else evidence
+    return (
+        replace(evidence, sets=replace_by_hand(with_values, texts), _recommenders={})
+        if texts
+        else evidence
+    )
 
 
 def read_measured(results: Results, platform: str) -> pd.DataFrame:
-    """Return the rows of the comparison of a platform with a measured time; none if nothing was compared."""
+    """Return the rows of the comparison of a platform with a measured time; none if nothing was
+    compared."""
     table = results.table("comparison")
     if not table.exists():
         return make_empty_held_out()
@@ -329,14 +419,21 @@ def read_measured(results: Results, platform: str) -> pd.DataFrame:
 
 
 def find_only_platform(experiment: str, results: Path) -> str:
-    """Return the platform of an experiment's results, if there is only one, or only one that is not simulated."""
+    """Return the platform of an experiment's results, if there is only one, or only one that is not
+    simulated."""
     folder = Results.of(results / experiment)
     platforms = folder.platforms()
     if len(platforms) > 1:
-        real = [name for name in platforms if not any(read_set(path).simulated for path in folder.sets(name)[:1])]
+        real = [
+            name
+            for name in platforms
+            if not any(read_set(path).simulated for path in folder.sets(name)[:1])
+        ]
         platforms = real if len(real) == 1 else platforms
     if not platforms:
-        raise UserError(f"found no results of experiment '{experiment}'; run it first: commodel run {experiment}")
+        raise UserError(
+            f"found no results of experiment '{experiment}'; run it first: commodel run {experiment}"
+        )
     if len(platforms) > 1:
         raise UserError(
             f"found results of {experiment} on {len(platforms)} platforms; give --platform {' or '.join(platforms)}"

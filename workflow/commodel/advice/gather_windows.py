@@ -1,4 +1,5 @@
-"""How many ranks may send to one rank at once without overflowing a buffer (`gather_bounds`), by the cluster model.
+"""How many ranks may send to one rank at once without overflowing a buffer (`gather_bounds`), by
+the cluster model.
 
 The equations are those of Tam and Wang, 1999 (see `models.evaluation.buffer_overflow`).
 """
@@ -21,10 +22,11 @@ from commodel.predictions.model import Model
 def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, Any]:
     """Return the bounds of a gather of `bytes` from each rank.
 
-    `packets` of each message; the `fewest` senders that keep the receiver busy and the `most` without loss (equations 5
-    and 6); the `window` of equation 7, its `rule`, and the `algorithm` that admits this many senders at once. If
-    all send at once: seconds until the buffer is full (`full_after`, equation 3; None if none is lost), and the share
-    of packets that arrive (`through`, equation 4). If the network's buffer (B_L) is unknown, the window is all senders.
+    `packets` of each message; the `fewest` senders that keep the receiver busy and the `most`
+    without loss (equations 5 and 6); the `window` of equation 7, its `rule`, and the `algorithm`
+    that admits this many senders at once. If all send at once: seconds until the buffer is full
+    (`full_after`, equation 3; None if none is lost), and the share of packets that arrive
+    (`through`, equation 4). If the network's buffer (B_L) is unknown, the window is all senders.
     """
     values = Model.of_set(parameters).values
     packet, senders = float(values["packet"][0, 0]), ranks - 1

@@ -1,6 +1,6 @@
-"""Recommended predictions of points: `recommend_times` returns those to use where a campaign has measured errors,
-beside those of models. `recommend` computes them from the predictions of the models, and `average_models` where too
-little was measured for that, both also for the advice."""
+"""Recommended predictions of points: `recommend_times` returns those to use where a campaign has
+measured errors, beside those of models. `recommend` computes them from the predictions of the
+models, and `average_models` where too little was measured for that, both also for the advice."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from commodel.records import RECOMMENDED, Point
 
 @dataclass(frozen=True, eq=False)
 class ModelTimes:
-    """Predictions of one model for some points: seconds (NaN: the model has none), the time of a shortest
-    message alone (0: unknown), and the texts of the validity."""
+    """Predictions of one model for some points: seconds (NaN: the model has none), the time of a
+    shortest message alone (0: unknown), and the texts of the validity."""
 
     seconds: Array
     message_seconds: Array
@@ -43,13 +43,15 @@ class ModelTimes:
 def recommend(
     recommender: Recommender, points: Sequence[Point], of_models: Mapping[str, ModelTimes]
 ) -> tuple[list[Prediction], Array]:
-    """Return the recommended predictions of points at one placement, without a value where models with most of the
-    weight have none, and the covariance of the errors of their logarithms."""
+    """Return the recommended predictions of points at one placement, without a value where models
+    with most of the weight have none, and the covariance of the errors of their logarithms."""
     weighted = [of_models[name] for name in recommender.weights]
     stacked = recommender.stack({name: of_models[name].seconds for name in recommender.weights})
     places = Places.of_points(points)
     corrections = recommender.residuals.predict(places)
-    bounds = np.array([np.where(times.message_seconds > 0, times.message_seconds, np.inf) for times in weighted])
+    bounds = np.array(
+        [np.where(times.message_seconds > 0, times.message_seconds, np.inf) for times in weighted]
+    )
     bounds = np.nan_to_num(bounds.min(axis=0), posinf=0.0)
     bases = recommender.residuals.find_bases(places)
     heaviest = of_models[max(recommender.weights, key=recommender.weights.__getitem__)]
@@ -60,7 +62,9 @@ def recommend(
     predictions = []
     for point, seconds, low, high, basis, validity_text in zip(*columns, strict=True):
         if seconds != seconds:
-            validity = Validity(ValidityKind.NO_PREDICTION, "the models with most of the weight have none")
+            validity = Validity(
+                ValidityKind.NO_PREDICTION, "the models with most of the weight have none"
+            )
             predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))
             continue
         validity = assess_recommended(basis, validity_text)
@@ -69,7 +73,8 @@ def recommend(
 
 
 class ModelInterval(Protocol):
-    """The interval of one model's prediction: its prediction interval, or that of its parameters alone."""
+    """The interval of one model's prediction: its prediction interval, or that of its parameters
+    alone."""
 
     @property
     def low(self) -> float: ...
@@ -86,20 +91,25 @@ class ModelInterval(Protocol):
 def average_models(
     weights: Sequence[float], seconds: Sequence[float], intervals: Sequence[ModelInterval]
 ) -> tuple[float, float, float, IntervalBasis]:
-    """Return the weighted geometric mean of the predictions of several models, of the ends of their intervals, and the
-    basis of these. If a model with a weight has no prediction interval, the ends are those of the parameter
-    intervals."""
+    """Return the weighted geometric mean of the predictions of several models, of the ends of their
+    intervals, and the basis of these. If a model with a weight has no prediction interval, the ends
+    are those of the parameter intervals."""
     shares = np.array(weights) / np.sum(weights)
     counting = [entry for entry, share in zip(intervals, shares, strict=True) if share > 0]
     without_residuals = [entry for entry in counting if not entry.basis.of_residuals]
-    basis = without_residuals[-1].basis if without_residuals else intervals[int(shares.argmax())].basis
-    low_name, high_name = ("parameter_low", "parameter_high") if without_residuals else ("low", "high")
+    basis = (
+        without_residuals[-1].basis if without_residuals else intervals[int(shares.argmax())].basis
+    )
+    low_name, high_name = (
+        ("parameter_low", "parameter_high") if without_residuals else ("low", "high")
+    )
     low, high = ([getattr(entry, name) for entry in intervals] for name in (low_name, high_name))
     return _average(shares, seconds), _average(shares, low), _average(shares, high), basis
 
 
 def _average(shares: Array, values: Sequence[float]) -> float:
-    """Return the weighted geometric mean. A single value is returned unchanged, without rounding."""
+    """Return the weighted geometric mean. A single value is returned unchanged, without
+    rounding."""
     counting = shares > 0
     if counting.sum() == 1:
         return float(np.array(values)[counting][0])
@@ -109,15 +119,21 @@ def _average(shares: Array, values: Sequence[float]) -> float:
 def recommend_times(
     evidence: Evidence, points: Sequence[Point], models: Collection[str] | None = None
 ) -> list[Prediction]:
-    """Return for each point the recommended prediction, then those of the models; None: of the one with the lowest mean
-    μ, or of all if nothing was measured. Where too little was measured, the recommended prediction is the weighted mean
-    of the models, as in the advice."""
+    """Return for each point the recommended prediction, then those of the models; None: of the one
+    with the lowest mean μ, or of all if nothing was measured. Where too little was measured, the
+    recommended prediction is the weighted mean of the models, as in the advice."""
     sets = evidence.by_model()
     recommended: dict[int, Prediction] = {}
-    by_model = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
+    by_model = {
+        name: predict(parameters, points, strict=False) for name, parameters in sets.items()
+    }
     for placement in dict.fromkeys(map(find_placement, points)):
-        numbers = [number for number, point in enumerate(points) if find_placement(point) == placement]
-        recommended |= dict(zip(numbers, _recommend(evidence, placement, numbers, by_model), strict=True))
+        numbers = [
+            number for number, point in enumerate(points) if find_placement(point) == placement
+        ]
+        recommended |= dict(
+            zip(numbers, _recommend(evidence, placement, numbers, by_model), strict=True)
+        )
     for number, other in enumerate(_find_equal_points(evidence, points)):
         recommended[number] = replace(recommended[other], point=points[number])
     if models is None:
@@ -131,39 +147,56 @@ def recommend_times(
 
 
 def _find_equal_points(evidence: Evidence, points: Sequence[Point]) -> list[int]:
-    """Return for each point the number of the point whose recommended prediction it gets: the same messages take the
-    same time under every name."""
+    """Return for each point the number of the point whose recommended prediction it gets: the same
+    messages take the same time under every name."""
     chosen, workloads = list(range(len(points))), defaultdict(list)
     for number, point in enumerate(points):
         if len(list_parts(point)) == 1:
-            workloads[point.operation, point.ranks, point.bytes, point.layout, point.waves].append(number)
+            workloads[point.operation, point.ranks, point.bytes, point.layout, point.waves].append(
+                number
+            )
     for numbers in workloads.values():
         same_workload = [points[number] for number in numbers]
         if len(numbers) > 1:
             patterns = [build_schedule(point) for point in same_workload]
-            equal = evidence.choose_among_equal(same_workload, patterns, evidence.find_measured(same_workload))
+            equal = evidence.choose_among_equal(
+                same_workload, patterns, evidence.find_measured(same_workload)
+            )
             for number, other in zip(numbers, equal, strict=True):
                 chosen[number] = numbers[other]
     return chosen
 
 
 def _recommend(
-    evidence: Evidence, placement: str, numbers: Sequence[int], by_model: dict[str, list[Prediction]]
+    evidence: Evidence,
+    placement: str,
+    numbers: Sequence[int],
+    by_model: dict[str, list[Prediction]],
 ) -> list[Prediction]:
     """Return the recommended predictions of the points of one placement."""
     recommender = evidence.find_recommender(list(by_model), placement)
     if recommender is None:
         return _average_equally(numbers, by_model)
-    of_placement = {name: [by_model[name][number] for number in numbers] for name in recommender.weights}
+    of_placement = {
+        name: [by_model[name][number] for number in numbers] for name in recommender.weights
+    }
     points = [row.point for row in next(iter(of_placement.values()))]
-    return recommend(recommender, points, {name: ModelTimes.of(rows) for name, rows in of_placement.items()})[0]
+    return recommend(
+        recommender, points, {name: ModelTimes.of(rows) for name, rows in of_placement.items()}
+    )[0]
 
 
-def _average_equally(numbers: Sequence[int], by_model: dict[str, list[Prediction]]) -> list[Prediction]:
-    """Return the means of the models' predictions of the points of one placement, where too little was measured for a
-    recommender. A model without a prediction of a point does not count there."""
+def _average_equally(
+    numbers: Sequence[int], by_model: dict[str, list[Prediction]]
+) -> list[Prediction]:
+    """Return the means of the models' predictions of the points of one placement, where too little
+    was measured for a recommender. A model without a prediction of a point does not count there."""
     has_value = {
-        name: [number for number in numbers if rows[number].validity.has_weight and rows[number].seconds > 0]
+        name: [
+            number
+            for number in numbers
+            if rows[number].validity.has_weight and rows[number].seconds > 0
+        ]
         for name, rows in by_model.items()
     }
     complete = [name for name in by_model if len(has_value[name]) == len(numbers)]
@@ -171,7 +204,9 @@ def _average_equally(numbers: Sequence[int], by_model: dict[str, list[Prediction
     unprobed = [
         name
         for name in counting
-        if any(by_model[name][number].validity.kind is ValidityKind.NOT_PROBED for number in numbers)
+        if any(
+            by_model[name][number].validity.kind is ValidityKind.NOT_PROBED for number in numbers
+        )
     ]
     predictions = []
     for number in numbers:
@@ -184,5 +219,7 @@ def _average_equally(numbers: Sequence[int], by_model: dict[str, list[Prediction
         weights = list(weigh_equally([row.model for row in rows], unprobed).values())
         seconds, low, high, basis = average_models(weights, [row.seconds for row in rows], rows)
         heaviest = rows[int(np.argmax(weights))]
-        predictions.append(Prediction(RECOMMENDED, point, seconds, low, high, heaviest.validity, basis))
+        predictions.append(
+            Prediction(RECOMMENDED, point, seconds, low, high, heaviest.validity, basis)
+        )
     return predictions

@@ -11,25 +11,35 @@ from commodel.interchange import rules
 from commodel.interchange.rules import Assumptions
 
 
-def list_named_algorithms(workload: Workload, only: Sequence[str], assumptions: Assumptions) -> list[str]:
-    """Return the algorithms, or of these `only` some, that Open MPI's rules may name for a workload."""
+def list_named_algorithms(
+    workload: Workload, only: Sequence[str], assumptions: Assumptions
+) -> list[str]:
+    """Return the algorithms, or of these `only` some, that Open MPI's rules may name for a
+    workload."""
     if workload.leaves:
         raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
     for spec in only:
         if not rules.can_select(workload.operation, spec):
             raise UserError(f"Open MPI's rules cannot name '{spec}' for {workload.operation}")
         if risk := rules.find_risk(workload.operation, spec, assumptions):
-            raise UserError(f"found --only {spec} for {workload.operation}, which {risk}; {_suggest_option(risk)}")
+            raise UserError(
+                f"found --only {spec} for {workload.operation}, which {risk}; {_suggest_option(risk)}"
+            )
     specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes)
     return [spec for spec in specs if rules.can_select(workload.operation, spec, assumptions)]
 
 
 def leave_out_unsafe(
-    workloads: Sequence[Workload], choices: Callable[[Workload], Sequence[str]], progress: Callable[[str], None]
+    workloads: Sequence[Workload],
+    choices: Callable[[Workload], Sequence[str]],
+    progress: Callable[[str], None],
 ) -> list[Workload]:
-    """Return the workloads for which a rule may name an algorithm, and print which operations are left to Open MPI."""
+    """Return the workloads for which a rule may name an algorithm, and print which operations are
+    left to Open MPI."""
     safe = [workload for workload in workloads if choices(workload)]
-    for operation in dict.fromkeys(workload.operation for workload in workloads if workload not in safe):
+    for operation in dict.fromkeys(
+        workload.operation for workload in workloads if workload not in safe
+    ):
         specs = next(
             list_algorithms(workload.operation, workload.ranks, workload.bytes)
             for workload in workloads

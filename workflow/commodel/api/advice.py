@@ -1,4 +1,5 @@
-"""Advice as results: the alternatives for one workload (`Advice`), and the best one for each of many (`Decisions`)."""
+"""Advice as results: the alternatives for one workload (`Advice`), and the best one for each of
+many (`Decisions`)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ import pandas as pd
 
 from commodel import records
 from commodel.advice import Ranking
-from commodel.advice.decision_tables import BASIS_COLUMNS, COLUMNS, describe_weights, list_tied, summarize_notes
+from commodel.advice.decision_tables import (
+    BASIS_COLUMNS,
+    COLUMNS,
+    describe_weights,
+    list_tied,
+    summarize_notes,
+)
 from commodel.advice.evidence import Evidence
 from commodel.api.charts import draw_times
 from commodel.api.result import Answer, describe_sources
@@ -38,9 +45,11 @@ if TYPE_CHECKING:
 MAX_SHOWN_ALTERNATIVES = 12
 MAX_NAMED = 6  # alternatives that a sentence names
 TIME_COLUMNS = ("measured", "time", "low", "high", "between waves")
-MIN_STREAM_GAIN = 1.05  # waves per second over those of the best for one wave, from which on a note names it
+# waves per second over those of the best for one wave, from which on a note names it
+MIN_STREAM_GAIN = 1.05
 MIN_WEIGHT = 0.01  # of a model that a note names
-WARNINGS = ("EXTRAPOLATED", "NO PREDICTION INTERVAL")  # begin of the notes that follow the answer at once
+# begin of the notes that follow the answer at once
+WARNINGS = ("EXTRAPOLATED", "NO PREDICTION INTERVAL")
 MAX_LAYOUT_LENGTH = 40  # characters of a layout in a table
 RULES_SUFFIX = ".conf"  # ending of a file of Open MPI's rules
 DECISION_SUFFIXES = (".csv", ".xlsx", RULES_SUFFIX)
@@ -48,13 +57,16 @@ DECISION_SUFFIXES = (".csv", ".xlsx", RULES_SUFFIX)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Advice(Answer):
-    """The alternatives for a workload: a row for each algorithm, tree and layout, the best first."""
+    """The alternatives for a workload: a row for each algorithm, tree and layout, the best
+    first."""
 
     ranking: Ranking
 
     @classmethod
     def of(cls, ranking: Ranking, evidence: Evidence) -> Advice:
-        to_measure = [_name_informative_points(ranking, evidence)] if ranking.informative_points else []
+        to_measure = (
+            [_name_informative_points(ranking, evidence)] if ranking.informative_points else []
+        )
         sentence = " ".join([*to_measure, f"{ranking.sentence}."])
         weights = [
             f"Weights of models: {describe_weights(ranking)}.",
@@ -70,14 +82,19 @@ class Advice(Answer):
         return self.ranking.frame
 
     def plot(self) -> altair.Chart:
-        """Return a chart of the alternatives' times with their intervals, the best first; ticks are measured times."""
+        """Return a chart of the alternatives' times with their intervals, the best first; ticks are
+        measured times."""
         best = self.frame.head(MAX_SHOWN_ALTERNATIVES)
-        named = best.assign(name=best["alternative"] + ", " + best["layout_name"].map(_shorten_layout))
-        return draw_times(named, self.sentence.partition(".")[0], measured=bool(best["measured"].notna().any()))
+        named = best.assign(
+            name=best["alternative"] + ", " + best["layout_name"].map(_shorten_layout)
+        )
+        return draw_times(
+            named, self.sentence.partition(".")[0], measured=bool(best["measured"].notna().any())
+        )
 
     def text(self, verbose: bool = True, top: int = MAX_SHOWN_ALTERNATIVES) -> str:
-        """Return the sentence, the `top` alternatives as a table, and the notes. Unless `verbose`, only the first notes
-        are in it, and only large weights."""
+        """Return the sentence, the `top` alternatives as a table, and the notes. Unless `verbose`,
+        only the first notes are in it, and only large weights."""
         frame = self.ranking.frame
         shown = frame[(frame.index < top) | frame["front"]].to_dict("records")
         table = format_table([_make_alternative_row(row, shown) for row in shown], TIME_COLUMNS)
@@ -122,7 +139,8 @@ def _shorten_layout(layout: str) -> str:
 
 
 def _list_notes(ranking: Ranking) -> list[str]:
-    """Return warnings, ties, the best alternative for streams, the meaning of intervals, and the ranking's notes."""
+    """Return warnings, ties, the best alternative for streams, the meaning of intervals, and the
+    ranking's notes."""
     rows, best = ranking.frame, ranking.frame.iloc[0]
     notes = [f"{note}." for note in (*ranking.notes, best["doubt"]) if note]
     warnings = [note for note in notes if note.startswith(WARNINGS)]
@@ -153,7 +171,8 @@ def _name_large_weights(ranking: Ranking) -> str:
     """Return the weights of the models that have more than 1 %."""
     weights = [pair for of_placement in ranking.weights.values() for pair in of_placement.items()]
     large_weights = sorted(
-        ((name, weight) for name, weight in weights if weight > MIN_WEIGHT), key=lambda pair: -pair[1]
+        ((name, weight) for name, weight in weights if weight > MIN_WEIGHT),
+        key=lambda pair: -pair[1],
     )
     named = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in large_weights)
     small_weights = "; others at most 1 % each" if len(weights) > len(large_weights) else ""
@@ -175,7 +194,8 @@ def _name_informative_points(ranking: Ranking, evidence: Evidence) -> str:
 
 
 def estimate_measuring(point: Point, resources: PlatformResources) -> float:
-    """Return the seconds to measure a point with the default settings, as a plan does; NaN without a platform."""
+    """Return the seconds to measure a point with the default settings, as a plan does; NaN without
+    a platform."""
     if not resources.launcher:
         return math.nan
     settings = records.Measure(**Measure.model_validate({}).model_dump())
@@ -184,17 +204,29 @@ def estimate_measuring(point: Point, resources: PlatformResources) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions(Answer):
-    """The alternative to use for each of several workloads: a row for each, with those that are tied with it."""
+    """The alternative to use for each of several workloads: a row for each, with those that are
+    tied with it."""
 
     table: pd.DataFrame
-    assumptions: Assumptions | None = None  # on programs, if the alternatives are those of Open MPI's rules
+    # on programs, if the alternatives are those of Open MPI's rules
+    assumptions: Assumptions | None = None
 
     @classmethod
-    def of(cls, table: pd.DataFrame, sets: Sequence[ParameterSet], assumptions: Assumptions | None = None) -> Decisions:
-        chosen = [f"{name} ({count})" for name, count in table["algorithm"].value_counts(sort=False).items()]
+    def of(
+        cls,
+        table: pd.DataFrame,
+        sets: Sequence[ParameterSet],
+        assumptions: Assumptions | None = None,
+    ) -> Decisions:
+        chosen = [
+            f"{name} ({count})"
+            for name, count in table["algorithm"].value_counts(sort=False).items()
+        ]
         sentence = f"Alternatives to use in {len(table)} workloads: {', '.join(chosen)}."
         notes = [f"{note}." for note in summarize_notes(table)]
-        return cls(table.to_dict("records"), sentence, notes, describe_sources(sets), table, assumptions)
+        return cls(
+            table.to_dict("records"), sentence, notes, describe_sources(sets), table, assumptions
+        )
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -202,13 +234,18 @@ class Decisions(Answer):
         return self.table
 
     def text(self, verbose: bool = True) -> str:
-        filled = [name for name in COLUMNS if name not in BASIS_COLUMNS and self.table[name].astype(bool).any()]
+        filled = [
+            name
+            for name in COLUMNS
+            if name not in BASIS_COLUMNS and self.table[name].astype(bool).any()
+        ]
         named = self.table.assign(layout=self.table["layout_name"])
         rows = [_make_decision_row(row) for row in named[filled].to_dict("records")]
         return format_answer(self.sentence, format_table(rows, TIME_COLUMNS), self.notes, verbose)
 
     def to_excel(self, file: str | Path) -> None:
-        """Write a workbook with the decisions, and a sheet with the best alternatives of each operation."""
+        """Write a workbook with the decisions, and a sheet with the best alternatives of each
+        operation."""
         from commodel.reports.workbooks import write_decision_workbook  # slow to load
 
         write_decision_workbook(self.table, summarize_notes(self.table), Path(file))
@@ -216,12 +253,15 @@ class Decisions(Answer):
     def to_rules(self, file: str | Path) -> None:
         """Write the decisions as rules of Open MPI."""
         if self.assumptions is None:
-            raise UserError("rules: found decisions among all alternatives, wanted decide(..., open_mpi=True)")
+            raise UserError(
+                "rules: found decisions among all alternatives, wanted decide(..., open_mpi=True)"
+            )
         choices = rules.parse_choice_frame(self.table)
         write_text(Path(file), rules.format_rules(choices, self.assumptions))
 
     def save(self, file: str | Path) -> None:
-        """Write a table (.csv), a workbook (.xlsx) or Open MPI's rules (.conf), as the file's name ends."""
+        """Write a table (.csv), a workbook (.xlsx) or Open MPI's rules (.conf), as the file's name
+        ends."""
         path = Path(file)
         check_decision_file(path)
         if path.suffix == ".xlsx":
@@ -239,4 +279,6 @@ def check_decision_file(path: Path) -> None:
 
 def _make_decision_row(row: dict[str, Any]) -> dict[str, Any]:
     renamed = {"algorithm": "alternative", "seconds": "time", "as_good": "tied"}
-    return {renamed.get(name, name): value for name, value in row.items()} | {"bytes": format_bytes(row["bytes"])}
+    return {renamed.get(name, name): value for name, value in row.items()} | {
+        "bytes": format_bytes(row["bytes"])
+    }

@@ -1,4 +1,5 @@
-"""The score of the advice, from Python: `advise_score` returns its regret at the measured points."""
+"""The score of the advice, from Python: `advise_score` returns its regret at the measured
+points."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ NOTE = "MPI default / advised: how many times as long the MPI default takes as t
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdviceScore(Answer):
-    """How good the advice is at measured points, each predicted without its workload: a row for each operation."""
+    """How good the advice is at measured points, each predicted without its workload: a row for
+    each operation."""
 
     def text(self, verbose: bool = True) -> str:
         table = format_table([_make_shown_row(row) for row in self.rows])
@@ -25,8 +27,8 @@ class AdviceScore(Answer):
 
 
 def advise_score(platform: str | None = None, *, experiment: str | None = None) -> AdviceScore:
-    """Return the regret of the advice at the measured points of runs. Printed, the result is what `commodel advise
-    score` prints.
+    """Return the regret of the advice at the measured points of runs. Printed, the result is what
+    `commodel advise score` prints.
 
     >>> advise_score("local", experiment="demo").frame  # doctest: +SKIP
     """
@@ -37,10 +39,14 @@ def score_advice(source: EvidenceSource) -> AdviceScore:
     """Return the regret of the advice at the measured points of the evidence."""
     evidence = source.read(None)
     if evidence.held_out.empty:
-        raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
+        raise UserError(
+            "nothing to score: no comparison of measured points; give --experiment of a run"
+        )
     figures = summarize_recommended_choices(choose_alternatives(evidence.held_out))
     if figures.empty:
-        raise UserError("nothing to score: wanted three workloads or more with two predicted and measured alternatives")
+        raise UserError(
+            "nothing to score: wanted three workloads or more with two predicted and measured alternatives"
+        )
     workloads = figures["workloads"].sum()
     right = (figures["right"] * figures["workloads"]).sum() / workloads
     regret = (figures["regret_mean"] * figures["workloads"]).sum() / workloads
@@ -48,7 +54,9 @@ def score_advice(source: EvidenceSource) -> AdviceScore:
         f"The advice is the fastest measured alternative, or tied with it, in {100 * right:.0f} % of {workloads} "
         f"measured workloads; its mean regret is {100 * regret:.2g} %."
     )
-    return AdviceScore(figures.to_dict("records"), sentence, [NOTE], describe_sources(evidence.sets))
+    return AdviceScore(
+        figures.to_dict("records"), sentence, [NOTE], describe_sources(evidence.sets)
+    )
 
 
 def _make_shown_row(row: Mapping[str, Any]) -> dict[str, Any]:

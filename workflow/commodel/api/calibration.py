@@ -1,5 +1,5 @@
-"""Recalibration in the present allocation (`calibrate`): which sets are scaled, what is measured, and which files are
-written."""
+"""Recalibration in the present allocation (`calibrate`): which sets are scaled, what is measured,
+and which files are written."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class RecalibrationSource:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recalibration(Answer):
-    """Fitted models adapted to this allocation: a row for each, with its factors and its errors before and after."""
+    """Fitted models adapted to this allocation: a row for each, with its factors and its errors
+    before and after."""
 
     sets: Sequence[RecalibratedSet]
     folder: Path  # of the adapted sets
@@ -106,13 +107,22 @@ class RecalibrationRequest:
             raise UserError("--platform is missing: the sets name no platform to measure on")
         loaded = load_named_platform(platform or source.platform)
         if not loaded.uses_mpi:
-            raise UserError(f"platform '{loaded.name}' has substrate '{loaded.substrate}': only MPI is calibrated")
+            raise UserError(
+                f"platform '{loaded.name}' has substrate '{loaded.substrate}': only MPI is calibrated"
+            )
         slurm_job = os.environ.get("SLURM_JOB_ID", "")
         setting_name = (
-            find_setting(setting) or loaded.setting or (parse_setting(f"job={slurm_job}") if slurm_job else "")
+            find_setting(setting)
+            or loaded.setting
+            or (parse_setting(f"job={slurm_job}") if slurm_job else "")
         )
         allocated = next(
-            (int(text) for name in NODE_COUNT_VARIABLES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes
+            (
+                int(text)
+                for name in NODE_COUNT_VARIABLES
+                if (text := os.environ.get(name, "")).isdigit()
+            ),
+            loaded.nodes,
         )
         node_count = min(loaded.nodes, nodes or (allocated if loaded.slurm else loaded.nodes))
         return cls(
@@ -138,19 +148,28 @@ def read_source(
         if experiment:
             raise UserError("give --params or --experiment")
         sets = combine_sets([entry for file in params for entry in read_sets(file)]).sets
-        return RecalibrationSource(sets, next((entry.platform for entry in sets if entry.platform), ""))
+        return RecalibrationSource(
+            sets, next((entry.platform for entry in sets if entry.platform), "")
+        )
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
-    if experiment and (not platform or platform not in Results.of(results / experiment).platforms()):
+    if experiment and (
+        not platform or platform not in Results.of(results / experiment).platforms()
+    ):
         source_platform = find_only_platform(experiment, results)
     else:
         assert platform
         source_platform = platform
     campaign = find_runs(source_platform, results, experiment)[0]
-    evidence, _ = find_platform_evidence(load_resources(source_platform), results, campaign.folder.name)
+    evidence, _ = find_platform_evidence(
+        load_resources(source_platform), results, campaign.folder.name
+    )
     comparison, _ = split_recommended(read_table(campaign.table("comparison"), COMPARISON))
     comparison = comparison[comparison["platform"] == source_platform]
-    residuals = {entry.model: read_residuals(comparison, source_platform, entry.model) for entry in evidence.sets}
+    residuals = {
+        entry.model: read_residuals(comparison, source_platform, entry.model)
+        for entry in evidence.sets
+    }
     return RecalibrationSource(
         evidence.sets, source_platform, campaign, load_plan(campaign.plan), comparison, residuals
     )
@@ -168,11 +187,11 @@ def calibrate(
     out: str | Path | None = None,
     progress: Progress = lambda text: None,
 ) -> Recalibration:
-    """Adapt the fitted models of a run, or of files of `parameters`, to this allocation, by a few points that are
-    measured now. Printed, the result is what `commodel calibrate` prints.
+    """Adapt the fitted models of a run, or of files of `parameters`, to this allocation, by a few
+    points that are measured now. Printed, the result is what `commodel calibrate` prints.
 
-    `points` are measured for the factors, and `held_out` ones for the errors before and after. `out` is the folder of
-    the adapted sets, by default in the run's results.
+    `points` are measured for the factors, and `held_out` ones for the errors before and after.
+    `out` is the folder of the adapted sets, by default in the run's results.
 
     >>> calibrate(experiment="demo").frame  # doctest: +SKIP
     """
@@ -192,11 +211,17 @@ def recalibrate(
         source.sets, used, held_out_times, request.setting, source.residuals
     )
     if not adapted:
-        raise UserError("; ".join(["no parameter set could be recalibrated to this allocation", *reasons.values()]))
+        raise UserError(
+            "; ".join(
+                ["no parameter set could be recalibrated to this allocation", *reasons.values()]
+            )
+        )
     write_recalibration(source, request, used, held_out_times, adapted, folder)
     seconds = sum(entry.seconds for entry in (*used, *held_out_times))
     best = min(adapted, key=lambda entry: entry.after if entry.after == entry.after else inf)
-    errors = f" (mean error μ {best.before:.3g} before, {best.after:.3g} after)" if best.checked else ""
+    errors = (
+        f" (mean error μ {best.before:.3g} before, {best.after:.3g} after)" if best.checked else ""
+    )
     count = format_count(len(adapted), "model")
     sentence = f"{count} adapted to this allocation; best: {best.parameters.model}{errors}."
     points = f"factors from {format_count(len(used), 'point')}"
@@ -204,11 +229,15 @@ def recalibrate(
     notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
     rows = [_make_row(entry) for entry in adapted]
     path = Path(str(folder))
-    return Recalibration(rows, sentence, notes, describe_sources(source.sets), adapted, path, list(reasons.values()))
+    return Recalibration(
+        rows, sentence, notes, describe_sources(source.sets), adapted, path, list(reasons.values())
+    )
 
 
 def _make_shown_row(entry: RecalibratedSet) -> dict[str, Any]:
-    per_byte = "as latency: estimated together" if entry.factors.together else entry.factors.per_byte.text
+    per_byte = (
+        "as latency: estimated together" if entry.factors.together else entry.factors.per_byte.text
+    )
     errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
     factors = {"latency factor": entry.factors.latency.text, "time per byte factor": per_byte}
     return {"model": entry.parameters.model, **factors, **errors}
@@ -221,19 +250,32 @@ def _make_row(entry: RecalibratedSet) -> dict[str, Any]:
         for name, factor in (("latency", record.latency), ("per_byte", record.per_byte))
         for end in ("value", "low", "high")
     }
-    columns = {name: getattr(record, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
+    columns = {
+        name: getattr(record, name)
+        for name in ("together", "points", "scatter", "before", "after", "checked")
+    }
     return {"model": entry.parameters.model, **factor_columns, **columns}
 
 
-def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, out: Path | None) -> AnyPath:
+def choose_folder(
+    source: RecalibrationSource, requested: RecalibrationRequest, out: Path | None
+) -> AnyPath:
     """Return the folder of the scaled sets. A campaign has one folder for each setting."""
-    folder_name = UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:MAX_NAME_LENGTH] or "job"
+    folder_name = (
+        UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:MAX_NAME_LENGTH] or "job"
+    )
     if source.results is None or out:
         out = out or Path(f"calibrated-{folder_name}")
         return SafePath.of_argument(out, out.parent)
-    folder, recorded = source.results.calibrated(folder_name), read_calibrations(source.results).get(folder_name)
+    folder, recorded = (
+        source.results.calibrated(folder_name),
+        read_calibrations(source.results).get(folder_name),
+    )
     if recorded and recorded.setting != requested.setting:
-        raise UserError(f"found the sets of setting '{recorded.setting}' there; wanted another --setting", file=folder)
+        raise UserError(
+            f"found the sets of setting '{recorded.setting}' there; wanted another --setting",
+            file=folder,
+        )
     return folder
 
 
@@ -242,7 +284,9 @@ def measure_calibration_points(
 ) -> tuple[list[CalibrationTime], list[CalibrationTime]]:
     """Return the times of the informative points and of the held-out points in this allocation."""
     archived_files = (
-        use_archived_inputs(source.results, source.plan.files) if source.plan and source.results else nullcontext()
+        use_archived_inputs(source.results, source.plan.files)
+        if source.plan and source.results
+        else nullcontext()
     )
     with archived_files, TemporaryDirectory(prefix="commodel-") as folder:
         informative, held_out_points = _choose_calibration_points(source, requested)
@@ -250,10 +294,16 @@ def measure_calibration_points(
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
         points = [replace(entry.point, platform=requested.resources.name) for entry in candidates]
-        settings = replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
-        samples = measure_now("calibration", points, requested.resources.name, settings, raw, progress)
+        settings = (
+            replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
+        )
+        samples = measure_now(
+            "calibration", points, requested.resources.name, settings, raw, progress
+        )
     times = list(map(calibrating.summarize_samples, candidates, samples))
-    used, held_out_times = (list(filter(None, part)) for part in (times[: len(informative)], times[len(informative) :]))
+    used, held_out_times = (
+        list(filter(None, part)) for part in (times[: len(informative)], times[len(informative) :])
+    )
     if len(used) < calibrating.MIN_POINTS_OF_FACTORS:
         raise UserError(
             f"only {len(used)} of {len(informative)} points could be measured, "
@@ -267,14 +317,23 @@ def _choose_calibration_points(
 ) -> tuple[list[CalibrationPoint], list[CalibrationPoint]]:
     if source.plan:
         points = [point for point in source.plan.points if point.platform == source.platform]
-        campaign_points = calibrating.list_campaign_points(points, source.comparison, requested.nodes)
+        campaign_points = calibrating.list_campaign_points(
+            points, source.comparison, requested.nodes
+        )
         if len(campaign_points) >= calibrating.MIN_POINTS_OF_FACTORS:
-            order = source.comparison[source.comparison["model"].ne("")].groupby("model")["mu"].mean().sort_values()
+            order = (
+                source.comparison[source.comparison["model"].ne("")]
+                .groupby("model")["mu"]
+                .mean()
+                .sort_values()
+            )
             ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.model))
             return calibrating.select_calibration_points(
                 campaign_points, ranked, requested.levels, requested.count, requested.held_out_count
             )
-    messages, held_out_points = calibrating.list_single_messages(replace(requested.resources, nodes=requested.nodes))
+    messages, held_out_points = calibrating.list_single_messages(
+        replace(requested.resources, nodes=requested.nodes)
+    )
     return messages[: requested.count], held_out_points[: requested.held_out_count]
 
 
@@ -286,7 +345,14 @@ def record_factors(entry: RecalibratedSet) -> RecordedFactors:
     )
     before, after = (error if isfinite(error) else None for error in (entry.before, entry.after))
     return RecordedFactors(
-        latency, per_byte, fitted.together, fitted.points, fitted.scatter, before, after, entry.checked
+        latency,
+        per_byte,
+        fitted.together,
+        fitted.points,
+        fitted.scatter,
+        before,
+        after,
+        entry.checked,
     )
 
 
@@ -298,14 +364,19 @@ def write_recalibration(
     calibrations: Sequence[RecalibratedSet],
     folder: AnyPath,
 ) -> None:
-    """Write the scaled sets. The measurements are written last, so a folder without them is incomplete."""
+    """Write the scaled sets. The measurements are written last, so a folder without them is
+    incomplete."""
     for entry in calibrations:
         scaled = entry.parameters
         recalibrated = replace(
-            scaled, platform=requested.resources.name, simulated=scaled.simulated or requested.simulated
+            scaled,
+            platform=requested.resources.name,
+            simulated=scaled.simulated or requested.simulated,
         )
         write_parameters(folder / f"{scaled.model}.yaml", recalibrated)
-    points = [_record_point(entry, True) for entry in used] + [_record_point(entry, False) for entry in held_out_times]
+    points = [_record_point(entry, True) for entry in used] + [
+        _record_point(entry, False) for entry in held_out_times
+    ]
     calibration = Calibration(
         requested.setting,
         source.platform or requested.resources.name,
@@ -321,4 +392,6 @@ def write_recalibration(
 def _record_point(entry: CalibrationTime, used: bool) -> RecordedPoint:
     point, campaign_seconds = entry.calibration_point.point, entry.calibration_point.seconds
     fields = (point.operation, point.alternative, point.layout, point.ranks, point.bytes)
-    return RecordedPoint(*fields, entry.seconds, campaign_seconds if isfinite(campaign_seconds) else None, used)
+    return RecordedPoint(
+        *fields, entry.seconds, campaign_seconds if isfinite(campaign_seconds) else None, used
+    )

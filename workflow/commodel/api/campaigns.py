@@ -1,5 +1,5 @@
-"""Campaigns from Python: `run` measures an experiment and writes its report, `load` returns the results of a run as a
-`Run`, and `report` writes the workbook and page."""
+"""Campaigns from Python: `run` measures an experiment and writes its report, `load` returns the
+results of a run as a `Run`, and `report` writes the workbook and page."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(Result):
-    """The results of one experiment as tables, parameter sets and charts. Printed, they are what `commodel run` prints:
-    the errors of the recommended prediction and of the best models.
+    """The results of one experiment as tables, parameter sets and charts. Printed, they are what
+    `commodel run` prints: the errors of the recommended prediction and of the best models.
 
     Times are in seconds, sizes in bytes. Tables are read when they are first used.
     """
@@ -97,7 +97,8 @@ class Run(Result):
 
     @cached_property
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """The errors of the recommended prediction and of each model on each platform, the lowest first."""
+        """The errors of the recommended prediction and of each model on each platform, the lowest
+        first."""
         return tabulate_scores(self.comparison)
 
     @cached_property
@@ -114,7 +115,11 @@ class Run(Result):
     def provenance(self) -> Sequence[Mapping[str, str]]:
         """The platform and the folder of raw samples of each batch."""
         return [
-            {"batch": batch.name, "platform": batch.platform, "source": str(self.folder / "raw" / batch.name)}
+            {
+                "batch": batch.name,
+                "platform": batch.platform,
+                "source": str(self.folder / "raw" / batch.name),
+            }
             for batch in self.plan.batches
         ]
 
@@ -124,22 +129,25 @@ class Run(Result):
         return any(failure.is_program_error for failure in list_model_failures(self.comparison))
 
     def text(self, verbose: bool = True) -> str:
-        """Return the sentence, the best models of each platform, the anomalies, and the files of the report."""
+        """Return the sentence, the best models of each platform, the anomalies, and the files of
+        the report."""
         answer = format_answer(self.sentence, format_best_rows(self.rows), self.notes, verbose)
         reports = [
-            str(Path("reports") / self.folder.name / name) for name in (f"{self.folder.name}.xlsx", "index.html")
+            str(Path("reports") / self.folder.name / name)
+            for name in (f"{self.folder.name}.xlsx", "index.html")
         ]
         return "\n".join([answer, "", *reports])
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
-        """Predicted beside measured times: a row for each point and model, the recommended prediction first."""
+        """Predicted beside measured times: a row for each point and model, the recommended
+        prediction first."""
         return read_table(self._results.table("comparison"), COMPARISON)
 
     @cached_property
     def recommended(self) -> pd.DataFrame:
-        """The recommended prediction of each point, in the columns of `comparison`. It never uses the point's workload;
-        `predict` and `advise` use all points."""
+        """The recommended prediction of each point, in the columns of `comparison`. It never uses
+        the point's workload; `predict` and `advise` use all points."""
         return split_recommended(self.comparison)[1].reset_index(drop=True)
 
     @cached_property
@@ -158,7 +166,8 @@ class Run(Result):
         return read_unmeasured(self._results.table("unmeasured"))
 
     def parameter_set(self, platform: str, model: str) -> ParameterSet:
-        """Return the fitted values of a model on a platform, with its errors on held-out points where it has any."""
+        """Return the fitted values of a model on a platform, with its errors on held-out points
+        where it has any."""
         for name, names in ((platform, self.platforms), (model, self.models)):
             if name not in names:
                 raise UserError(f"found no '{name}' in {self.folder}; {suggest_name(name, names)}")
@@ -170,7 +179,8 @@ class Run(Result):
         return [parameters for parameters in sets if parameters.values]
 
     def parameters(self, platform: str, model: str) -> pd.DataFrame:
-        """Return the fitted values of a model on a platform: value, 95 % interval and unit of each."""
+        """Return the fitted values of a model on a platform: value, 95 % interval and unit of
+        each."""
         return tabulate_parameters(self.parameter_set(platform, model))
 
     def choose_platform(self, platform: str | None = None) -> str:
@@ -181,14 +191,18 @@ class Run(Result):
             )
         name = platform or self.platforms[0]
         if name not in self.platforms:
-            raise UserError(f"found no platform '{name}' in {self.folder}; {suggest_name(name, self.platforms)}")
+            raise UserError(
+                f"found no platform '{name}' in {self.folder}; {suggest_name(name, self.platforms)}"
+            )
         return name
 
     def resources(self, platform: str) -> PlatformResources:
         """Return the nodes of a platform at the time of the experiment."""
         self._results.check()
         with use_archived_inputs(self._results, self.plan.files):
-            return make_resources(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
+            return make_resources(
+                load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml")
+            )
 
     @cached_property
     def charts(self) -> dict[str, dict[str, Any]]:
@@ -202,7 +216,8 @@ class Run(Result):
         }
 
     def plot(self, chart: str = "predicted") -> altair.Chart:
-        """Return the first chart of the report whose name begins with this; `list(run.charts)` has the names."""
+        """Return the first chart of the report whose name begins with this; `list(run.charts)` has
+        the names."""
         wanted = re.sub(r"[^a-z0-9]+", "-", chart.lower())
         for name, specification in self.charts.items():
             if name.startswith(wanted):
@@ -216,7 +231,8 @@ class Run(Result):
         return self.text() if self._results.table("comparison").exists() else repr(self)
 
     def _repr_html_(self) -> str:
-        """Return the size of the experiment, the prediction to use, and the mean error of each model, for notebooks."""
+        """Return the size of the experiment, the prediction to use, and the mean error of each
+        model, for notebooks."""
         text = f"<p>{html.escape(repr(self))}</p>"
         return text + super()._repr_html_() if self._results.table("comparison").exists() else text
 
@@ -237,7 +253,9 @@ def tabulate_parameters(parameters: ParameterSet) -> pd.DataFrame:
         name: (estimate.value, estimate.low, estimate.high, estimate.unit, estimate.note)
         for name, estimate in parameters.values.items()
     }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "unit", "note"])
+    return pd.DataFrame.from_dict(
+        rows, orient="index", columns=["value", "low", "high", "unit", "note"]
+    )
 
 
 def load(folder: str | Path) -> Run:
@@ -277,9 +295,10 @@ def run(
 ) -> Run:
     """Measure, fit, predict, compare and report an experiment, and return its results.
 
-    Finished stages are not repeated. `only` is the one platform to measure, `profile` a Snakemake profile such as
-    `slurm`. With `retry`, points that were given up are measured again. Without `survey`, the levels of a network are
-    those that its platform file names. `progress` is called with a line of text now and then.
+    Finished stages are not repeated. `only` is the one platform to measure, `profile` a Snakemake
+    profile such as `slurm`. With `retry`, points that were given up are measured again. Without
+    `survey`, the levels of a network are those that its platform file names. `progress` is called
+    with a line of text now and then.
 
     The table `unmeasured` of the results lists the points that could not be measured.
     """
@@ -290,8 +309,9 @@ def run(
 
 @dataclass(frozen=True)
 class CampaignRequest:
-    """Which experiment to run, and how: on one platform only, by a Snakemake profile, on some cores, with or without a
-    survey of the network. `verbose`: also print which models need each probe."""
+    """Which experiment to run, and how: on one platform only, by a Snakemake profile, on some
+    cores, with or without a survey of the network. `verbose`: also print which models need each
+    probe."""
 
     experiment: str
     only: str | None = None
@@ -311,8 +331,8 @@ class CampaignRequest:
 
 
 def run_campaign(request: CampaignRequest, retry: bool, display: Display) -> tuple[Path, int]:
-    """Return the results folder of an experiment after its report is written, and the workflow's exit code: not 0 if
-    some batches did not finish."""
+    """Return the results folder of an experiment after its report is written, and the workflow's
+    exit code: not 0 if some batches did not finish."""
     experiment, settings = request.experiment, request.settings
     command = partial(make_snakemake_command, cores=request.cores, profile=request.profile)
     command(settings=settings)  # an unknown profile is refused before anything is done
@@ -338,11 +358,16 @@ def run_campaign(request: CampaignRequest, retry: bool, display: Display) -> tup
 
 
 def _forget_failed_models(results: Results) -> None:
-    """Remove the sets and predictions of models that failed by an error of the program, so that they are made again."""
+    """Remove the sets and predictions of models that failed by an error of the program, so that
+    they are made again."""
     table = results.table("comparison")
     if not table.exists():
         return
-    failures = [failure for failure in list_model_failures(read_table(table, COMPARISON)) if failure.is_program_error]
+    failures = [
+        failure
+        for failure in list_model_failures(read_table(table, COMPARISON))
+        if failure.is_program_error
+    ]
     for failure in failures:
         results.fitted(failure.platform, failure.model).unlink(missing_ok=True)
         results.predictions(failure.model).unlink(missing_ok=True)
@@ -357,33 +382,44 @@ def show_dry_run(request: CampaignRequest, display: Display) -> int:
     Results(folder).check()
     campaign = Campaign(request.make_plan(), folder)
     require_compilers(campaign.plan, campaign.unfinished)
-    for line in summarize_plan(campaign.plan, campaign.list_remaining_work(), verbose=request.verbose):
+    for line in summarize_plan(
+        campaign.plan, campaign.list_remaining_work(), verbose=request.verbose
+    ):
         display.show_progress(line, last=True)
     return run_in_terminal([*command, "--dry-run"])
 
 
 def _run_workflow(
-    campaign: Campaign, command: Callable[..., list[str]], settings: dict[str, Any], display: Display
+    campaign: Campaign,
+    command: Callable[..., list[str]],
+    settings: dict[str, Any],
+    display: Display,
 ) -> int:
-    """Return Snakemake's exit code. Damaged raw files are moved aside when they are collected, and their batches are
-    measured again. If some batches fail, the rest is reported without them."""
+    """Return Snakemake's exit code. Damaged raw files are moved aside when they are collected, and
+    their batches are measured again. If some batches fail, the rest is reported without them."""
     settings = settings | {"quiet": True}
     finished = campaign.finished
     code = run_with_display(campaign, command(settings=settings), "run", display)
     if code and any(batch in campaign.unfinished for batch in finished):
-        display.show_message("commodel: cases whose damaged files were moved aside are measured again")
+        display.show_message(
+            "commodel: cases whose damaged files were moved aside are measured again"
+        )
         code = run_with_display(campaign, command(settings=settings), "again", display)
     failed_surveys = [batch for batch in campaign.unfinished if is_survey(batch)]
     if code and failed_surveys:
         names = ", ".join(batch.platform for batch in failed_surveys)
-        display.show_message(f"commodel: the survey of {names} failed: the levels of platform files are used instead")
+        display.show_message(
+            f"commodel: the survey of {names} failed: the levels of platform files are used instead"
+        )
         settings |= {"survey": False}
         plan = make_plan(str(settings["experiment"]), Path.cwd(), settings["only"], survey=False)
         campaign = replace(campaign, plan=plan)
         code = run_with_display(campaign, command(settings=settings), "unsurveyed", display)
     unfinished_count, count = len(campaign.unfinished), len(campaign.plan.batches)
     if code and 0 < unfinished_count < count:
-        if failed := run_with_display(campaign, command(settings=settings | {"finish": True}), "finish", display):
+        if failed := run_with_display(
+            campaign, command(settings=settings | {"finish": True}), "finish", display
+        ):
             raise RunFailedError(failed)
         display.show_message(
             f"commodel: {unfinished_count} of {count} batches did not finish; their points are marked as not measured;"
@@ -395,15 +431,22 @@ def _run_workflow(
 
 
 def require_jobs(campaign: Campaign, profile: str | None) -> None:
-    """Refuse platforms that are measured inside Slurm jobs, if this process is in no job and none can be submitted."""
+    """Refuse platforms that are measured inside Slurm jobs, if this process is in no job and none
+    can be submitted."""
     if os.environ.get("SLURM_JOB_ID") or not campaign.unfinished:
         return
     name = profile or os.environ.get("SNAKEMAKE_PROFILE") or "local"
     project_profile = find_project_profile(name)
     # The content of a site's profile is unknown; it is assumed to submit jobs.
-    content = (project_profile / "config.yaml").read_text(encoding="utf-8") if project_profile else "\nexecutor:"
+    content = (
+        (project_profile / "config.yaml").read_text(encoding="utf-8")
+        if project_profile
+        else "\nexecutor:"
+    )
     if "\nexecutor: slurm" in content and not shutil.which("sbatch"):
-        raise UserError(f"{NO_SBATCH}, by which profile '{name}' submits jobs; wanted: a login node of the cluster")
+        raise UserError(
+            f"{NO_SBATCH}, by which profile '{name}' submits jobs; wanted: a login node of the cluster"
+        )
     for batch in campaign.unfinished:
         if find_launcher(campaign.plan, batch.name).in_job and "\nexecutor:" not in content:
             raise UserError(
@@ -414,7 +457,8 @@ def require_jobs(campaign: Campaign, profile: str | None) -> None:
 
 
 def require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
-    """Refuse platforms whose compiler is missing. Snakemake would only report a missing input file."""
+    """Refuse platforms whose compiler is missing. Snakemake would only report a missing input
+    file."""
     missing_compilers = {
         batch.platform: find_missing_compiler(plan, batch.name)
         for batch in {batch.platform: batch for batch in batches}.values()
@@ -422,8 +466,14 @@ def require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
     for platform, compiler in missing_compilers.items():
         if compiler:
             compilable = [name for name in plan.platforms if not missing_compilers.get(name)]
-            instead = f"; without it: commodel run {plan.experiment} --only {compilable[0]}" if compilable else ""
-            raise UserError(f"no {compiler} found, which platform '{platform}' needs: see commodel doctor{instead}")
+            instead = (
+                f"; without it: commodel run {plan.experiment} --only {compilable[0]}"
+                if compilable
+                else ""
+            )
+            raise UserError(
+                f"no {compiler} found, which platform '{platform}' needs: see commodel doctor{instead}"
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -461,9 +511,9 @@ def report(
 ) -> ReportFiles:
     """Write the Excel workbook and the HTML page of a run, and return the files.
 
-    `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples. `pictures` is a folder
-    for the charts of the first screen as SVG and PNG, or for all with `every_chart`; the report is then written only
-    with `out`.
+    `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples.
+    `pictures` is a folder for the charts of the first screen as SVG and PNG, or for all with
+    `every_chart`; the report is then written only with `out`.
 
     >>> report("results/demo", out="reports/demo").files  # doctest: +SKIP
     """

@@ -1,5 +1,6 @@
-"""Catalogues and their entries from Python: `show` lists operations, algorithms, topologies, layouts, models and
-extensions, and draws trees, placements of ranks, messages of a pattern, and the network of an allocation."""
+"""Catalogues and their entries from Python: `show` lists operations, algorithms, topologies,
+layouts, models and extensions, and draws trees, placements of ranks, messages of a pattern, and the
+network of an allocation."""
 
 from __future__ import annotations
 
@@ -39,8 +40,16 @@ class Shown(Result):
     provenance: Sequence[Mapping[str, str]] = ()
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]], sentence: str, content: str | None = None, data: Any = None) -> Self:
-        return cls(sentence, lambda: rows, format_rows(rows, "table") if content is None else content, data)
+    def of(
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        sentence: str,
+        content: str | None = None,
+        data: Any = None,
+    ) -> Self:
+        return cls(
+            sentence, lambda: rows, format_rows(rows, "table") if content is None else content, data
+        )
 
     @cached_property
     def rows(self) -> Sequence[Mapping[str, Any]]:
@@ -73,9 +82,13 @@ def show(catalogue: str, name: str | None = None, **options: Any) -> Shown:
     >>> show("algorithms", "bcast").frame  # doctest: +SKIP
     """
     if catalogue not in CATALOGUES:
-        raise UserError(f"found no catalogue '{catalogue}'; {suggest_name(catalogue, list(CATALOGUES))}")
+        raise UserError(
+            f"found no catalogue '{catalogue}'; {suggest_name(catalogue, list(CATALOGUES))}"
+        )
     function = CATALOGUES[catalogue]
-    check_option_names(options, list(inspect.signature(function).parameters)[1:], f"show {catalogue}")
+    check_option_names(
+        options, list(inspect.signature(function).parameters)[1:], f"show {catalogue}"
+    )
     return function(name, **options)
 
 
@@ -84,44 +97,56 @@ def show_operations(name: str | None = None) -> Shown:
     from commodel.patterns.operations import find_operation, list_operations
 
     entries = [find_operation(name)] if name else list(list_operations().values())
-    rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in entries]
+    rows = [
+        {"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"}
+        for entry in entries
+    ]
     parameters = [
         {"of": entry.name, "parameter": f"{field.name}={field.form}", "meaning": field.title}
         for entry in entries
         for field in entry.parameters
     ]
     content = "\n\n".join(format_table(part) for part in (rows, parameters) if part)
-    texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in entries]
+    texts = [
+        "; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters)
+        for entry in entries
+    ]
     full_rows = [row | {"parameters": text} for row, text in zip(rows, texts, strict=True)]
     return Shown.of(full_rows, f"{len(rows)} operations.", content)
 
 
 def show_algorithms(operation: str | None = None, libraries: bool = False) -> Shown:
-    """List the algorithms of all operations, or of one; with `libraries`, the functions of MPI libraries."""
+    """List the algorithms of all operations, or of one; with `libraries`, the functions of MPI
+    libraries."""
     from commodel.patterns.operations import find_operation
     from commodel.registry import discover
 
     operation_name = find_operation(operation).name if operation else None
     rows = []
-    for entry in sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name):
+    for entry in sorted(
+        discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name
+    ):
         if operation_name in (None, entry.operation):
             rows += _list_library_functions(entry) if libraries else [_make_algorithm_row(entry)]
     return Shown.of(rows, f"{len(rows)} algorithms.")
 
 
 def _list_library_functions(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
-    """Return a row for each function of an MPI library that implements the algorithm; without any, one row with
-    `none`."""
+    """Return a row for each function of an MPI library that implements the algorithm; without any,
+    one row with `none`."""
     names = {"operation": entry.operation, "algorithm": entry.form}
     rows = []
     for routine in getattr(entry, "mpi_functions", ()):
         row = names | {"library": routine.library, "function": routine.function}
-        rows.append(row | {"operands": _describe_operand_order(entry, routine), "differs": routine.differs})
+        rows.append(
+            row | {"operands": _describe_operand_order(entry, routine), "differs": routine.differs}
+        )
     return rows or [names | {"library": "none", "function": "", "operands": "", "differs": ""}]
 
 
 def _describe_operand_order(entry: Algorithm | TreeAlgorithm, routine: Routine) -> str:
-    """Return whether a library's function keeps the order of operands; empty if the operation is no reduction."""
+    """Return whether a library's function keeps the order of operands; empty if the operation is no
+    reduction."""
     from commodel.patterns.operations import find_operation
 
     if not find_operation(entry.operation).reduces:
@@ -130,7 +155,12 @@ def _describe_operand_order(entry: Algorithm | TreeAlgorithm, routine: Routine) 
 
 
 def _make_algorithm_row(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
-    return {"operation": entry.operation, "algorithm": entry.form, "title": entry.title, "order": entry.order}
+    return {
+        "operation": entry.operation,
+        "algorithm": entry.form,
+        "title": entry.title,
+        "order": entry.order,
+    }
 
 
 def show_topologies(name: str | None = None) -> Shown:
@@ -142,16 +172,23 @@ def show_layouts(name: str | None = None) -> Shown:
     """List the layouts of ranks; Q is the number of ranks a node."""
     from commodel.patterns.layouts import NEAR_LAYOUT
 
-    near = {"layout": NEAR_LAYOUT, "title": "`advise` and `predict`: ranks that exchange most bytes are near"}
+    near = {
+        "layout": NEAR_LAYOUT,
+        "title": "`advise` and `predict`: ranks that exchange most bytes are near",
+    }
     if name == NEAR_LAYOUT:
         return Shown.of([near], f"{name}.")
     return _list_forms("layout", "patterns.layouts", name, () if name else (near,))
 
 
-def _list_forms(kind: str, folder: str, name: str | None, further: Sequence[dict[str, str]] = ()) -> Shown:
+def _list_forms(
+    kind: str, folder: str, name: str | None, further: Sequence[dict[str, str]] = ()
+) -> Shown:
     from commodel.registry import discover, lookup
 
-    entries = [lookup(folder, kind.upper(), name)] if name else discover(folder, kind.upper()).values()
+    entries = (
+        [lookup(folder, kind.upper(), name)] if name else discover(folder, kind.upper()).values()
+    )
     rows = [*({kind: entry.form, "title": entry.title} for entry in entries), *further]
     return Shown.of(rows, f"{len(rows)} forms of {kind}.")
 
@@ -169,13 +206,16 @@ def show_models(name: str | None = None) -> Shown:
 
 
 def show_extensions(name: str | None = None) -> Shown:
-    """List the installed extensions: the package of each, its version, and everything that it brings."""
+    """List the installed extensions: the package of each, its version, and everything that it
+    brings."""
     from commodel.extensions import list_extensions
 
     rows = []
     for installed in list_extensions():
         if name in (None, installed.name):
-            brings = "; ".join(f"{kind} {', '.join(names)}" for kind, names in installed.list_brought().items())
+            brings = "; ".join(
+                f"{kind} {', '.join(names)}" for kind, names in installed.list_brought().items()
+            )
             rows.append(
                 {
                     "extension": installed.name,
@@ -194,7 +234,12 @@ def show_extensions(name: str | None = None) -> Shown:
 
 def _make_model_row(entry: Family) -> dict[str, str]:
     symbols = " ".join(parameter.symbol for parameter in entry.parameters)
-    return {"name": entry.name, "title": entry.title, "parameters": symbols, "probes": " ".join(entry.probes)}
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "parameters": symbols,
+        "probes": " ".join(entry.probes),
+    }
 
 
 def _collect_model_fields(entry: Family) -> dict[str, Any]:
@@ -238,20 +283,29 @@ def _format_model(entry: Family) -> str:
         f"size       {'predictions grow with the message' if entry.uses_bytes else 'size not modelled'}",
     ]
     for name, allowed in (entry.settings or {}).items():
-        lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.setting_meanings or {}).get(name, '')}")
+        lines += wrap(
+            "setting",
+            f"{name}: {' or '.join(allowed)}. {(entry.setting_meanings or {}).get(name, '')}",
+        )
     lines += ["", format_table(parameters)] if parameters else ["", "no parameters"]
     for path, values in read_published_sets(entry.name).items():
         limits = values.bytes_range
-        sizes = f", {format_bytes(int(limits[0]))} to {format_bytes(int(limits[1]))}" if limits else ""
+        sizes = (
+            f", {format_bytes(int(limits[0]))} to {format_bytes(int(limits[1]))}" if limits else ""
+        )
         lines += ["", f"published  {path}", f"           {values.source}{sizes}"]
     return "\n".join(lines)
 
 
 def show_topology(
-    spec: str, style: str = "summary", params: str | Path | None = None, operation: str = "bcast", size: str = "1KiB"
+    spec: str,
+    style: str = "summary",
+    params: str | Path | None = None,
+    operation: str = "bcast",
+    size: str = "1KiB",
 ) -> Shown:
-    """Show a tree as key numbers, as a drawing, in MRNet's format or as CSV; with a parameter set, the critical path of
-    its prediction."""
+    """Show a tree as key numbers, as a drawing, in MRNet's format or as CSV; with a parameter set,
+    the critical path of its prediction."""
     from commodel.patterns.trees.drawing import draw_tree
     from commodel.patterns.trees.files import STYLES
     from commodel.patterns.trees.topologies import make_tree
@@ -260,29 +314,39 @@ def show_topology(
         tree = make_tree(spec)
 
         def list_nodes() -> list[dict[str, Any]]:
-            return [{"node": node, "parent": parent} for node, parent in enumerate(tree.parent.tolist())]
+            return [
+                {"node": node, "parent": parent} for node, parent in enumerate(tree.parent.tolist())
+            ]
 
-        return Shown(f"{spec}: {len(tree.parent)} nodes.", list_nodes, (STYLES | {"svg": draw_tree})[style](tree))
+        return Shown(
+            f"{spec}: {len(tree.parent)} nodes.",
+            list_nodes,
+            (STYLES | {"svg": draw_tree})[style](tree),
+        )
     if style not in ("summary", "svg"):
         raise UserError(f"--format: found {style} with --params, wanted svg or summary")
     messages, tooltips, summary = _list_critical_messages(spec, operation, size, Path(params))
     if style == "svg":
         return Shown.of(messages, f"{summary}.", draw_tree(make_tree(spec), tooltips, summary))
-    return Shown.of(messages, f"{summary}.", format_answer(f"{summary}.", format_table(messages, ("time",))))
+    return Shown.of(
+        messages, f"{summary}.", format_answer(f"{summary}.", format_table(messages, ("time",)))
+    )
 
 
 def _list_critical_messages(
     spec: str, operation: str, size: str, params: Path
 ) -> tuple[list[dict[str, Any]], dict[int, str], str]:
-    """Return the messages on the critical path of a tree's prediction: as rows, as the tooltip of the node
-    below each message, and a sentence with the predicted time and the number of messages."""
+    """Return the messages on the critical path of a tree's prediction: as rows, as the tooltip of
+    the node below each message, and a sentence with the predicted time and the number of
+    messages."""
     from commodel.models.parameter_sets import read_set
     from commodel.patterns.points import PlatformResources, make_point
     from commodel.predictions.predictions import attribute_time
 
     parameters = read_set(params)
     point = make_point(
-        PlatformResources.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)}
+        PlatformResources.unlimited(),
+        {"operation": operation, "topology": spec, "bytes": parse_bytes(size)},
     )
     if (critical := attribute_time(point, parameters)) is None:
         reason = "its predictions do not replay single messages, so they have no critical path"
@@ -292,15 +356,23 @@ def _list_critical_messages(
     for src, dst, seconds in critical.messages:
         share = round(100 * seconds / critical.prediction)
         rows.append({"from": src, "to": dst, "time": seconds, "share [%]": share})
-        texts.setdefault(max(src, dst), []).append(f"{src} to {dst}: {format_seconds(seconds)}, {share} %")
+        texts.setdefault(max(src, dst), []).append(
+            f"{src} to {dst}: {format_seconds(seconds)}, {share} %"
+        )
     tooltips = {rank: "; ".join(of_rank) for rank, of_rank in texts.items()}
     work = f", {format_seconds(critical.work)} of work" if critical.work else ""
     prediction = f"{format_seconds(critical.prediction)} by {parameters.model}"
     pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {prediction}"
-    return rows, tooltips, f"{pattern}, which waits for {len(rows)} of {len(critical.src)} messages{work}"
+    return (
+        rows,
+        tooltips,
+        f"{pattern}, which waits for {len(rows)} of {len(critical.src)} messages{work}",
+    )
 
 
-def show_layout(spec: str, ranks: int | None = None, platform: str | None = None, style: str = "line") -> Shown:
+def show_layout(
+    spec: str, ranks: int | None = None, platform: str | None = None, style: str = "line"
+) -> Shown:
     """Show the node of every rank under a layout: as a line, or as a file for `file:PATH`."""
     from commodel.patterns.build import complete_layout_and_ranks
     from commodel.patterns.layouts import assigns_cores, list_cores, list_devices, place_ranks
@@ -315,21 +387,31 @@ def show_layout(spec: str, ranks: int | None = None, platform: str | None = None
     columns |= {} if kind is None else {"kind": kind.tolist()}
     columns |= {"cores": cores.tolist()} if assigns_cores(placed.layout) else {}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    lines = "\n".join(map(str, nodes.tolist())) if style == "file" else _format_nodes(nodes, kind, cores)
+    lines = (
+        "\n".join(map(str, nodes.tolist()))
+        if style == "file"
+        else _format_nodes(nodes, kind, cores)
+    )
     return Shown.of(rows, f"{spec}: {ranks} ranks.", lines)
 
 
 def _format_nodes(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -> str:
-    """Return the ranks of each node, such as 0 1:6 | 2 3:accelerator. A rank has a suffix if it has several cores,
-    or another kind of processor."""
+    """Return the ranks of each node, such as 0 1:6 | 2 3:accelerator. A rank has a suffix if it has
+    several cores, or another kind of processor."""
     ranks_of_node: dict[int, list[str]] = {}
     for rank, node in enumerate(nodes):
         on_core = kind is None or kind[rank] == "core"
-        suffix = "" if on_core and cores[rank] == 1 else f":{cores[rank] if kind is None or on_core else kind[rank]}"
+        suffix = (
+            ""
+            if on_core and cores[rank] == 1
+            else f":{cores[rank] if kind is None or on_core else kind[rank]}"
+        )
         ranks_of_node.setdefault(int(node), []).append(f"{rank}{suffix}")
     last = max(ranks_of_node)
     if last > len(nodes) + 1000:  # a layout file may have very high node numbers
-        return " | ".join(f"node {node}: {' '.join(ranks_of_node[node])}" for node in sorted(ranks_of_node))
+        return " | ".join(
+            f"node {node}: {' '.join(ranks_of_node[node])}" for node in sorted(ranks_of_node)
+        )
     return " | ".join(" ".join(ranks_of_node.get(node, ["-"])) for node in range(last + 1))
 
 
@@ -342,26 +424,39 @@ def show_schedule(
     layout: str | None = None,
     style: str = "csv",
 ) -> Shown:
-    """Show the messages and the local work of one pattern, as the table that `file:PATH` reads, or as a drawing."""
+    """Show the messages and the local work of one pattern, as the table that `file:PATH` reads, or
+    as a drawing."""
     from commodel.api.predictions import build_one_schedule, join_amounts, list_names
     from commodel.patterns.schedule_files import STYLES
 
-    names = {"operation": operation, "algorithm": list_names(algorithm), "topology": list_names(topology)}
+    names = {
+        "operation": operation,
+        "algorithm": list_names(algorithm),
+        "topology": list_names(topology),
+    }
     amounts = {"ranks": join_amounts(ranks), "sizes": join_amounts(bytes)}
     schedule = build_one_schedule(**names, **amounts, layout=layout)
 
     def list_messages() -> list[dict[str, Any]]:
         columns = (schedule.src.tolist(), schedule.dst.tolist(), schedule.bytes.tolist())
-        return [{"src": src, "dst": dst, "bytes": size} for src, dst, size in zip(*columns, strict=True)]
+        return [
+            {"src": src, "dst": dst, "bytes": size} for src, dst, size in zip(*columns, strict=True)
+        ]
 
-    return Shown(f"{operation}: {len(schedule.src)} messages.", list_messages, STYLES[style](schedule))
+    return Shown(
+        f"{operation}: {len(schedule.src)} messages.", list_messages, STYLES[style](schedule)
+    )
 
 
 def show_network(name: str, platform: str | None = None, levels: bool = False) -> Shown:
-    """Show distance classes, groups of nodes and slow nodes, from times between pairs of nodes; with `levels`, the part
-    of a platform file."""
+    """Show distance classes, groups of nodes and slow nodes, from times between pairs of nodes;
+    with `levels`, the part of a platform file."""
     from commodel.compare.network import find_networks, format_levels, tabulate_distance_classes
-    from commodel.reports.sections.network import describe_mixed_classes, describe_network, list_node_rows
+    from commodel.reports.sections.network import (
+        describe_mixed_classes,
+        describe_network,
+        list_node_rows,
+    )
 
     networks = find_networks(name, platform and Path(platform).stem)
     parts = []
@@ -375,7 +470,9 @@ def show_network(name: str, platform: str | None = None, levels: bool = False) -
             classes = tabulate_distance_classes(entry).to_dict("records")
             table = format_table(list(map(_make_distance_class_row, classes)), LATENCY_COLUMNS)
             parts.append(format_answer(answer, table, notes))
-    rows = [{"platform": entry.platform} | row for entry in networks for row in list_node_rows(entry)]
+    rows = [
+        {"platform": entry.platform} | row for entry in networks for row in list_node_rows(entry)
+    ]
     return Shown.of(rows, f"{name}: the network of {len(networks)} platforms.", "\n".join(parts))
 
 

@@ -18,12 +18,14 @@ def load_altair() -> ModuleType:
     try:
         return importlib.import_module("altair")
     except ModuleNotFoundError:
-        raise UserError("charts in a notebook need altair: pip install 'commodel[notebook]'") from None
+        raise UserError(
+            "charts in a notebook need altair: pip install 'commodel[notebook]'"
+        ) from None
 
 
 def draw_times(frame: pd.DataFrame, title: str, measured: bool = False) -> altair.Chart:
-    """Return bars of the column `seconds` by `name`, in the order of the rows, with the intervals of `low` and `high`;
-    if `measured`, with the measured times as ticks."""
+    """Return bars of the column `seconds` by `name`, in the order of the rows, with the intervals
+    of `low` and `high`; if `measured`, with the measured times as ticks."""
     altair = load_altair()
     names = altair.Y("name:N", sort=None, title=None)
     chart = altair.Chart(frame.dropna(subset="seconds"), title=title)

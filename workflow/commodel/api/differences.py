@@ -37,7 +37,8 @@ MAX_TEXT = 60  # characters of a provenance entry, if not all is shown
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Answer):
-    """The changes of measured times and parameters from an old result to a new one: a row for each."""
+    """The changes of measured times and parameters from an old result to a new one: a row for
+    each."""
 
     before: Snapshot
     after: Snapshot
@@ -53,16 +54,28 @@ class Difference(Answer):
         for new_name, old_name in find_renamed_platform(before, after).items():
             sentence += f" Platforms: old {old_name}, new {new_name}."
         names = ("platform", "provenance", "old", "new")
-        provenance = [dict(zip(names, map(str, row), strict=True)) for row in compare_provenance(before, after)]
+        provenance = [
+            dict(zip(names, map(str, row), strict=True))
+            for row in compare_provenance(before, after)
+        ]
         notes = [f"{line}." for line in describe_changes(before, after, changes)]
-        return cls([asdict(change) for change in changes], sentence, notes, provenance, before, after, changes)
+        return cls(
+            [asdict(change) for change in changes],
+            sentence,
+            notes,
+            provenance,
+            before,
+            after,
+            changes,
+        )
 
     def text(self, verbose: bool = True) -> str:
         shown = [_make_change_row(change) for change in self.changes if change.verdict in CHANGED]
         provenance: Sequence[Mapping[str, Any]] = self.provenance
         if not verbose:
             provenance = [
-                {name: make_printable(text, MAX_TEXT) for name, text in row.items()} for row in self.provenance
+                {name: make_printable(text, MAX_TEXT) for name, text in row.items()}
+                for row in self.provenance
             ]
         body = "\n\n".join(part for part in (format_table(shown), format_table(provenance)) if part)
         return format_answer(self.sentence, body, self.notes, verbose)
@@ -74,13 +87,20 @@ class Difference(Answer):
         write_difference(self.before, self.after, list(self.changes), Path(file))
 
     def plot(self) -> altair.Chart:
-        """Return a chart of the ratios new over old of what changed, with their 95 % intervals; of all if nothing
-        changed."""
+        """Return a chart of the ratios new over old of what changed, with their 95 % intervals; of
+        all if nothing changed."""
         altair = load_altair()
-        changed = [change for change in self.changes if change.verdict in CHANGED] or list(self.changes)
-        names = {name: [getattr(change, name) for change in changed] for name in ("platform", "ratio", "low", "high")}
+        changed = [change for change in self.changes if change.verdict in CHANGED] or list(
+            self.changes
+        )
+        names = {
+            name: [getattr(change, name) for change in changed]
+            for name in ("platform", "ratio", "low", "high")
+        }
         names["name"] = [change.label for change in changed]
-        rows = [dict(zip(names, values, strict=True)) for values in zip(*names.values(), strict=True)]
+        rows = [
+            dict(zip(names, values, strict=True)) for values in zip(*names.values(), strict=True)
+        ]
         chart = altair.Chart(altair.Data(values=rows), title=self.sentence.partition(".")[0])
         labels = altair.Y("name:N", sort=None, title=None)
         ratio = altair.X("ratio:Q", title="new / old", scale=altair.Scale(zero=False))
@@ -88,13 +108,15 @@ class Difference(Answer):
         return intervals + chart.mark_point(filled=True).encode(ratio, labels, color="platform:N")
 
     def list_exceeding(self, share: float) -> list[Change]:
-        """Return the changes by more than a share, either way, that the intervals do not explain."""
+        """Return the changes by more than a share, either way, that the intervals do not
+        explain."""
         return [change for change in self.changes if change.exceeds(share)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History(Answer):
-    """Several results, compared with the first: a row for each operation and parameter, with its ratio to the first."""
+    """Several results, compared with the first: a row for each operation and parameter, with its
+    ratio to the first."""
 
     snapshots: Sequence[Snapshot]
     lines: Sequence[Line]
@@ -104,13 +126,19 @@ class History(Answer):
         lines = compare_with_first(list(snapshots))
         first = snapshots[0].name
         changed = sum(line.change > MIN_SHOWN_CHANGE for line in lines)
-        sentence = f"{changed or 'None'} of {len(lines)} numbers changed by more than 1 % from {first}."
-        compared = ", ".join(f"{number} {snapshot.name}" for number, snapshot in enumerate(snapshots, 1))
+        sentence = (
+            f"{changed or 'None'} of {len(lines)} numbers changed by more than 1 % from {first}."
+        )
+        compared = ", ".join(
+            f"{number} {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)
+        )
         notes = [f"Columns: {compared}; ratios to {first}."]
         if names := sorted({name for snapshot in snapshots for name in snapshot.simulated}):
             notes.append(f"simulated, not measured on hardware: {', '.join(names)}.")
         rows = [_make_history_row(line, exact=True) for line in lines]
-        return cls(rows, sentence, notes, [{"source": str(file)} for file in files], snapshots, lines)
+        return cls(
+            rows, sentence, notes, [{"source": str(file)} for file in files], snapshots, lines
+        )
 
     def text(self, verbose: bool = True) -> str:
         """Return the sentence, the numbers that changed by more than 1 %, and the notes."""
@@ -126,8 +154,14 @@ class History(Answer):
 
 
 def _make_history_row(line: Line, exact: bool = False) -> dict[str, Any]:
-    ratios = [None if ratio != ratio else ratio if exact else f"{ratio:.3f}" for ratio in line.ratios]
-    names = {"kind": line.kind, "platform": line.platform, "what": line.name if exact else line.label}
+    ratios = [
+        None if ratio != ratio else ratio if exact else f"{ratio:.3f}" for ratio in line.ratios
+    ]
+    names = {
+        "kind": line.kind,
+        "platform": line.platform,
+        "what": line.name if exact else line.label,
+    }
     return names | {str(number): ratio for number, ratio in enumerate(ratios, 1)}
 
 
@@ -136,14 +170,19 @@ def diff(old: str | Path | Run, new: str | Path | Run) -> Difference: ...
 
 
 @overload
-def diff(old: str | Path | Run, new: str | Path | Run, *newer: str | Path | Run) -> Difference | History: ...
+def diff(
+    old: str | Path | Run, new: str | Path | Run, *newer: str | Path | Run
+) -> Difference | History: ...
 
 
-def diff(old: str | Path | Run, new: str | Path | Run, *newer: str | Path | Run) -> Difference | History:
-    """Compare results: runs, folders of results, reports (.xlsx), comparisons (.csv) or parameter sets (.yaml).
+def diff(
+    old: str | Path | Run, new: str | Path | Run, *newer: str | Path | Run
+) -> Difference | History:
+    """Compare results: runs, folders of results, reports (.xlsx), comparisons (.csv) or parameter
+    sets (.yaml).
 
-    Of two results, every change of a time or a parameter is returned with its interval. Of more, each is compared with
-    the first.
+    Of two results, every change of a time or a parameter is returned with its interval. Of more,
+    each is compared with the first.
 
     >>> diff("results/october", "results/november").frame  # doctest: +SKIP
     """

@@ -1,4 +1,5 @@
-"""Files for other tools from Python: `export` writes a pattern, a tree, measurements, parameters or decisions."""
+"""Files for other tools from Python: `export` writes a pattern, a tree, measurements, parameters or
+decisions."""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from commodel.api.predictions import Amounts, Source, build_one_schedule, join_amounts, list_names, read_sets
+from commodel.api.predictions import (
+    Amounts,
+    Source,
+    build_one_schedule,
+    join_amounts,
+    list_names,
+    read_sets,
+)
 from commodel.api.result import Answer
 from commodel.errors import UserError, check_option_names, suggest_name
 from commodel.extensions import list_exports, load_function
@@ -27,12 +35,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exported(Answer):
-    """What was written for another tool: a row for each file, or the text itself if no file was named."""
+    """What was written for another tool: a row for each file, or the text itself if no file was
+    named."""
 
     content: str = ""
 
     @classmethod
-    def of(cls, format: str, source: str, content: str, out: Path | None, notes: Sequence[str] = ()) -> Exported:
+    def of(
+        cls, format: str, source: str, content: str, out: Path | None, notes: Sequence[str] = ()
+    ) -> Exported:
         """Write a text to a file, if one is named."""
         if out is None:
             rows = [{"file": "", "bytes": len(content.encode())}]
@@ -41,7 +52,9 @@ class Exported(Answer):
         return cls.of_files(format, source, [out], notes)
 
     @classmethod
-    def of_files(cls, format: str, source: str, files: Sequence[Path], notes: Sequence[str] = ()) -> Exported:
+    def of_files(
+        cls, format: str, source: str, files: Sequence[Path], notes: Sequence[str] = ()
+    ) -> Exported:
         rows = [{"file": str(file), "bytes": file.stat().st_size} for file in files]
         names = ", ".join(str(file) for file in files)
         return cls(rows, f"{source} in format {format}: {names}.", notes, [{"source": source}])
@@ -71,9 +84,13 @@ def export(format: str, source: Any, out: str | Path | None = None, **options: A
     """
     further = list_exports()
     if format not in EXPORTERS and format not in further:
-        raise UserError(f"found no format '{format}'; {suggest_name(format, [*EXPORTERS, *further])}")
+        raise UserError(
+            f"found no format '{format}'; {suggest_name(format, [*EXPORTERS, *further])}"
+        )
     exporter = EXPORTERS[format] if format in EXPORTERS else load_function(further[format])
-    check_option_names(options, list(inspect.signature(exporter).parameters)[2:], f"export {format}")
+    check_option_names(
+        options, list(inspect.signature(exporter).parameters)[2:], f"export {format}"
+    )
     return exporter(source, Path(out) if out else None, **options)
 
 
@@ -90,23 +107,38 @@ def export_goal(
     gamma: str | None = None,
     unit: str = "ns",
 ) -> Exported:
-    """Write one pattern in GOAL, for LogGOPSim. γ, the time per byte of reduce and copy work, is given or that of the
-    parameters."""
-    pattern = {"algorithm": list_names(algorithm), "topology": list_names(topology), "layout": layout}
+    """Write one pattern in GOAL, for LogGOPSim. γ, the time per byte of reduce and copy work, is
+    given or that of the parameters."""
+    pattern = {
+        "algorithm": list_names(algorithm),
+        "topology": list_names(topology),
+        "layout": layout,
+    }
     amounts = {"ranks": join_amounts(ranks), "sizes": join_amounts(bytes)}
     schedule = build_one_schedule(operation=operation, **pattern, **amounts)
-    set_gamma, arguments = goal.convert_parameters(read_set(parameters), unit) if parameters else (None, "")
+    set_gamma, arguments = (
+        goal.convert_parameters(read_set(parameters), unit) if parameters else (None, "")
+    )
     per_byte = parse_seconds(gamma) if gamma else set_gamma
     notes = []
     if goal.has_untimed_work(schedule, per_byte):
         notes.append("reduce and copy work takes no time in this file; give --gamma or --params")
-    return Exported.of("goal", str(operation), goal.format_goal(schedule, per_byte, unit, arguments), out, notes)
+    return Exported.of(
+        "goal", str(operation), goal.format_goal(schedule, per_byte, unit, arguments), out, notes
+    )
 
 
-def export_mrnet(tree: str, out: Path | None = None, *, hosts: str | Path | None = None) -> Exported:
+def export_mrnet(
+    tree: str, out: Path | None = None, *, hosts: str | Path | None = None
+) -> Exported:
     """Write a tree as a topology of MRNet, with the names of hosts from a file."""
     topology = make_tree(tree)
-    return Exported.of("mrnet", tree, format_mrnet(mrnet.name_hosts(topology, Path(hosts)) if hosts else topology), out)
+    return Exported.of(
+        "mrnet",
+        tree,
+        format_mrnet(mrnet.name_hosts(topology, Path(hosts)) if hosts else topology),
+        out,
+    )
 
 
 def export_rules(
@@ -116,7 +148,8 @@ def export_rules(
     commutative: bool = False,
     same_types: bool = False,
 ) -> Exported:
-    """Write Open MPI's rules from decisions, or from a table of operation, ranks, bytes and algorithm."""
+    """Write Open MPI's rules from decisions, or from a table of operation, ranks, bytes and
+    algorithm."""
     if not isinstance(decisions, str | Path):
         choices, source = rules.parse_choice_frame(decisions.table), "decisions"
     else:

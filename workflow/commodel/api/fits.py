@@ -1,8 +1,8 @@
 """Fits to measured collectives.
 
-`fit_tables` fits one model after another, predicts the held-out points, writes each set as soon as it is fitted, and
-keeps the sets of an earlier call that was stopped, if table, model and code are the same. `read_data_sheet` derives the
-values from the data sheet in a platform file.
+`fit_tables` fits one model after another, predicts the held-out points, writes each set as soon as
+it is fitted, and keeps the sets of an earlier call that was stopped, if table, model and code are
+the same. `read_data_sheet` derives the values from the data sheet in a platform file.
 """
 
 from __future__ import annotations
@@ -28,8 +28,17 @@ from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.quantities import parse_statistic
 from commodel.files.text_tables import format_answer, format_table
 from commodel.fits.data_sheets import SheetTimes, make_set_from_sheets
-from commodel.fits.measured_tables import describe_assumed_statistic, describe_statistics, read_points
-from commodel.fits.settings import choose_reference, describe_factors, fit_in_settings, select_setting
+from commodel.fits.measured_tables import (
+    describe_assumed_statistic,
+    describe_statistics,
+    read_points,
+)
+from commodel.fits.settings import (
+    choose_reference,
+    describe_factors,
+    fit_in_settings,
+    select_setting,
+)
 from commodel.fits.table_fits import describe_fit, list_fitted_by_collectives
 from commodel.models.families import find_family
 from commodel.parameters import ParameterSet
@@ -54,15 +63,17 @@ MAX_NAMED_TABLES = 3  # in the name of a fit
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(Result):
-    """Models fitted to measured collectives, and their predictions of the points that were held out.
+    """Models fitted to measured collectives, and their predictions of the points that were held
+    out.
 
-    The rows are the errors at held-out points, of models and of simple rules (baselines); without such points, the
-    fitted values.
+    The rows are the errors at held-out points, of models and of simple rules (baselines); without
+    such points, the fitted values.
     """
 
     sets: Sequence[ParameterSet]
     tables: str  # names of the tables
-    held_out: pd.DataFrame = field(default_factory=pd.DataFrame)  # a row a point and model: predicted, measured, mu
+    # a row a point and model: predicted, measured, mu
+    held_out: pd.DataFrame = field(default_factory=pd.DataFrame)
     parts: Split | None = None  # fitted and held-out points
     reference: str = ""  # the setting that was fitted
     remarks: Sequence[str] = ()  # on the table and on the fits
@@ -94,20 +105,28 @@ class Fit(Result):
 
     def text(self, verbose: bool = True) -> str:
         has_errors = not self.held_out.empty
-        body = format_errors(self.held_out, self.baselines, self.choices) if has_errors else format_table(self.rows)
+        body = (
+            format_errors(self.held_out, self.baselines, self.choices)
+            if has_errors
+            else format_table(self.rows)
+        )
         return format_answer(self.sentence, body, self.notes, verbose)
 
     @cached_property
     def baselines(self) -> pd.DataFrame:
-        """The predictions of the held-out points by simple rules, such as the nearest fitted point."""
+        """The predictions of the held-out points by simple rules, such as the nearest fitted
+        point."""
         if self.parts is None or self.held_out.empty:
             return pd.DataFrame()
-        of_fitted = pd.concat([predict_held_out(fitted, self.parts.fitted, draws=0) for fitted in self.sets])
+        of_fitted = pd.concat(
+            [predict_held_out(fitted, self.parts.fitted, draws=0) for fitted in self.sets]
+        )
         return predict_baselines(self.parts, self.reference, of_fitted, self.held_out)
 
     @cached_property
     def choices(self) -> pd.DataFrame:
-        """The alternatives that each model and baseline chooses among held-out points: their time over the fastest."""
+        """The alternatives that each model and baseline chooses among held-out points: their time
+        over the fastest."""
         if self.parts is None or self.held_out.empty:
             return pd.DataFrame()
         return score_choices(pd.concat([self.held_out, self.baselines]), self.parts)
@@ -133,19 +152,34 @@ class Fit(Result):
         write_parameters(Path(path), self.parameter_set)
 
     def plot(self) -> altair.Chart:
-        """Return a chart of predicted over measured time of the held-out points, with 95 % prediction intervals."""
+        """Return a chart of predicted over measured time of the held-out points, with 95 %
+        prediction intervals."""
         if self.held_out.empty:
-            raise UserError("the fit has no held-out points to draw; wanted fit(..., hold_out=EXPRESSION)")
+            raise UserError(
+                "the fit has no held-out points to draw; wanted fit(..., hold_out=EXPRESSION)"
+            )
         altair = load_altair()
         axis = {"scale": altair.Scale(type="log"), "axis": altair.Axis(format="~s")}
         measured = altair.X("measured", title="measured / s", **axis)
         predicted, low, identity = (
-            altair.Y(column, title="predicted / s", **axis) for column in ("seconds", "low", "measured")
+            altair.Y(column, title="predicted / s", **axis)
+            for column in ("seconds", "low", "measured")
         )
         names = ", ".join(parameters.model for parameters in self.sets)
         points = altair.Chart(self.held_out, title=f"{names}: predicted and measured time")
-        details = ["model", "operation", "alternative", "ranks", "bytes", "measured", "seconds", "mu"]
-        dots = points.mark_point(filled=True).encode(measured, predicted, color="operation", tooltip=details)
+        details = [
+            "model",
+            "operation",
+            "alternative",
+            "ranks",
+            "bytes",
+            "measured",
+            "seconds",
+            "mu",
+        ]
+        dots = points.mark_point(filled=True).encode(
+            measured, predicted, color="operation", tooltip=details
+        )
         intervals = points.mark_rule().encode(measured, low, y2="high", color="operation")
         diagonal = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, identity)
         return diagonal + intervals + dots
@@ -175,14 +209,14 @@ def fit(
     statistic: str | None = None,
     out: str | Path | None = None,
 ) -> Fit:
-    """Fit one model, or several, to measured collectives: columns operation, algorithm or topology, ranks, bytes,
-    seconds. Printed, the result is what `commodel fit table` prints.
+    """Fit one model, or several, to measured collectives: columns operation, algorithm or topology,
+    ranks, bytes, seconds. Printed, the result is what `commodel fit table` prints.
 
     `table` is a file, several files or a DataFrame. `model` is a name, several names, or `"all"`.
-    `hold_out` is an expression such as `"ranks > 32"`: points for which it is true are predicted, not fitted.
-    `setting` names the setting to fit if the table has several.
-    `statistic` says which ranks the times are of, such as `"rank mean"` for OSU's, if the table does not state it.
-    `out` is a file for the values, or a folder for those of several models.
+    `hold_out` is an expression such as `"ranks > 32"`: points for which it is true are predicted,
+    not fitted. `setting` names the setting to fit if the table has several. `statistic` says which
+    ranks the times are of, such as `"rank mean"` for OSU's, if the table does not state it. `out`
+    is a file for the values, or a folder for those of several models.
 
     >>> fit("collectives.csv", "loggp", hold_out="ranks > 32").held_out["mu"].mean()  # doctest: +SKIP
     """
@@ -208,10 +242,17 @@ def join_names(paths: Sequence[Path]) -> str:
 
 
 def digest_fit_inputs(tables: Sequence[Path], model: str, *options: str | None) -> str:
-    """Return a digest of the tables and of everything else that a fit depends on: options, the model's code, and the
-    messages of algorithms."""
-    code = {Path(path) for path in (*list_model_code(model, "fits.settings"), *list_extension_code(*PATTERN_CONSTANTS))}
-    code.update((sources.PACKAGE / "patterns").rglob("*.py"))  # algorithms are found by folder, not by import
+    """Return a digest of the tables and of everything else that a fit depends on: options, the
+    model's code, and the messages of algorithms."""
+    code = {
+        Path(path)
+        for path in (
+            *list_model_code(model, "fits.settings"),
+            *list_extension_code(*PATTERN_CONSTANTS),
+        )
+    }
+    # algorithms are found by folder, not by import
+    code.update((sources.PACKAGE / "patterns").rglob("*.py"))
     return digest_inputs(code, digest_files(tables), *options)
 
 
@@ -235,22 +276,30 @@ def fit_tables(
     out: Path | None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Fit:
-    """Fit each model to all tables together and write its set into the file, or into a folder if there are several
-    models. `hold_out` is an expression that selects the held-out points. `progress` gets a line for each set that is
-    kept."""
+    """Fit each model to all tables together and write its set into the file, or into a folder if
+    there are several models. `hold_out` is an expression that selects the held-out points.
+    `progress` gets a line for each set that is kept."""
     names = (
-        list_fitted_by_collectives() if "all" in models else [find_family(name).name for name in dict.fromkeys(models)]
+        list_fitted_by_collectives()
+        if "all" in models
+        else [find_family(name).name for name in dict.fromkeys(models)]
     )
     stated = parse_statistic(statistic) if statistic else None
     several = len(names) > 1
     if several and out and out.is_file():
-        raise UserError(f"found a file, wanted a folder for the sets of {len(names)} models", file=out)
+        raise UserError(
+            f"found a file, wanted a folder for the sets of {len(names)} models", file=out
+        )
     measured, table_names = read_points(*tables, statistic=stated), join_names(tables)
     remarks: list[str] = []
     if measured.unpredicted:
-        remarks.append(f"left out {format_count(measured.unpredicted, 'row')} of algorithm 'library': no prediction")
+        remarks.append(
+            f"left out {format_count(measured.unpredicted, 'row')} of algorithm 'library': no prediction"
+        )
     if measured.streams:
-        remarks.append(f"left out {format_count(measured.streams, 'row')} of several waves: one wave is fitted")
+        remarks.append(
+            f"left out {format_count(measured.streams, 'row')} of several waves: one wave is fitted"
+        )
     if measured.other_statistics:
         count = format_count(measured.other_statistics, "point")
         remarks.append(
@@ -270,7 +319,9 @@ def fit_tables(
             try:
                 fitted = _read_earlier_fit(path, digest) if several and path else None
                 if fitted:
-                    progress(f"{name}: the set fitted to {table_names} before is kept; remove it to fit again")
+                    progress(
+                        f"{name}: the set fitted to {table_names} before is kept; remove it to fit again"
+                    )
                 else:
                     fitted = fit(name, table_names, setting)
             except UserError as error:
@@ -279,7 +330,9 @@ def fit_tables(
                 remarks.append(error.message)
                 continue
             if path and FIT_DIGEST_KEY not in fitted.provenance:
-                write_parameters(path, replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest}))
+                write_parameters(
+                    path, replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest})
+                )
             notes = describe_fit(fitted, select_setting(fitted_points, reference), table_names)
             for note in (*describe_factors(fitted), *notes):
                 remarks.append(f"{name}: {note}")
@@ -297,10 +350,16 @@ def fit_tables(
 
 
 def read_data_sheet(model: str, platform_file: Path) -> ParameterSet:
-    """Return the data sheet of a platform's network, from its file, as the parameters of a model."""
+    """Return the data sheet of a platform's network, from its file, as the parameters of a
+    model."""
     platform = load_platform(platform_file)
     if (sheet := platform.data_sheet) is None:
-        raise UserError("found no section data_sheet, wanted one with the links of the network", file=platform_file)
+        raise UserError(
+            "found no section data_sheet, wanted one with the links of the network",
+            file=platform_file,
+        )
     single_message, shared_links = sheet.compute_message_costs(platform.hierarchy)
-    times = SheetTimes(platform.hierarchy, single_message, shared_links, sheet.overhead or 0.0, sheet.eager)
+    times = SheetTimes(
+        platform.hierarchy, single_message, shared_links, sheet.overhead or 0.0, sheet.eager
+    )
     return make_set_from_sheets(model, platform_file.stem, times)

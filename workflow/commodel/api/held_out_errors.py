@@ -1,4 +1,5 @@
-"""Errors of fitted models, and of baselines, at points that were held out, as rows and as tables for people."""
+"""Errors of fitted models, and of baselines, at points that were held out, as rows and as tables
+for people."""
 
 from __future__ import annotations
 
@@ -26,14 +27,19 @@ ERROR_COLUMNS = (*ERROR_TITLES, "mu_worst", "worst")
 CHOICE_COLUMNS = ("workloads", "fastest", "over_fastest", "over_fastest_worst")
 
 
-def list_plain_rows(rows: pd.DataFrame, baselines: pd.DataFrame, choices: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a row for programs of each model or baseline and alternative, and of each one's choices."""
+def list_plain_rows(
+    rows: pd.DataFrame, baselines: pd.DataFrame, choices: pd.DataFrame
+) -> list[dict[str, Any]]:
+    """Return a row for programs of each model or baseline and alternative, and of each one's
+    choices."""
     plain_rows = [
         _make_plain_row(row, is_baseline)
         for part, is_baseline in ((rows, False), (baselines, True))
         for row in _summarize_errors(part, ["model", *POINT_COLUMNS])
     ]
-    return plain_rows + [_make_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
+    return plain_rows + [
+        _make_plain_row(row, row["baseline"]) for row in choices.to_dict("records")
+    ]
 
 
 def describe_best(rows: pd.DataFrame) -> str:
@@ -41,12 +47,15 @@ def describe_best(rows: pd.DataFrame) -> str:
     best = min(_summarize_errors(rows, ["model"]), key=lambda row: row["mu_median"])
     count = rows["model"].nunique()
     answer = f"{f'Best of {count} models: ' if count > 1 else ''}{best['model']}, median error μ "
-    return answer + f"{best['mu_median']:.4g} and mean {best['mu_mean']:.4g} at {best['points']} held-out points."
+    return (
+        answer
+        + f"{best['mu_median']:.4g} and mean {best['mu_mean']:.4g} at {best['points']} held-out points."
+    )
 
 
 def format_errors(rows: pd.DataFrame, baselines: pd.DataFrame, choices: pd.DataFrame) -> str:
-    """Return tables of errors: a row for each operation and alternative of one model, or for each of several; then the
-    baselines and what each one chooses."""
+    """Return tables of errors: a row for each operation and alternative of one model, or for each
+    of several; then the baselines and what each one chooses."""
     if rows["model"].nunique() == 1:
         summaries = _summarize_errors(rows, POINT_COLUMNS) + _summarize_errors(rows, ["model"])
         parts = [format_table([_make_detailed_row(row) for row in summaries])]
@@ -56,9 +65,14 @@ def format_errors(rows: pd.DataFrame, baselines: pd.DataFrame, choices: pd.DataF
         lines = [_drop_range(row) for row in _make_model_rows(evaluated)]
         parts.append("Baselines:\n" + format_table(lines))
     if len(choices):
-        ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable").to_dict("records")
+        ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable").to_dict(
+            "records"
+        )
         choice_table = format_table([_make_choice_row(row) for row in ordered])
-        parts.append("Alternatives chosen among held-out points, and their time over the fastest:\n" + choice_table)
+        parts.append(
+            "Alternatives chosen among held-out points, and their time over the fastest:\n"
+            + choice_table
+        )
     return "\n\n".join(parts)
 
 
@@ -69,12 +83,15 @@ NOTES = (
 
 
 def _make_plain_row(row: Mapping[str, Any], baseline: bool) -> dict[str, Any]:
-    """Return the row for programs with all columns: model or baseline, its prediction or choice, and its error."""
+    """Return the row for programs with all columns: model or baseline, its prediction or choice,
+    and its error."""
     plain_row = {"model": "", "baseline": ""} | {"baseline" if baseline else "model": row["model"]}
     plain_row |= {name: row.get(name, "") for name in POINT_COLUMNS}
     for name in (*ERROR_COLUMNS, *CHOICE_COLUMNS):
         figure = row.get(name)
-        plain_row[name] = None if isinstance(figure, float) and not math.isfinite(figure) else figure
+        plain_row[name] = (
+            None if isinstance(figure, float) and not math.isfinite(figure) else figure
+        )
     return plain_row
 
 
@@ -92,14 +109,18 @@ def _make_detailed_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make_model_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a row for each model with its errors at all held-out points and its median μ of each operation; the lowest
-    median first."""
+    """Return a row for each model with its errors at all held-out points and its median μ of each
+    operation; the lowest median first."""
     by_operation = {
-        (row["model"], row["operation"]): row["mu_median"] for row in _summarize_errors(rows, ["model", "operation"])
+        (row["model"], row["operation"]): row["mu_median"]
+        for row in _summarize_errors(rows, ["model", "operation"])
     }
     model_rows = []
     for row in sorted(_summarize_errors(rows, ["model"]), key=lambda row: row["mu_median"]):
-        medians = {name: by_operation.get((row["model"], name), math.nan) for name in dict.fromkeys(rows["operation"])}
+        medians = {
+            name: by_operation.get((row["model"], name), math.nan)
+            for name in dict.fromkeys(rows["operation"])
+        }
         texts = {operation: _format_digits(median, 3) for operation, median in medians.items()}
         model_rows.append({"model": row["model"], **_format_errors(row), **texts})
     return model_rows
@@ -107,21 +128,41 @@ def _make_model_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _drop_range(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a baseline, which has neither an interval nor a range of validity."""
-    shown = {name: value for name, value in row.items() if name not in ("valid", "μ of valid", "covered [%]")}
+    shown = {
+        name: value
+        for name, value in row.items()
+        if name not in ("valid", "μ of valid", "covered [%]")
+    }
     return {"baseline": shown.pop("model"), **shown}
 
 
 def _make_choice_row(row: Mapping[str, Any]) -> dict[str, Any]:
     chooser = f"baseline: {row['model']}" if row["baseline"] else row["model"]
-    times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
-    return {"chosen by": chooser, "workloads": row["workloads"], "fastest [%]": round(100 * row["fastest"]), **times}
+    times = {
+        "time / fastest": f"{row['over_fastest']:.4g}",
+        "worst": f"{row['over_fastest_worst']:.4g}",
+    }
+    return {
+        "chosen by": chooser,
+        "workloads": row["workloads"],
+        "fastest [%]": round(100 * row["fastest"]),
+        **times,
+    }
 
 
 def _format_errors(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return errors as texts by their titles: μ with four digits, bias and coverage in %; counts are unchanged."""
+    """Return errors as texts by their titles: μ with four digits, bias and coverage in %; counts
+    are unchanged."""
     texts = {title: row[name] for name, title in ERROR_TITLES.items()}
-    percent = {"bias [%]": f"{100 * row['bias']:+.3g}", "covered [%]": f"{100 * row['covered_share']:.0f}"}
-    return texts | {title: _format_digits(texts[title], 4) for title in texts if "μ" in title} | percent
+    percent = {
+        "bias [%]": f"{100 * row['bias']:+.3g}",
+        "covered [%]": f"{100 * row['covered_share']:.0f}",
+    }
+    return (
+        texts
+        | {title: _format_digits(texts[title], 4) for title in texts if "μ" in title}
+        | percent
+    )
 
 
 def _format_digits(value: float, digits: int) -> str:

@@ -1,4 +1,5 @@
-"""The programs that commodel uses, from Python: `doctor` returns which of them are installed here."""
+"""The programs that commodel uses, from Python: `doctor` returns which of them are installed
+here."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ MAX_VERSION = 45  # characters of a version
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Programs(Answer):
-    """The programs that commodel uses: a row for each, with its version, its place and its purpose."""
+    """The programs that commodel uses: a row for each, with its version, its place and its
+    purpose."""
 
     @property
     def missing(self) -> list[str]:
@@ -28,8 +30,8 @@ class Programs(Answer):
 
 
 def doctor() -> Programs:
-    """List the programs that commodel uses, and which of them are missing. Printed, the result is what `commodel
-    doctor` prints.
+    """List the programs that commodel uses, and which of them are missing. Printed, the result is
+    what `commodel doctor` prints.
 
     >>> doctor().frame  # doctest: +SKIP
     """
@@ -40,9 +42,17 @@ def doctor() -> Programs:
     transport = detect_node_transport()
     notes = [f"Messages between two ranks here: {transport}."] if transport else []
     cores = os.cpu_count()
-    notes.append(f"{cores} cores here: measure with at most {cores} ranks, because MPI libraries busy-wait.")
-    notes += [_describe_extension(installed) for installed in list_extensions() if installed.distribution != "commodel"]
-    provenance = [{"source": row["where"], "tool": row["tool"]} for row in rows if row["found"] != MISSING]
+    notes.append(
+        f"{cores} cores here: measure with at most {cores} ranks, because MPI libraries busy-wait."
+    )
+    notes += [
+        _describe_extension(installed)
+        for installed in list_extensions()
+        if installed.distribution != "commodel"
+    ]
+    provenance = [
+        {"source": row["where"], "tool": row["tool"]} for row in rows if row["found"] != MISSING
+    ]
     return Programs(rows, sentence, notes, provenance)
 
 
@@ -56,4 +66,9 @@ def _describe_tool(tool: Tool) -> Mapping[str, Any]:
     path = find_tool(tool.program)
     version = read_version([path, *tool.version_arguments]) if path else MISSING
     purpose = tool.purpose if path else f"{tool.purpose}; install: {tool.installation}"
-    return {"tool": tool.name, "found": version[:MAX_VERSION], "where": path or "-", "needed for": purpose}
+    return {
+        "tool": tool.name,
+        "found": version[:MAX_VERSION],
+        "where": path or "-",
+        "needed for": purpose,
+    }

@@ -1,4 +1,5 @@
-"""Predictions of a whole matrix: every point of an experiment under every parameter set, in a table on disk."""
+"""Predictions of a whole matrix: every point of an experiment under every parameter set, in a table
+on disk."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ Watch = Callable[[Sequence[Any], str], Iterable[Any]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MatrixPredictions(Answer):
-    """Predictions of a matrix, in a file. `rows` has the file with its numbers of points and predictions."""
+    """Predictions of a matrix, in a file. `rows` has the file with its numbers of points and
+    predictions."""
 
     file: Path
 
@@ -57,10 +59,11 @@ def predict_matrix(
     platform: str | None = None,
     draws: int | None = None,
 ) -> MatrixPredictions:
-    """Predict every point of an experiment's matrix under sets of `parameters`, and write a table, .csv or .parquet.
-    Printed, the result is what `commodel predict matrix` prints.
+    """Predict every point of an experiment's matrix under sets of `parameters`, and write a table,
+    .csv or .parquet. Printed, the result is what `commodel predict matrix` prints.
 
-    `values` replace fitted ones, `platform` is that of the nodes. Without `draws` (0), predictions have no intervals.
+    `values` replace fitted ones, `platform` is that of the nodes. Without `draws` (0), predictions
+    have no intervals.
 
     >>> predict_matrix("demo", "loggp.yaml", "demo.parquet").predictions  # doctest: +SKIP
     """
@@ -78,8 +81,8 @@ def predict_named_sets(
     draws: int | None,
     watch: Watch = lambda shapes, activity: shapes,
 ) -> MatrixPredictions:
-    """Write the predictions of an experiment's matrix under named sets. `watch` passes the shapes on, and may show how
-    many of them are done."""
+    """Write the predictions of an experiment's matrix under named sets. `watch` passes the shapes
+    on, and may show how many of them are done."""
     check_suffix(out)
     path = find_config_file("experiment", experiment)
     placement = place_matrix(path, sets, platform)
@@ -91,10 +94,13 @@ def predict_named_sets(
 
 
 def read_named_sets(files: Sequence[Path], settings: Sequence[str]) -> dict[str, ParameterSet]:
-    """Return each parameter set by the name that the column `parameters` has: its file, and the values by hand."""
+    """Return each parameter set by the name that the column `parameters` has: its file, and the
+    values by hand."""
     sets = replace_by_hand([read_set(file) for file in files], settings)
     return {
-        f"{file}, by hand: {describe_changes(parameters)}" if describe_changes(parameters) else str(file): parameters
+        f"{file}, by hand: {describe_changes(parameters)}"
+        if describe_changes(parameters)
+        else str(file): parameters
         for file, parameters in zip(files, sets, strict=True)
     }
 
@@ -103,9 +109,10 @@ def read_named_sets(files: Sequence[Path], settings: Sequence[str]) -> dict[str,
 class MatrixPlacement:
     """Where the ranks of a matrix are placed, and notes about it.
 
-    With `--platform`, all entries are placed on that platform. Without, each entry is placed on its own platform if a
-    parameter set is of it, and predicted by the sets of that platform and those of none. The other entries are left
-    out. If no set is of a platform of the matrix, all entries are predicted without a platform.
+    With `--platform`, all entries are placed on that platform. Without, each entry is placed on its
+    own platform if a parameter set is of it, and predicted by the sets of that platform and those
+    of none. The other entries are left out. If no set is of a platform of the matrix, all entries
+    are predicted without a platform.
     """
 
     resources: PlatformResources | dict[str, PlatformResources]  # by platform of the entry
@@ -114,10 +121,14 @@ class MatrixPlacement:
     def select_sets(self, sets: Mapping[str, ParameterSet], shape: Shape) -> list[str]:
         if not isinstance(self.resources, dict):
             return list(sets)
-        return [name for name, entry in sets.items() if entry.platform in ("", shape.point.platform)]
+        return [
+            name for name, entry in sets.items() if entry.platform in ("", shape.point.platform)
+        ]
 
 
-def place_matrix(path: Path, sets: Mapping[str, ParameterSet], platform: str | None) -> MatrixPlacement:
+def place_matrix(
+    path: Path, sets: Mapping[str, ParameterSet], platform: str | None
+) -> MatrixPlacement:
     """Return where the ranks of an experiment's matrix are placed."""
     if platform:
         resources = load_resources(platform)
@@ -130,7 +141,9 @@ def place_matrix(path: Path, sets: Mapping[str, ParameterSet], platform: str | N
             combinations += (combination for combination, _ in list_combinations(block))
         fitted = {entry.platform for entry in sets.values()}
         if not fitted.intersection(blocks):
-            names = [name for name in dict.fromkeys(entry.platform for entry in sets.values()) if name]
+            names = [
+                name for name in dict.fromkeys(entry.platform for entry in sets.values()) if name
+            ]
             note = f"OF ANOTHER PLATFORM: no parameter set is of {' or '.join(blocks)}, the platform of the matrix"
             note += f"; the sets are of {', '.join(names)}" if names else ""
             note += "; ranks are placed as without a platform, one per node unless the matrix has a layout"
@@ -148,7 +161,8 @@ def place_matrix(path: Path, sets: Mapping[str, ParameterSet], platform: str | N
 
 
 def _load_resources_of_entry(name: str, experiment: Path) -> PlatformResources:
-    """Return a platform's resources. The experiment of a results folder has the platform files beside it."""
+    """Return a platform's resources. The experiment of a results folder has the platform files
+    beside it."""
     archived = experiment.parent.parent / "platforms" / f"{name}.yaml"
     return load_resources(str(archived) if archived.is_file() else name)
 
@@ -161,9 +175,11 @@ def write_matrix_predictions(
     draws: int | None,
     watch: Watch,
 ) -> tuple[int, int]:
-    """Write a row for each point and set, shape by shape, and return the numbers of rows and points.
+    """Write a row for each point and set, shape by shape, and return the numbers of rows and
+    points.
 
-    Memory does not grow with the matrix. `watch` passes the shapes on and may show how many of them are done.
+    Memory does not grow with the matrix. `watch` passes the shapes on and may show how many of them
+    are done.
     """
     types = make_arrow_schema(MATRIX_PREDICTIONS)
     with use_received_files(experiment):

@@ -1,5 +1,5 @@
-"""What a campaign has found: the errors of the recommended prediction and of the models on each platform, and anomalies
-of the measurements."""
+"""What a campaign has found: the errors of the recommended prediction and of the models on each
+platform, and anomalies of the measurements."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ SCORE_COLUMNS = [
 
 
 def tabulate_scores(comparison: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows by platform and model, measured platforms first, and the recommended prediction before models: mean
-    proportional error over all points and over the valid ones, and the share of workloads in which the chosen
-    alternative is the fastest."""
+    """Return rows by platform and model, measured platforms first, and the recommended prediction
+    before models: mean proportional error over all points and over the valid ones, and the share of
+    workloads in which the chosen alternative is the fastest."""
     group_columns = ["platform", "simulated", "model"]
     rows = summarize_errors(comparison, group_columns).merge(
         summarize_choices(comparison, group_columns), on=group_columns, how="left"
@@ -49,7 +49,9 @@ def describe_scores(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the prediction to use on each platform, with its mean error."""
     from commodel.reports.elements import format_error  # slow to load
 
-    best_rows = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
+    best_rows = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[
+        ::-1
+    ]
     useful: list[str] = []
     useless: list[str] = []
     for row in best_rows:
@@ -59,13 +61,15 @@ def describe_scores(rows: Sequence[Mapping[str, Any]]) -> str:
     answers = [f"Prediction to use: {'; '.join(useful)}."] if useful else []
     if useless:
         best = "; ".join(useless)
-        answers.append(f"No prediction is within a factor of {MAX_USEFUL_ERROR:g} on average: best {best}.")
+        answers.append(
+            f"No prediction is within a factor of {MAX_USEFUL_ERROR:g} on average: best {best}."
+        )
     return " ".join(answers) or "No point has both a prediction and a measurement."
 
 
 def format_best_rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of the recommended prediction and the best models of each platform, and a line that counts the
-    others."""
+    """Return the table of the recommended prediction and the best models of each platform, and a
+    line that counts the others."""
     rows_of_platform: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         rows_of_platform.setdefault(_name_platform(row), []).append(row)
@@ -75,7 +79,11 @@ def format_best_rows(rows: Sequence[Mapping[str, Any]]) -> str:
         for platform, group in rows_of_platform.items()
         if len(group) > MAX_SHOWN_MODELS + 1
     ]
-    count_text = f"\nother models, with higher errors: {', '.join(hidden)}; the report has all" if hidden else ""
+    count_text = (
+        f"\nother models, with higher errors: {', '.join(hidden)}; the report has all"
+        if hidden
+        else ""
+    )
     return format_table([_make_cells(row) for row in shown]) + count_text
 
 

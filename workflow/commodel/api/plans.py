@@ -10,7 +10,12 @@ from typing import Any
 
 from commodel.api.result import Result
 from commodel.files.text_tables import format_answer, format_table
-from commodel.plan.plan_tables import make_batch_rows, make_point_rows, summarize_plan, write_plan_workbook
+from commodel.plan.plan_tables import (
+    make_batch_rows,
+    make_point_rows,
+    summarize_plan,
+    write_plan_workbook,
+)
 from commodel.plan.planning import make_plan, write_plan
 from commodel.records import Batch, Plan
 from commodel.results.campaign import Campaign, find_results
@@ -48,10 +53,15 @@ class PlannedWork(Result):
     @property
     def provenance(self) -> Sequence[Mapping[str, str]]:
         """The experiment and its platforms."""
-        return [{"experiment": self.plan.experiment, "platform": name} for name in self.plan.platforms]
+        return [
+            {"experiment": self.plan.experiment, "platform": name} for name in self.plan.platforms
+        ]
 
     def _summarize(self, verbose: bool = False) -> list[str]:
-        return [f"{line}." for line in summarize_plan(self.plan, self.remaining, self.durations, verbose)]
+        return [
+            f"{line}."
+            for line in summarize_plan(self.plan, self.remaining, self.durations, verbose)
+        ]
 
     def text(self, verbose: bool = True) -> str:
         """Return the sentence, a row for each batch, and the notes."""
@@ -63,11 +73,14 @@ class PlannedWork(Result):
         write_plan_workbook(self.plan, Path(file))
 
 
-def plan_(experiment: str | Path, *, only: str | None = None, survey: bool = True, write: bool = False) -> PlannedWork:
-    """Return the work of an experiment before anything runs. Printed, the result is what `commodel plan` prints.
+def plan_(
+    experiment: str | Path, *, only: str | None = None, survey: bool = True, write: bool = False
+) -> PlannedWork:
+    """Return the work of an experiment before anything runs. Printed, the result is what `commodel
+    plan` prints.
 
-    `only` is one of its platforms. Without `survey`, the survey that learns the levels of a network is omitted. With
-    `write`, the plan is also written into the results, as a run does.
+    `only` is one of its platforms. Without `survey`, the survey that learns the levels of a network
+    is omitted. With `write`, the plan is also written into the results, as a run does.
 
     >>> plan_("demo").frame  # doctest: +SKIP
     """

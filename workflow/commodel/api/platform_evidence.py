@@ -1,4 +1,5 @@
-"""The evidence of a platform from its runs: `find_platform_evidence` merges all runs that measured an operation."""
+"""The evidence of a platform from its runs: `find_platform_evidence` merges all runs that measured
+an operation."""
 
 from __future__ import annotations
 
@@ -18,16 +19,21 @@ from commodel.plan.planning import load_plan
 
 
 def find_platform_evidence(
-    resources: PlatformResources, results: Path, experiment: str | None = None, operations: Collection[str] = ()
+    resources: PlatformResources,
+    results: Path,
+    experiment: str | None = None,
+    operations: Collection[str] = (),
 ) -> tuple[Evidence, list[Path]]:
-    """Return the evidence of a platform, and the folders of its results, the newest first: that of the given
-    experiment, else all runs of the platform that measured one of the operations, else all of its runs. The platform of
-    all runs has the description of the newest one."""
+    """Return the evidence of a platform, and the folders of its results, the newest first: that of
+    the given experiment, else all runs of the platform that measured one of the operations, else
+    all of its runs. The platform of all runs has the description of the newest one."""
     platform, folders = resources.name, find_runs(resources.name, results, experiment)
     folders = folders if experiment else _select_same_platform(folders, platform)
     runs = [(folder, read_measured(folder, platform)) for folder in folders]
     wanted = set(map(find_base_name, operations))
-    measuring = [run for run in runs if wanted.intersection(run[1]["operation"].map(find_base_name))]
+    measuring = [
+        run for run in runs if wanted.intersection(run[1]["operation"].map(find_base_name))
+    ]
     runs = measuring or runs
     evidence = _merge_runs(runs, resources)
     return evidence, [folder.folder.root for folder, _ in runs]
@@ -37,7 +43,8 @@ RUN_ADVICE = "run an experiment there (`commodel run`), or give --params: of its
 
 
 def find_runs(platform: str, results: Path, experiment: str | None = None) -> list[Results]:
-    """Return the folders with fitted values of a platform, of the given experiment or of all, the newest first."""
+    """Return the folders with fitted values of a platform, of the given experiment or of all, the
+    newest first."""
     paths = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
     fitted = [folder for folder in paths if platform in folder.platforms()]
     folders = [folder for folder in fitted if experiment in (None, folder.folder.name)]
@@ -70,9 +77,11 @@ def _read_platform_digest(folder: Results, platform: str) -> str:
     return planned.digest if planned else ""
 
 
-def _merge_runs(runs: Sequence[tuple[Results, pd.DataFrame]], resources: PlatformResources) -> Evidence:
-    """Return the sets and measured points of several runs. Of a model or a point that several runs have, those of the
-    first run are used."""
+def _merge_runs(
+    runs: Sequence[tuple[Results, pd.DataFrame]], resources: PlatformResources
+) -> Evidence:
+    """Return the sets and measured points of several runs. Of a model or a point that several runs
+    have, those of the first run are used."""
     sets: dict[str, ParameterSet] = {}
     tables: list[pd.DataFrame] = []
     known_points: set[str] = set()

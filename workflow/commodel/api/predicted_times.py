@@ -1,4 +1,5 @@
-"""Predicted times as a result (`Predictions`): rows, the answer in a sentence, and notes on intervals and validity."""
+"""Predicted times as a result (`Predictions`): rows, the answer in a sentence, and notes on
+intervals and validity."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 TIME_COLUMNS = ("measured", "time", "low", "high")
 MAX_NAMED = 4  # models in the answer
-DEFAULT_ARGUMENTS = "Arguments, such as segment sizes, have their defaults; `commodel advise` also ranks others."
+DEFAULT_ARGUMENTS = (
+    "Arguments, such as segment sizes, have their defaults; `commodel advise` also ranks others."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,8 +39,8 @@ class Predictions(Answer):
         folders: str = "",
         has_defaults: bool = False,
     ) -> Predictions:
-        """Return the result of rows, with notes on the origin of their values. `has_defaults`: arguments of algorithms
-        have their defaults."""
+        """Return the result of rows, with notes on the origin of their values. `has_defaults`:
+        arguments of algorithms have their defaults."""
         origins = [f"{line}." for line in origins]
         provenance = describe_sources(sets)
         arguments = [DEFAULT_ARGUMENTS] if has_defaults else []
@@ -51,21 +54,31 @@ class Predictions(Answer):
 
     def text(self, verbose: bool = True) -> str:
         numbers = {text.removesuffix("."): number for number, text in enumerate(self.notes, 1)}
-        table = format_table([_make_table_row(row, numbers) for row in self.rows], TIME_COLUMNS, fold=True)
+        table = format_table(
+            [_make_table_row(row, numbers) for row in self.rows], TIME_COLUMNS, fold=True
+        )
         return format_answer(self.sentence, table, self.notes, verbose)
 
 
 def _list_flaws(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the validities that have a reason, each once, as sentences."""
-    return [f"{text}." for text in dict.fromkeys(row["validity"] for row in rows) if text.partition(": ")[2]]
+    return [
+        f"{text}."
+        for text in dict.fromkeys(row["validity"] for row in rows)
+        if text.partition(": ")[2]
+    ]
 
 
 def _make_table_row(row: Mapping[str, Any], numbers: Mapping[str, int]) -> dict[str, Any]:
-    """Return a row of the table: without an interval if values have none, and with the number of the validity's note.
-    Its validity is "no information" if the interval is too wide."""
+    """Return a row of the table: without an interval if values have none, and with the number of
+    the validity's note. Its validity is "no information" if the interval is too wide."""
     from commodel.predictions.interval_basis import NO_INFORMATION, is_informative
 
-    names = [name for name in row if not name.startswith("parameter_") and name not in ("basis", "validity")]
+    names = [
+        name
+        for name in row
+        if not name.startswith("parameter_") and name not in ("basis", "validity")
+    ]
     cells = {{"seconds": "time"}.get(name, name): row[name] for name in names}
     number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
     informative = is_informative(row["low"], row["high"])
@@ -73,7 +86,10 @@ def _make_table_row(row: Mapping[str, Any], numbers: Mapping[str, int]) -> dict[
         cells
         | {"bytes": format_bytes(row["bytes"])}
         | ({} if row["low"] < row["high"] else {"low": None, "high": None})
-        | {"validity": (row["validity"].partition(": ")[0] if informative else NO_INFORMATION) + number}
+        | {
+            "validity": (row["validity"].partition(": ")[0] if informative else NO_INFORMATION)
+            + number
+        }
     )
 
 
@@ -91,14 +107,19 @@ def _describe_intervals(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the fastest alternative of a workload by each model, the predicted times of a single alternative, or the
-    range of predictions over several workloads; by the recommended prediction and valid ones if there are any."""
+    """Return the fastest alternative of a workload by each model, the predicted times of a single
+    alternative, or the range of predictions over several workloads; by the recommended prediction
+    and valid ones if there are any."""
     from commodel.records import RECOMMENDED
 
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
     workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
     predicted = [row for row in rows if row["seconds"] == row["seconds"]]
-    valid = [row for row in predicted if row["model"] == RECOMMENDED or not row["validity"].partition(": ")[2]]
+    valid = [
+        row
+        for row in predicted
+        if row["model"] == RECOMMENDED or not row["validity"].partition(": ")[2]
+    ]
     predicted = valid or predicted
     families = list(dict.fromkeys(row["model"] for row in predicted))
     first = rows[0]
@@ -109,17 +130,27 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if len(alternatives) > 1 and (len(workloads) == 1 or first["topology"]):
         by_name: dict[str, list[str]] = {}
         for family in families:
-            row = min((row for row in predicted if row["model"] == family), key=lambda row: row["seconds"])
-            by_name.setdefault(_name_alternative(row), []).append(f"{family} ({format_seconds(row['seconds'])})")
+            row = min(
+                (row for row in predicted if row["model"] == family), key=lambda row: row["seconds"]
+            )
+            by_name.setdefault(_name_alternative(row), []).append(
+                f"{family} ({format_seconds(row['seconds'])})"
+            )
         named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
         lowest = min(row["seconds"] for row in predicted)
         has_lower = any(row["seconds"] < lowest for row in rows)  # false for NaN
         kinds = "recommended and valid" if RECOMMENDED in families else "valid"
-        fastest = f"Fastest of the {kinds} predictions of {workload}" if has_lower else f"Fastest {workload}"
+        fastest = (
+            f"Fastest of the {kinds} predictions of {workload}"
+            if has_lower
+            else f"Fastest {workload}"
+        )
         return f"{fastest}: {_join_first(named, '; ')}."
     if len(workloads) == 1:
         named = [f"{format_seconds(row['seconds'])} by {row['model']}" for row in predicted]
-        measured = f"; measured: {format_seconds(first['measured'])}" if first.get("measured") else ""
+        measured = (
+            f"; measured: {format_seconds(first['measured'])}" if first.get("measured") else ""
+        )
         return f"{_name_alternative(first)} {workload}: {_join_first(named, ', ')}{measured}."
     shortest, longest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))
     ends = [
@@ -135,7 +166,8 @@ def _join_first(texts: list[str], separator: str) -> str:
 
 
 def _name_row(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the alternative and the model of a row, and the other values that differ between the rows."""
+    """Return the alternative and the model of a row, and the other values that differ between the
+    rows."""
     parts = [_name_alternative(row), str(row["model"])]
     for key, form in (("ranks", "{} ranks"), ("bytes", "{}"), ("layout", "{}")):
         if len({other[key] for other in rows}) > 1:

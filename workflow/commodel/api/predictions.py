@@ -1,4 +1,5 @@
-"""Predicted times from Python: `predict` returns a row for each pattern and model, with interval and validity."""
+"""Predicted times from Python: `predict` returns a row for each pattern and model, with interval
+and validity."""
 
 from __future__ import annotations
 
@@ -67,22 +68,25 @@ def predict(
     values: Mapping[str, Value] | None = None,
     **named_values: Value,
 ) -> Predictions:
-    """Return the predicted time of each pattern under each model: a row for each algorithm, number of ranks and size.
-    The result's `frame` is a DataFrame; printed, it is what `commodel predict` prints.
+    """Return the predicted time of each pattern under each model: a row for each algorithm, number
+    of ranks and size. The result's `frame` is a DataFrame; printed, it is what `commodel predict`
+    prints.
 
-    Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or
-    `L=2e-6`. If both are given, named values replace those of the parameters. With neither, they come from the runs
-    in `results`, or from those of one `experiment`. Without `algorithm` or `topology`, every algorithm of the
-    operation that needs no argument is predicted. `platform` is where ranks are placed. Times are in seconds; `low`
-    and `high` are the 95 % prediction interval, NaN without one. `statistic` says which ranks' times are predicted,
-    such as `"rank mean"` for what OSU prints; the default is the time until completion. A `Run` without a model
-    also has the rows `recommended`, with the times that `advise` ranks; so have sets with residuals, such as fits
-    to a table.
+    Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as
+    `L="2us"` or `L=2e-6`. If both are given, named values replace those of the parameters. With
+    neither, they come from the runs in `results`, or from those of one `experiment`. Without
+    `algorithm` or `topology`, every algorithm of the operation that needs no argument is predicted.
+    `platform` is where ranks are placed. Times are in seconds; `low` and `high` are the 95 %
+    prediction interval, NaN without one. `statistic` says which ranks' times are predicted, such as
+    `"rank mean"` for what OSU prints; the default is the time until completion. A `Run` without a
+    model also has the rows `recommended`, with the times that `advise` ranks; so have sets with
+    residuals, such as fits to a table.
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """
     settings = [
-        f"{name}={_format_with_unit(model, name, value)}" for name, value in {**(values or {}), **named_values}.items()
+        f"{name}={_format_with_unit(model, name, value)}"
+        for name, value in {**(values or {}), **named_values}.items()
     ]
     pattern = {
         "operation": operation,
@@ -93,13 +97,15 @@ def predict(
         "layout": layout,
     }
     quantity = PredictedQuantity.of(join_amounts(waves), pipelined, statistic)
-    return predict_patterns(pattern, list_sources(parameters), model, settings, platform, experiment, quantity)
+    return predict_patterns(
+        pattern, list_sources(parameters), model, settings, platform, experiment, quantity
+    )
 
 
 @dataclass(frozen=True)
 class PredictedQuantity:
-    """Which time of a pattern is predicted: of one wave, by a statistic of its ranks, or between two waves of several,
-    or of an endless stream."""
+    """Which time of a pattern is predicted: of one wave, by a statistic of its ranks, or between
+    two waves of several, or of an endless stream."""
 
     waves: str | None
     pipelined: bool
@@ -109,7 +115,9 @@ class PredictedQuantity:
     def of(cls, waves: str | None, pipelined: bool, statistic: str) -> PredictedQuantity:
         stated = parse_statistic(statistic)
         if waves and pipelined:
-            raise UserError("found both waves and pipelined, wanted a number of waves or an endless stream")
+            raise UserError(
+                "found both waves and pipelined, wanted a number of waves or an endless stream"
+            )
         if (waves or pipelined) and stated is not Statistic.COMPLETION:
             raise UserError(f"statistic '{stated}' is of one wave: leave waves and pipelined out")
         return cls(waves, pipelined, stated)
@@ -124,20 +132,27 @@ def predict_patterns(
     experiment: str | None,
     quantity: PredictedQuantity,
 ) -> Predictions:
-    """Return the predictions of every combination of a pattern's names and amounts, which are those of `list_points`.
+    """Return the predictions of every combination of a pattern's names and amounts, which are those
+    of `list_points`.
 
-    Without sources, model and settings, the evidence is that of the runs in the folder of results."""
+    Without sources, model and settings, the evidence is that of the runs in the folder of
+    results."""
     resources, evidence, folders = None, None, ""
     is_plain = not (model or settings or quantity.pipelined or quantity.waves)
-    has_campaign = is_plain and (_is_run(sources) if sources else any(Path("results").glob("*/fitted")))
+    has_campaign = is_plain and (
+        _is_run(sources) if sources else any(Path("results").glob("*/fitted"))
+    )
     if platform and not _is_run(sources):
         from commodel.plan.planning import load_resources  # reads what a campaign needs
 
         resources = load_resources(platform)
-    # The names and amounts are checked before models are read. A missing size may be taken from the models.
+    # The names and amounts are checked before models are read. A missing size may be taken from the
+    # models.
     size_from_models = pattern["sizes"] is None and not is_pattern_file(pattern["operation"])
     omitted: list[str] = []  # reasons for points that the platform cannot hold
-    points = _list_wanted(pattern, "1" if size_from_models else pattern["sizes"], resources, quantity, omitted)
+    points = _list_wanted(
+        pattern, "1" if size_from_models else pattern["sizes"], resources, quantity, omitted
+    )
     if has_campaign:
         evidence, folders = _find_campaign(sources, platform, experiment, points[0].operation)
         resources, sets = evidence.resources, list(evidence.by_model().values())
@@ -155,7 +170,10 @@ def predict_patterns(
 
         # Of a run in the folder of results only the best model is shown beside it.
         models = [parameters.model for parameters in sets] if sources else None
-        predictions, measured = recommend_times(evidence, points, models), evidence.find_measured(points)
+        predictions, measured = (
+            recommend_times(evidence, points, models),
+            evidence.find_measured(points),
+        )
     elif evidence:
         predictions = predict_recommended(evidence, points)
     predictions = predictions or predict_sets(sets, points, quantity.pipelined)
@@ -164,7 +182,9 @@ def predict_patterns(
     notes += resources.describe_extension(max(point.ranks for point in points)) if resources else []
     names_alternatives = bool(pattern["algorithm"] or pattern["topology"])
     has_arguments = any(entry.argument for entry in find_algorithms(points[0].operation).values())
-    return Predictions.of(rows, notes, sets, folders, has_defaults=has_arguments and not names_alternatives)
+    return Predictions.of(
+        rows, notes, sets, folders, has_defaults=has_arguments and not names_alternatives
+    )
 
 
 def _is_run(sources: Sequence[Source | AnyPath]) -> bool:
@@ -173,10 +193,19 @@ def _is_run(sources: Sequence[Source | AnyPath]) -> bool:
 
 
 def _find_campaign(
-    sources: Sequence[Source | AnyPath], platform: str | None, experiment: str | None, operation: str
+    sources: Sequence[Source | AnyPath],
+    platform: str | None,
+    experiment: str | None,
+    operation: str,
 ) -> tuple[Evidence, str]:
-    """Return the evidence of a run, or of the runs in the folder of results, with a line that names the folders."""
-    from commodel.api.recommendations import describe_evidence_folders, find_evidence, gather_evidence  # imports this
+    """Return the evidence of a run, or of the runs in the folder of results, with a line that names
+    the folders."""
+    # imports this
+    from commodel.api.recommendations import (
+        describe_evidence_folders,
+        find_evidence,
+        gather_evidence,
+    )
 
     if sources:
         return gather_evidence(cast(Source, sources[0]), platform), ""
@@ -201,8 +230,8 @@ def _list_wanted(
 
 
 def predict_recommended(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
-    """Return the recommended predictions by the residuals that sets store, and those of all models; nothing if too
-    little was measured."""
+    """Return the recommended predictions by the residuals that sets store, and those of all models;
+    nothing if too little was measured."""
     from commodel.advice.evidence import find_placement  # slow to load
     from commodel.advice.recommended_times import recommend_times
 
@@ -216,8 +245,11 @@ def predict_recommended(evidence: Evidence, points: Sequence[Point]) -> list[Pre
         return []
 
 
-def find_stored_evidence(sets: Sequence[ParameterSet], resources: PlatformResources | None) -> Evidence | None:
-    """Return parameter sets as evidence, if one stores its residuals; None otherwise, or with two sets of a model."""
+def find_stored_evidence(
+    sets: Sequence[ParameterSet], resources: PlatformResources | None
+) -> Evidence | None:
+    """Return parameter sets as evidence, if one stores its residuals; None otherwise, or with two
+    sets of a model."""
     families = {parameters.model for parameters in sets}
     if len(families) < len(sets) or not any(parameters.residuals for parameters in sets):
         return None
@@ -231,10 +263,13 @@ class NoSourceError(UserError):
 
 
 def choose_sets(
-    sources: Sequence[Source | AnyPath], model: str | None, settings: Sequence[str], platform: str | None = None
+    sources: Sequence[Source | AnyPath],
+    model: str | None,
+    settings: Sequence[str],
+    platform: str | None = None,
 ) -> list[ParameterSet]:
-    """Return the parameter sets of the sources with some values in place of theirs (`NAME=VALUE`), or one set of these
-    values alone."""
+    """Return the parameter sets of the sources with some values in place of theirs (`NAME=VALUE`),
+    or one set of these values alone."""
     if not sources and not model:
         found = f"{settings[0]} with neither" if settings else "neither"
         raise NoSourceError(f"found {found} a model nor parameters, wanted one of the two")
@@ -245,9 +280,11 @@ def choose_sets(
     return [make_given_set(model, settings)]
 
 
-def read_sets(source: Source | AnyPath, model: str | None = None, platform: str | None = None) -> list[ParameterSet]:
-    """Return the parameter sets of a source that belong to a model, or all: those of a file, of a folder of files, of a
-    run, or of a report's workbook (REPORT.xlsx#PLATFORM)."""
+def read_sets(
+    source: Source | AnyPath, model: str | None = None, platform: str | None = None
+) -> list[ParameterSet]:
+    """Return the parameter sets of a source that belong to a model, or all: those of a file, of a
+    folder of files, of a run, or of a report's workbook (REPORT.xlsx#PLATFORM)."""
     if isinstance(source, ParameterSet):
         sets = [source]
     elif hasattr(source, "parameter_sets"):
@@ -270,7 +307,8 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
 
 
 def find_only_size(sets: Iterable[ParameterSet]) -> str | None:
-    """Return the size for models without message size: the one at which their values were measured, else 1 B."""
+    """Return the size for models without message size: the one at which their values were measured,
+    else 1 B."""
     if any(find_family(parameters.model).uses_bytes for parameters in sets):
         return None
     sizes = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
@@ -289,14 +327,16 @@ def list_points(
     omitted: list[str] | None = None,
     statistic: Statistic = Statistic.COMPLETION,
 ) -> list[Point]:
-    """Return every combination of the given names and amounts as one point, of a statistic. If the platform has too few
-    nodes for the ranks, more are assumed. With `omitted`, ranks that the platform cannot hold are left out and the
-    reasons added to it, unless it holds none."""
+    """Return every combination of the given names and amounts as one point, of a statistic. If the
+    platform has too few nodes for the ranks, more are assumed. With `omitted`, ranks that the
+    platform cannot hold are left out and the reasons added to it, unless it holds none."""
     if not operation:
         raise UserError("operation is missing")
     resources = resources or PlatformResources.unlimited()
     repeats: list[dict[str, Any]] = (
-        [{"waves": count} for count in expand_axis(waves, parse_waves)] if waves is not None else [{}]
+        [{"waves": count} for count in expand_axis(waves, parse_waves)]
+        if waves is not None
+        else [{}]
     )
     if is_pattern_file(operation):
         pattern_options = {"algorithm": algorithm, "topology": topology, "bytes": sizes}
@@ -361,7 +401,11 @@ def _list_file_points(
     pattern: dict[str, Any] = {"operation": operation, "layout": layout}
     with locate_mistakes(key="ranks"):
         counts = expand_axis(ranks, parse_count) if ranks else [None]
-    points = (make_point(resources, pattern | {"ranks": count} | repeat) for count in counts for repeat in repeats)
+    points = (
+        make_point(resources, pattern | {"ranks": count} | repeat)
+        for count in counts
+        for repeat in repeats
+    )
     return list(dict.fromkeys(points))
 
 
@@ -374,14 +418,19 @@ def _make_near_point(resources: PlatformResources, combination: Mapping[str, Any
 
 
 def build_one_schedule(**pattern: Any) -> Schedule:
-    """Return the messages of the one pattern that these names and amounts mean, as for `list_points`."""
+    """Return the messages of the one pattern that these names and amounts mean, as for
+    `list_points`."""
     points = list_points(**pattern)
     if len(points) != 1:
-        raise UserError(f"these options mean {len(points)} patterns; name one algorithm or topology, one size")
+        raise UserError(
+            f"these options mean {len(points)} patterns; name one algorithm or topology, one size"
+        )
     return build_schedule(points[0])
 
 
-def predict_sets(sets: Sequence[ParameterSet], points: Sequence[Point], pipelined: bool = False) -> list[Prediction]:
+def predict_sets(
+    sets: Sequence[ParameterSet], points: Sequence[Point], pipelined: bool = False
+) -> list[Prediction]:
     """Return the predictions of all sets, point by point."""
     columns = []
     for parameters in sets:
@@ -396,13 +445,17 @@ def tabulate_predictions(
     waves: bool = False,
     measured: Mapping[Point, float] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Return a row for each prediction of `predict_sets`. Columns have the values given by hand, and the
-    measured times of points."""
+    """Return a row for each prediction of `predict_sets`. Columns have the values given by hand,
+    and the measured times of points."""
     has_measured = any(row.point in measured for row in predictions)
     notes = {parameters.model: describe_changes(parameters) for parameters in sets}
     changed = any(notes.values())
     names = PATTERN_FIELDS + (("waves",) if waves else ())
-    names += ("statistic",) if any(row.point.statistic is not Statistic.COMPLETION for row in predictions) else ()
+    names += (
+        ("statistic",)
+        if any(row.point.statistic is not Statistic.COMPLETION for row in predictions)
+        else ()
+    )
     return [
         {"model": row.model}
         | {name: getattr(row.point, name) for name in names}
@@ -410,14 +463,18 @@ def tabulate_predictions(
         | ({"measured": measured.get(row.point)} if has_measured else {})
         | {"seconds": row.seconds}
         | _make_interval_columns("low", "high", row.low, row.high)
-        | _make_interval_columns("parameter_low", "parameter_high", row.parameter_low, row.parameter_high)
+        | _make_interval_columns(
+            "parameter_low", "parameter_high", row.parameter_low, row.parameter_high
+        )
         | {"basis": row.interval, "validity": row.validity_text}
         | ({BY_HAND_KEY: notes.get(row.model, "")} if changed else {})
         for row in predictions
     ]
 
 
-def _make_interval_columns(low_name: str, high_name: str, low: float, high: float) -> dict[str, float]:
+def _make_interval_columns(
+    low_name: str, high_name: str, low: float, high: float
+) -> dict[str, float]:
     """Return the columns of an interval; NaN in both without one, as of values from data sheets."""
     return {low_name: low, high_name: high} if low < high else {low_name: nan, high_name: nan}
 
@@ -427,9 +484,15 @@ def _format_with_unit(model: str | None, name: str, value: Value) -> str:
     if isinstance(value, str):
         return value
     if model is None:
-        raise UserError(f"found {name}={value!r} without model=, wanted a model or text with a unit")
+        raise UserError(
+            f"found {name}={value!r} without model=, wanted a model or text with a unit"
+        )
     entry, text = find_family(model), repr(float(value))
-    return f"{text} {find_unit(entry, entry.full_name(name), {})}".strip() if name in entry.by_name else text
+    return (
+        f"{text} {find_unit(entry, entry.full_name(name), {})}".strip()
+        if name in entry.by_name
+        else text
+    )
 
 
 def list_sources(sources: Source | Sequence[Source]) -> list[Source]:
@@ -443,4 +506,6 @@ def list_names(names: str | Sequence[str]) -> list[str]:
 def join_amounts(amounts: Amounts | None) -> str | None:
     if amounts is None:
         return None
-    return ",".join(map(str, amounts)) if isinstance(amounts, list | tuple | range) else str(amounts)
+    return (
+        ",".join(map(str, amounts)) if isinstance(amounts, list | tuple | range) else str(amounts)
+    )

@@ -1,4 +1,5 @@
-"""Advice from Python: `advise` ranks the alternatives of one workload, `decide` returns the best of each of several."""
+"""Advice from Python: `advise` ranks the alternatives of one workload, `decide` returns the best of
+each of several."""
 
 from __future__ import annotations
 
@@ -50,13 +51,14 @@ def advise(
     values: Mapping[str, str] | None = None,
     statistic: str = Statistic.COMPLETION,
 ) -> Advice:
-    """Return the alternatives for one workload, the best first: algorithms, trees and layouts. Printed, the result is
-    what `commodel advise` prints.
+    """Return the alternatives for one workload, the best first: algorithms, trees and layouts.
+    Printed, the result is what `commodel advise` prints.
 
-    `evidence` is a `Run`, whose measured points weigh the models, or parameter sets. Without it, the evidence is that
-    of the runs in `results`, or of one `experiment`. `platform` is one of the run, or a platform file; `only` names the
-    algorithms or topologies to consider. `values` replace fitted ones, such as `{"L": "1us"}`. `statistic` says which
-    ranks' times are ranked, such as `"rank mean"` for what OSU prints; the default is the time until completion.
+    `evidence` is a `Run`, whose measured points weigh the models, or parameter sets. Without it,
+    the evidence is that of the runs in `results`, or of one `experiment`. `platform` is one of the
+    run, or a platform file; `only` names the algorithms or topologies to consider. `values` replace
+    fitted ones, such as `{"L": "1us"}`. `statistic` says which ranks' times are ranked, such as
+    `"rank mean"` for what OSU prints; the default is the time until completion.
 
     >>> advise("bcast", 16, "64KiB", experiment="demo", platform="local").frame  # doctest: +SKIP
     """
@@ -81,14 +83,16 @@ def decide(
     layouts: Sequence[str] = (),
     open_mpi: bool = False,
 ) -> Decisions:
-    """Return the best alternative of each operation, number of ranks and size. Printed, the result is what
-    `commodel advise` prints for several workloads. With `open_mpi`, only alternatives that Open MPI's rules can name
-    for any program are considered; `to_rules` writes them.
+    """Return the best alternative of each operation, number of ranks and size. Printed, the result
+    is what `commodel advise` prints for several workloads. With `open_mpi`, only alternatives that
+    Open MPI's rules can name for any program are considered; `to_rules` writes them.
 
     >>> decide(["bcast", "reduce"], "4:16:*2", "1KiB", experiment="demo", platform="local").frame  # doctest: +SKIP
     """
     names = [operations] if isinstance(operations, str) else list(operations)
-    workloads = list_workloads(names, join_amounts(leaves), join_amounts(ranks), join_amounts(bytes))
+    workloads = list_workloads(
+        names, join_amounts(leaves), join_amounts(ranks), join_amounts(bytes)
+    )
     source = EvidenceSource(list_sources(evidence), platform, experiment)
     candidates = Candidates(layouts)
     if open_mpi:
@@ -99,14 +103,15 @@ def decide(
 
 @dataclass(frozen=True)
 class EvidenceSource:
-    """Where the evidence for an advice comes from: parameter sets or a run, else the runs in the folder of results; and
-    values in place of fitted ones."""
+    """Where the evidence for an advice comes from: parameter sets or a run, else the runs in the
+    folder of results; and values in place of fitted ones."""
 
     sources: Sequence[Source] = ()
     platform: str | None = None
     experiment: str | None = None
     settings: Sequence[str] = ()
-    print_note: Callable[[str], None] = lambda text: None  # gets a line that names the folders of results
+    # gets a line that names the folders of results
+    print_note: Callable[[str], None] = lambda text: None
 
     def read(self, operation: str | None) -> Evidence:
         """Return the evidence on an operation."""
@@ -118,8 +123,8 @@ class EvidenceSource:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The alternatives to rank: layouts, and algorithms or topologies by name; all by default. With `assumptions`, only
-    those that Open MPI's rules may name under them."""
+    """The alternatives to rank: layouts, and algorithms or topologies by name; all by default. With
+    `assumptions`, only those that Open MPI's rules may name under them."""
 
     layouts: Sequence[str] = ()
     only: Sequence[str] = ()
@@ -136,11 +141,14 @@ class Candidates:
 def select_for_rules(
     workloads: Sequence[Workload], candidates: Candidates, progress: Callable[[str], None]
 ) -> tuple[list[Workload], Candidates]:
-    """Return the workloads for which Open MPI's rules may name an algorithm, and the candidates on one layout."""
+    """Return the workloads for which Open MPI's rules may name an algorithm, and the candidates on
+    one layout."""
     from commodel.advice.rule_candidates import leave_out_unsafe
 
     if len(candidates.layouts) > 1:
-        raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
+        raise UserError(
+            "Open MPI's rules hold for any layout; give one --layout: that of the programs"
+        )
     candidates = replace(candidates, layouts=candidates.layouts or ("block",))
     return leave_out_unsafe(workloads, candidates.list_choices, progress), candidates
 
@@ -148,11 +156,15 @@ def select_for_rules(
 def advise_workload(workload: Workload, source: EvidenceSource, candidates: Candidates) -> Advice:
     """Return the ranked alternatives of a workload."""
     evidence = source.read(workload.operation)
-    ranking = rank_alternatives(workload, evidence, candidates.layouts, candidates.list_choices(workload))
+    ranking = rank_alternatives(
+        workload, evidence, candidates.layouts, candidates.list_choices(workload)
+    )
     return Advice.of(ranking, evidence)
 
 
-def decide_workloads(workloads: Sequence[Workload], source: EvidenceSource, candidates: Candidates) -> Decisions:
+def decide_workloads(
+    workloads: Sequence[Workload], source: EvidenceSource, candidates: Candidates
+) -> Decisions:
     """Return the best alternative of each workload."""
     assumptions = candidates.assumptions
     same_for_all_sizes = () if assumptions is None else SIZE_INDEPENDENT_OPERATIONS
@@ -163,23 +175,31 @@ def decide_workloads(workloads: Sequence[Workload], source: EvidenceSource, cand
         sets |= {(entry.model, entry.source): entry for entry in evidence.sets}
         of_operation = [workload for workload in workloads if workload.operation == operation]
         layouts, choices = candidates.layouts, candidates.list_choices
-        tables.append(tabulate_decisions(of_operation, evidence, layouts, choices, same_for_all_sizes))
+        tables.append(
+            tabulate_decisions(of_operation, evidence, layouts, choices, same_for_all_sizes)
+        )
     table = pd.concat(tables, ignore_index=True)
     return Decisions.of(table, list(sets.values()), assumptions)
 
 
 def find_evidence(
-    sources: Sequence[Source], platform: str | None, experiment: str | None, operation: str | None = None
+    sources: Sequence[Source],
+    platform: str | None,
+    experiment: str | None,
+    operation: str | None = None,
 ) -> tuple[Evidence, list[Path]]:
-    """Return the evidence of sources, else that of a platform or an experiment, and its folders of results. Without an
-    experiment, these are all runs of the platform that measured the operation."""
+    """Return the evidence of sources, else that of a platform or an experiment, and its folders of
+    results. Without an experiment, these are all runs of the platform that measured the
+    operation."""
     if sources:
         return gather_evidence(sources, platform), []
     results = Path("results")
     if not (platform or experiment):
         runs = sorted(results.glob("*/comparison.csv"), key=lambda path: path.stat().st_mtime)
         if not runs:
-            raise UserError(f"found no run in {results}, wanted --params FILE, or `commodel run EXPERIMENT` first")
+            raise UserError(
+                f"found no run in {results}, wanted --params FILE, or `commodel run EXPERIMENT` first"
+            )
         platform = find_only_platform(runs[-1].parent.name, results)
     if not platform:
         assert experiment
@@ -189,15 +209,19 @@ def find_evidence(
 
 
 def describe_evidence_folders(evidence: Evidence, folders: Sequence[Path]) -> str:
-    """Return a line that names the folders and the platform of the evidence, and the other platforms there."""
+    """Return a line that names the folders and the platform of the evidence, and the other
+    platforms there."""
     names = dict.fromkeys(name for folder in folders for name in Results.of(folder).platforms())
     other_platforms = [name for name in names if name != evidence.resources.name]
-    hint = f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
+    hint = (
+        f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
+    )
     return f"evidence: {', '.join(map(str, folders))}, platform {evidence.resources.name}{hint}"
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
-    """Return the parameter sets of the sources, with the points measured on the platform if a source is a run."""
+    """Return the parameter sets of the sources, with the points measured on the platform if a
+    source is a run."""
     source_list = list_sources(sources)
     runs = [source for source in source_list if isinstance(source, Run)]
     if len(runs) > 1 or (runs and len(source_list) > 1):
@@ -205,7 +229,9 @@ def gather_evidence(sources: Source | Sequence[Source], platform: str | None = N
     if runs:
         (run,) = runs
         name = run.choose_platform(platform)
-        return collect_evidence(run.parameter_sets(name), run.resources(name), Results.of(run.folder))
+        return collect_evidence(
+            run.parameter_sets(name), run.resources(name), Results.of(run.folder)
+        )
     sets = [parameters for source in source_list for parameters in read_sets(source)]
     return combine_sets(sets, load_resources(platform) if platform else None)
 
@@ -230,11 +256,17 @@ def list_workloads(
             raise UserError(f"bytes is missing; {name} needs a message size")
         axis, min_count = ("leaves", 1) if leaves else ("ranks", 2)
         counts = _expand(axis, str(amounts), partial(parse_count, low=min_count))
-        lengths = _expand("bytes", sizes, parse_bytes) if sizes is not None and has_size(name) else [0]
+        lengths = (
+            _expand("bytes", sizes, parse_bytes) if sizes is not None and has_size(name) else [0]
+        )
         if len(counts) * len(lengths) > MAX_WORKLOADS:
-            raise UserError(f"found {len(counts) * len(lengths)} workloads, wanted at most {MAX_WORKLOADS}")
+            raise UserError(
+                f"found {len(counts) * len(lengths)} workloads, wanted at most {MAX_WORKLOADS}"
+            )
         workloads += [
-            Workload(name, size, **{axis: count}, statistic=statistic) for count in counts for size in lengths
+            Workload(name, size, **{axis: count}, statistic=statistic)
+            for count in counts
+            for size in lengths
         ]
     if not workloads:
         raise UserError("operation is missing")

@@ -1,4 +1,5 @@
-"""The answer to a question (`Result`): rows, a sentence, and notes. A verb prints it, a notebook shows it."""
+"""The answer to a question (`Result`): rows, a sentence, and notes. A verb prints it, a notebook
+shows it."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ MAX_SHOWN_ROWS = 12  # in a notebook
 
 
 class Result:
-    """The rows that answer a question, in seconds and bytes; the answer in a sentence; notes on reasons and limits; and
-    where the values come from, a row for each source.
+    """The rows that answer a question, in seconds and bytes; the answer in a sentence; notes on
+    reasons and limits; and where the values come from, a row for each source.
 
     `print(answer)` shows what the verb prints.
     """
@@ -49,7 +50,8 @@ class Result:
         return pd.DataFrame(list(self.rows))
 
     def text(self, verbose: bool = True) -> str:
-        """Return the sentence, the rows as a table, and the notes; only the first of these unless `verbose`."""
+        """Return the sentence, the rows as a table, and the notes; only the first of these unless
+        `verbose`."""
         return format_answer(self.sentence, format_rows(self.rows, "table"), self.notes, verbose)
 
     def to_csv(self, file: str | Path | None = None) -> str | None:
@@ -61,11 +63,17 @@ class Result:
         return write_or_return(format_rows(self.rows, "json"), file)
 
     def to_excel(self, file: str | Path) -> None:
-        """Write a workbook: the rows as a table to sort and to filter, the sentence with the notes, and the
-        provenance."""
+        """Write a workbook: the rows as a table to sort and to filter, the sentence with the notes,
+        and the provenance."""
         from commodel.reports.workbooks import write_result  # slow to load
 
-        write_result(type(self).__name__, self.frame, [self.sentence, *self.notes], list(self.provenance), Path(file))
+        write_result(
+            type(self).__name__,
+            self.frame,
+            [self.sentence, *self.notes],
+            list(self.provenance),
+            Path(file),
+        )
 
     def __str__(self) -> str:
         return self.text()
@@ -91,8 +99,12 @@ class Answer(Result):
 
 
 def describe_sources(sets: Iterable[ParameterSet]) -> list[Mapping[str, str]]:
-    """Return a row for each parameter set: its model, its platform, and where its values come from."""
-    return [{"model": entry.model, "platform": entry.platform or "", "source": entry.source} for entry in sets]
+    """Return a row for each parameter set: its model, its platform, and where its values come
+    from."""
+    return [
+        {"model": entry.model, "platform": entry.platform or "", "source": entry.source}
+        for entry in sets
+    ]
 
 
 def write_or_return(text: str, file: str | Path | None) -> str | None:

@@ -1,7 +1,8 @@
 """The Snakemake workflow as a process: its command line, its output, and how it is stopped.
 
-`run_with_display` runs the workflow of a campaign and returns Snakemake's exit code. All output of Snakemake and its
-jobs goes to a log; a `Display` gets the progress of the campaign and the errors of jobs, each once."""
+`run_with_display` runs the workflow of a campaign and returns Snakemake's exit code. All output of
+Snakemake and its jobs goes to a log; a `Display` gets the progress of the campaign and the errors
+of jobs, each once."""
 
 import json
 import math
@@ -55,7 +56,9 @@ class RunFailedError(UserError):
         self.exit_code = code  # type: ignore[misc]  # click declares it as that of the class
 
 
-def make_snakemake_command(settings: Mapping[str, Any], cores: int | None, profile: str | None) -> list[str]:
+def make_snakemake_command(
+    settings: Mapping[str, Any], cores: int | None, profile: str | None
+) -> list[str]:
     """Return the command that runs our workflow in this folder."""
     arguments = [
         sys.executable,
@@ -86,10 +89,18 @@ def find_profile(name: str) -> str:
     snakemake_folders = AppDirs("snakemake", "snakemake")
     if any(
         (Path(directory) / name).exists()
-        for directory in (Path.cwd(), snakemake_folders.user_config_dir, snakemake_folders.site_config_dir)
+        for directory in (
+            Path.cwd(),
+            snakemake_folders.user_config_dir,
+            snakemake_folders.site_config_dir,
+        )
     ):
         return name
-    own_profiles = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
+    own_profiles = [
+        path.name
+        for path in (ROOT / "profiles").iterdir()
+        if path.is_dir() and path.name != "default"
+    ]
     raise UserError(f"unknown profile '{name}'; {suggest_name(name, own_profiles)}")
 
 
@@ -102,9 +113,11 @@ def find_project_profile(name: str) -> Path | None:
 JOB_LINE = re.compile(r"^Job \d+: (.+)$")
 LOG_LINE = re.compile(r"^Logfile (.+):$")
 FENCE_LINE = re.compile(r"^=+$")
-# Snakemake's own errors, whose reason is in the next line. Errors of failed jobs only name the command there.
+# Snakemake's own errors, whose reason is in the next line. Errors of failed jobs only name the
+# command there.
 ERROR_LINE = re.compile(r"^(?!RuleException|CalledProcessError)\w+(Error|Exception)\b.*:$")
-# An error of the Slurm executor about a job that it could not submit; sbatch's message may continue in the next line.
+# An error of the Slurm executor about a job that it could not submit; sbatch's message may continue
+# in the next line.
 SBATCH_REFUSED = re.compile(
     r"^    message: SLURM sbatch failed\. The error message was '(?:sbatch: )?(?:error: )?([^']+)"
 )
@@ -115,8 +128,8 @@ MAX_SHOWN_LINES = 12  # last lines, which are shown if a run fails without a rec
 
 
 class JobErrors:
-    """Reads the output of Snakemake line by line, and shows each error once. `stage` is the job started last. If Slurm
-    refused what all jobs request, `refused` is true."""
+    """Reads the output of Snakemake line by line, and shows each error once. `stage` is the job
+    started last. If Slurm refused what all jobs request, `refused` is true."""
 
     def __init__(self, show: Callable[[str], None]):
         self.show = show
@@ -157,7 +170,8 @@ class JobErrors:
 
 
 POLL_INTERVAL = 2.0  # seconds between two progress updates
-CANCEL_SECONDS = 60.0  # seconds that Snakemake has for cancelling its jobs before it is interrupted again
+# seconds that Snakemake has for cancelling its jobs before it is interrupted again
+CANCEL_SECONDS = 60.0
 KILL_SECONDS = 90.0  # seconds after which it is killed
 STOPPING_TEXT = "commodel: stopping: jobs are being cancelled, which may take a minute"
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -172,8 +186,8 @@ class Stop:
 
 
 def run_in_terminal(command: list[str]) -> int:
-    """Run Snakemake with output to the terminal and return its exit code. It also receives Ctrl-C, and cancels its jobs
-    before it ends."""
+    """Run Snakemake with output to the terminal and return its exit code. It also receives Ctrl-C,
+    and cancels its jobs before it ends."""
     process = subprocess.Popen(command)
     while True:
         try:
@@ -191,10 +205,11 @@ def run_snakemake(
 ) -> tuple[int, int]:
     """Return Snakemake's exit code, and the signal that stopped it or 0.
 
-    Snakemake runs in a process group of its own. All output of it and of the jobs of this machine is written to `log`
-    and handed line by line to `show`; `tick` is called every POLL_INTERVAL. A signal that should end this process
-    interrupts Snakemake, which then cancels its jobs; jobs that start later find a stop file. A Snakemake that does not
-    end is killed. It shares the lock `hold` of the results folder.
+    Snakemake runs in a process group of its own. All output of it and of the jobs of this machine
+    is written to `log` and handed line by line to `show`; `tick` is called every POLL_INTERVAL. A
+    signal that should end this process interrupts Snakemake, which then cancels its jobs; jobs that
+    start later find a stop file. A Snakemake that does not end is killed. It shares the lock `hold`
+    of the results folder.
     """
     stop_file = log.with_name(f"{log.stem}.stop")
     stop_file.unlink(missing_ok=True)
@@ -205,7 +220,11 @@ def run_snakemake(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | {STOP_FILE: os.path.abspath(str(stop_file)), LOCK_VARIABLE: "".join(map(str, shared))},
+            env=os.environ
+            | {
+                STOP_FILE: os.path.abspath(str(stop_file)),
+                LOCK_VARIABLE: "".join(map(str, shared)),
+            },
             pass_fds=shared,
             process_group=0,
         )
@@ -227,7 +246,8 @@ def run_snakemake(
 
 
 def _read_lines(process: "subprocess.Popen[bytes]", tick: Callable[[], None]) -> Iterator[bytes]:
-    """Yield the lines that a process prints until it ends; its children may keep the pipe open for longer."""
+    """Yield the lines that a process prints until it ends; its children may keep the pipe open for
+    longer."""
     assert process.stdout is not None
     pipe, unfinished, next_tick = process.stdout, b"", 0.0
     os.set_blocking(pipe.fileno(), False)
@@ -235,7 +255,8 @@ def _read_lines(process: "subprocess.Popen[bytes]", tick: Callable[[], None]) ->
         selector.register(pipe, selectors.EVENT_READ)
         ended = False
         while not ended:
-            ended = process.poll() is not None  # before reading: its last output is in the pipe by then
+            # before reading: its last output is in the pipe by then
+            ended = process.poll() is not None
             if not ended:
                 selector.select(POLL_INTERVAL)
             while chunk := pipe.read(1 << 16):
@@ -253,10 +274,12 @@ def _read_lines(process: "subprocess.Popen[bytes]", tick: Callable[[], None]) ->
 
 @contextmanager
 def _forward_signals(process: subprocess.Popen[bytes], stop_file: AnyPath) -> Iterator[list[Stop]]:
-    """Forward signals that should stop this process to another process group; ignored ones (nohup) stay ignored.
+    """Forward signals that should stop this process to another process group; ignored ones (nohup)
+    stay ignored.
 
-    A second Ctrl-C within CANCEL_SECONDS is not forwarded: it would end the scancel that the first one started. The
-    stop file is written at once: this process may end before its next update, and a submitted job may start later."""
+    A second Ctrl-C within CANCEL_SECONDS is not forwarded: it would end the scancel that the first
+    one started. The stop file is written at once: this process may end before its next update, and
+    a submitted job may start later."""
     stopped: list[Stop] = []
     last_forwarded = -math.inf
 
@@ -270,7 +293,9 @@ def _forward_signals(process: subprocess.Popen[bytes], stop_file: AnyPath) -> It
             stop_file.touch()
 
     handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    forwarded = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
+    forwarded = {
+        number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN
+    }
     for number in forwarded:
         signal.signal(number, stop)
     try:
@@ -283,12 +308,14 @@ def _forward_signals(process: subprocess.Popen[bytes], stop_file: AnyPath) -> It
 
 
 RUN_ID_LINE = re.compile(r"^SLURM run ID: ([\w-]+)$")
-REMAINING_JOBS_TEXT = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
+REMAINING_JOBS_TEXT = (
+    "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
+)
 
 
 def run_with_display(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
-    """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in NAME.log. The run ends if
-    Slurm refused what all jobs request."""
+    """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in
+    NAME.log. The run ends if Slurm refused what all jobs request."""
     reader, errors = StatusReader(campaign), JobErrors(display.show_message)
     log = campaign.results.log(name)
 
@@ -300,7 +327,9 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
             planned, status = count_cases(), reader.read("", time.time())
             if planned != (count := count_cases()):
                 counts = f"{count} points and probe cases instead of {planned}"
-                display.show_progress(f"after the survey: {counts}, as probes depend on the levels found", last=True)
+                display.show_progress(
+                    f"after the survey: {counts}, as probes depend on the levels found", last=True
+                )
             display.show_progress(format_status(status, errors.stage))
         except (UserError, OSError):  # a damaged or missing file stops no campaign
             display.clear()
@@ -311,15 +340,19 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
         slurm_runs.extend(RUN_ID_LINE.findall(text))
         errors.read_line(text)
 
-    command = [*command, "--quiet", "host", "reason", "--show-failed-logs"]  # jobs may run on other machines
+    # jobs may run on other machines
+    command = [*command, "--quiet", "host", "reason", "--show-failed-logs"]
     code, stopped = run_snakemake(command, log, show, tick, campaign.lock)
     display.clear()
     if stopped:
         for run in slurm_runs:
-            if failure := cancel_jobs(run):  # Snakemake has tried as well, but may have been killed meanwhile
+            # Snakemake has tried as well, but may have been killed meanwhile
+            if failure := cancel_jobs(run):
                 display.show_message(REMAINING_JOBS_TEXT.format(failure, run))
         signal_text = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
-        display.show_message(f"commodel: stopped by {signal_text}; measured cases are kept, and the next run continues")
+        display.show_message(
+            f"commodel: stopped by {signal_text}; measured cases are kept, and the next run continues"
+        )
         raise RunStoppedError(stopped)
     if code:
         for text in [] if errors.shown else errors.last:

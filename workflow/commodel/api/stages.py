@@ -1,7 +1,7 @@
 """Stages of the workflow that make a file for each model (`FitStage`, `PredictionStage`).
 
-One process fits, or predicts with, all models of a stage. A model whose inputs and code have not changed since its file
-was made is kept."""
+One process fits, or predicts with, all models of a stage. A model whose inputs and code have not
+changed since its file was made is kept."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ class FitStage:
 
     @cached_property
     def evidence(self) -> Observed:
-        return collect_evidence(self.plan, read_table(self.observations_file, OBSERVATIONS), self.platform)
+        return collect_evidence(
+            self.plan, read_table(self.observations_file, OBSERVATIONS), self.platform
+        )
 
     @cached_property
     def _data_digest(self) -> str:
@@ -87,25 +89,31 @@ class PredictionStage:
         return digest_files([self.plan_file])
 
     def predict(self, model: str, sets: Sequence[AnyPath]) -> bool:
-        """Predict with a model's sets, given by their files, and write the table. Return False if the table in the
-        folder is kept."""
+        """Predict with a model's sets, given by their files, and write the table. Return False if
+        the table in the folder is kept."""
         name = find_family(model).name
         digest = digest_inputs(list_prediction_code(name), self._plan_digest, digest_files(sets))
         if self.files.is_current(f"{name}.csv", digest):
             return False
-        table = predict_plan(self.plan, Results.of(self.plan_file.parent), choose_sets(sets, name, ()))
+        table = predict_plan(
+            self.plan, Results.of(self.plan_file.parent), choose_sets(sets, name, ())
+        )
         write_table(self.files.prepare(f"{name}.csv"), table)
         self.files.record(f"{name}.csv", digest)
         return True
 
 
-def predict_plan(plan: Plan, results: Results, sets: Sequence[ParameterSet], by_hand: bool = False) -> pd.DataFrame:
-    """Return the predictions of each platform's points under the sets of that platform; `by_hand`: with a column that
-    names the values that were set by hand."""
+def predict_plan(
+    plan: Plan, results: Results, sets: Sequence[ParameterSet], by_hand: bool = False
+) -> pd.DataFrame:
+    """Return the predictions of each platform's points under the sets of that platform; `by_hand`:
+    with a column that names the values that were set by hand."""
     tables = []
     with use_archived_inputs(results, plan.files):
         for parameters in sets:
             points = [point for point in plan.points if point.platform == parameters.platform]
             rows = tabulate(predict_all(parameters, points))
-            tables.append(rows.assign(**{BY_HAND_KEY: describe_changes(parameters)}) if by_hand else rows)
+            tables.append(
+                rows.assign(**{BY_HAND_KEY: describe_changes(parameters)}) if by_hand else rows
+            )
     return pd.concat(tables) if tables else tabulate([])

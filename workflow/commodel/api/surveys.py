@@ -1,4 +1,5 @@
-"""The survey of a network in a run: `learn_network` turns the samples of a survey into levels and plans again."""
+"""The survey of a network in a run: `learn_network` turns the samples of a survey into levels and
+plans again."""
 
 import datetime
 from dataclasses import replace
@@ -16,13 +17,15 @@ from commodel.results.collection import collect_samples, summarize_raw
 
 
 def learn_network(experiment: str, platform: str, only: str | None = None) -> Path:
-    """Return the file of the network of a platform, learned from the survey of a run. The plan of the run is made
-    again: its probes are chosen by the levels."""
+    """Return the file of the network of a platform, learned from the survey of a run. The plan of
+    the run is made again: its probes are chosen by the levels."""
     results = Results(find_results(experiment))
     plan = load_plan(results.plan)
     surveys = {batch.platform: batch for batch in plan.batches if is_survey(batch)}
     if platform not in surveys:
-        raise UserError(f"found no survey of '{platform}' in {results.folder}; {suggest_name(platform, surveys)}")
+        raise UserError(
+            f"found no survey of '{platform}' in {results.folder}; {suggest_name(platform, surveys)}"
+        )
     path = write_network(find_network(plan, surveys[platform], results))
     write_text(results.learned(surveys[platform].name), path.read_text(encoding="utf-8"))
     write_plan(make_plan(experiment, Path.cwd(), only), experiment, Path.cwd())
@@ -36,7 +39,9 @@ def find_network(plan: Plan, survey: Batch, results: Results) -> LearnedNetwork:
     note = results.provenance(survey.name)
     notes = {survey.name: read_json(note)} if note.exists() else {}
     networks = (
-        make_networks(summarize_raw(observations), find_recorded_nodes(survey_plan, notes)) if len(observations) else []
+        make_networks(summarize_raw(observations), find_recorded_nodes(survey_plan, notes))
+        if len(observations)
+        else []
     )
     learned = LearnedNetwork(
         platform=survey.platform,
@@ -54,10 +59,16 @@ def find_network(plan: Plan, survey: Batch, results: Results) -> LearnedNetwork:
         learned,
         pairs=len(network.pairs),
         hosts=network.names if has_names else (),
-        levels={level: tuple(column) for level, column in network.distances.hierarchy.group_lists.items()},
+        levels={
+            level: tuple(column)
+            for level, column in network.distances.hierarchy.group_lists.items()
+        },
         slow=tuple(network.names[node] for node in network.distances.slow),
         notes=(
             *((f"the nodes form a {network.distances.torus}",) if network.distances.torus else ()),
-            *(f"pairs of class {entry.number + 1} differ" for entry in network.distances.mixed_classes),
+            *(
+                f"pairs of class {entry.number + 1} differ"
+                for entry in network.distances.mixed_classes
+            ),
         ),
     )

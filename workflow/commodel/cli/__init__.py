@@ -1,5 +1,5 @@
-"""The command line: verbs in a few modules, each imported only when it is called. A verb has options, one call, and the
-printing of its result; the other packages do the work."""
+"""The command line: verbs in a few modules, each imported only when it is called. A verb has
+options, one call, and the printing of its result; the other packages do the work."""
 
 import gc
 import importlib
@@ -15,16 +15,20 @@ from commodel.cli._options import adapt_parameters, enter_project
 from commodel.errors import UserError
 from commodel.extensions import Verb, list_usable_extensions, report_problem
 
-# Matrices are small here. Threads of linear algebra that wait for a busy processor take ten times as long as one.
+# Matrices are small here. Threads of linear algebra that wait for a busy processor take ten times
+# as long as one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Reference cycles are rare here. By default, Python searches all tables and modules for them so often that it takes a
-# twentieth of the time.
+# Reference cycles are rare here. By default, Python searches all tables and modules for them so
+# often that it takes a twentieth of the time.
 gc.set_threshold(50_000, 20, 100)
 
 GROUPS = {  # in the order of use: the module of each verb, and its sentence
     "Start: set up and run an experiment": {
         "init": ("project", "Make a project with experiments, platforms and profiles."),
-        "doctor": ("project", "List installed programs, and the features that need each missing one."),
+        "doctor": (
+            "project",
+            "List installed programs, and the features that need each missing one.",
+        ),
         "run": ("run", "Measure, fit, predict, compare and report an experiment."),
         "status": ("run", "Show the progress of an experiment, from any machine."),
     },
@@ -64,7 +68,11 @@ def print_errors_as_lines(ctx: click.Context | None = None) -> Iterator[None]:
         raise
     except click.UsageError as error:
         # The parser of options knows no command: then the verb's name is all there is.
-        command = error.ctx.command_path.partition(" ")[2] if error.ctx else ctx and ctx.invoked_subcommand
+        command = (
+            error.ctx.command_path.partition(" ")[2]
+            if error.ctx
+            else ctx and ctx.invoked_subcommand
+        )
         raise UserError(error.format_message(), key=command or "") from None
     except KeyboardInterrupt:
         click.echo("commodel: stopped by Ctrl-C", err=True)
@@ -78,7 +86,8 @@ def print_errors_as_lines(ctx: click.Context | None = None) -> Iterator[None]:
 
 
 def list_extension_verbs() -> dict[str, Verb]:
-    """Return the verbs that extensions bring, by name. A name that is taken is reported, and left out."""
+    """Return the verbs that extensions bring, by name. A name that is taken is reported, and left
+    out."""
     verbs: dict[str, Verb] = {}
     for installed in list_usable_extensions():
         for name, verb in installed.extension.verbs.items():
@@ -90,8 +99,12 @@ def list_extension_verbs() -> dict[str, Verb]:
 
 
 def group_verbs() -> dict[str, dict[str, str]]:
-    """Return the sentence of each verb by the title of its group. Verbs of extensions that name no group are last."""
-    groups = {title: {name: sentence for name, (_, sentence) in verbs.items()} for title, verbs in GROUPS.items()}
+    """Return the sentence of each verb by the title of its group. Verbs of extensions that name no
+    group are last."""
+    groups = {
+        title: {name: sentence for name, (_, sentence) in verbs.items()}
+        for title, verbs in GROUPS.items()
+    }
     titles = {title.partition(":")[0]: title for title in GROUPS}
     for name, verb in list_extension_verbs().items():
         title = titles.get(verb.group, "Extensions: verbs of other packages")
@@ -100,7 +113,8 @@ def group_verbs() -> dict[str, dict[str, str]]:
 
 
 class Verbs(VerbGroup):
-    """Imports the module of a verb only when the verb is called. The command has the name of the verb."""
+    """Imports the module of a verb only when the verb is called. The command has the name of the
+    verb."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
         return [name for verbs in group_verbs().values() for name in verbs]
@@ -115,7 +129,8 @@ class Verbs(VerbGroup):
             return adapt_parameters(command)
         module_name, sentence = VERBS[name]
         command = getattr(
-            importlib.import_module(f"commodel.cli.{module_name}"), "import_" if name == "import" else name
+            importlib.import_module(f"commodel.cli.{module_name}"),
+            "import_" if name == "import" else name,
         )
         command.help = sentence
         return adapt_parameters(command)

@@ -1,8 +1,8 @@
 """Help pages: one sentence, examples that run as printed, and options in titled groups.
 
-`Verb` is the class of every command, `VerbGroup` that of a command with subcommands, and `VerbWithModes` that of a verb
-which answers its main question itself and further ones by subcommands. `make_option_group` gives options the title
-under which the page lists them."""
+`Verb` is the class of every command, `VerbGroup` that of a command with subcommands, and
+`VerbWithModes` that of a verb which answers its main question itself and further ones by
+subcommands. `make_option_group` gives options the title under which the page lists them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from click.core import ParameterSource
 from commodel.errors import find_similar_name, make_printable
 from commodel.extensions import describe_absence, list_subcommands
 
-MAX_NAMES_LENGTH = 26  # characters of names and metavar; with longer ones, the text is on the next line
-NUMBER_BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # range of a number; the help omits it, errors state it
+# characters of names and metavar; with longer ones, the text is on the next line
+MAX_NAMES_LENGTH = 26
+# range of a number; the help omits it, errors state it
+NUMBER_BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"
 HELP_RANGE = re.compile(rf"; {NUMBER_BOUNDS}(?=\]$)|  \[{NUMBER_BOUNDS}\]$")
 EXAMPLE_WIDTH = 76  # characters of a line of an example, without its indentation
 
 
 def make_option_group(title: str, *options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a decorator that gives a function several options, which help lists under this title in this order."""
+    """Return a decorator that gives a function several options, which help lists under this title
+    in this order."""
 
     def decorate(function: Any) -> Any:
         for option in reversed(options):
@@ -36,16 +39,22 @@ def make_option_group(title: str, *options: Callable[[Any], Any]) -> Callable[[A
 
 
 class HelpPage(click.Command):
-    """Writes examples, arguments and titled groups of options below the sentence, which is the docstring."""
+    """Writes examples, arguments and titled groups of options below the sentence, which is the
+    docstring."""
 
     def __init__(
-        self, *args: Any, examples: Sequence[str] = (), arguments: Mapping[str, str] | None = None, **settings: Any
+        self,
+        *args: Any,
+        examples: Sequence[str] = (),
+        arguments: Mapping[str, str] | None = None,
+        **settings: Any,
     ) -> None:
         self.examples, self.arguments = tuple(examples), dict(arguments or {})
         super().__init__(*args, **settings)
 
     def group_options(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Return the options by the title of their group; options of no group, such as --help, are in the last one."""
+        """Return the options by the title of their group; options of no group, such as --help, are
+        in the last one."""
         groups: dict[str, list[click.Option]] = {}
         title = "Options"
         for parameter in self.get_params(ctx):
@@ -60,16 +69,29 @@ class HelpPage(click.Command):
                 formatter.write("".join(f"  {line}\n" for line in wrap_command(example)))
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
-        shown: dict[str, list[tuple[str, str]]] = {"Arguments": [*self.arguments.items()]} if self.arguments else {}
-        shown |= {title: [*map(describe_option, options)] for title, options in self.group_options(ctx).items()}
-        width = max(len(names) for records in shown.values() for names, _ in records if len(names) <= MAX_NAMES_LENGTH)
+        shown: dict[str, list[tuple[str, str]]] = (
+            {"Arguments": [*self.arguments.items()]} if self.arguments else {}
+        )
+        shown |= {
+            title: [*map(describe_option, options)]
+            for title, options in self.group_options(ctx).items()
+        }
+        width = max(
+            len(names)
+            for records in shown.values()
+            for names, _ in records
+            if len(names) <= MAX_NAMES_LENGTH
+        )
         for title, records in shown.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{names:{width}}", text) for names, text in records], MAX_NAMES_LENGTH)
+                formatter.write_dl(
+                    [(f"{names:{width}}", text) for names, text in records], MAX_NAMES_LENGTH
+                )
 
 
 def describe_option(option: click.Option) -> tuple[str, str]:
-    """Return the names of an option with its metavar, and its text without the bounds of numbers."""
+    """Return the names of an option with its metavar, and its text without the bounds of
+    numbers."""
     record = option.get_help_record(click.Context(click.Command("")))
     assert record is not None, "a hidden option"
     names, text = record
@@ -92,7 +114,8 @@ class Verb(HelpPage):
 
 
 class VerbGroup(HelpPage, click.Group):
-    """A command with subcommands, in upper or lower case; an error about an unknown one suggests the nearest name.
+    """A command with subcommands, in upper or lower case; an error about an unknown one suggests
+    the nearest name.
 
     Those that extensions bring are imported when they are called."""
 
@@ -122,13 +145,18 @@ class VerbGroup(HelpPage, click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        commands = [(name, command) for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
+        commands = [
+            (name, command)
+            for name in self.list_commands(ctx)
+            if (command := self.get_command(ctx, name))
+        ]
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.help or "") for name, command in commands])
 
 
 class VerbWithModes(VerbGroup):
-    """A verb that answers its main question without a subcommand. A subcommand takes none of the verb's options."""
+    """A verb that answers its main question without a subcommand. A subcommand takes none of the
+    verb's options."""
 
     def __init__(self, *args: Any, callback: Callable[..., Any], **settings: Any) -> None:
         @wraps(callback)
@@ -139,8 +167,14 @@ class VerbWithModes(VerbGroup):
                 return
             for parameter in self.params:
                 if ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
-                    ctx.fail(f"found {parameter.opts[0]} before '{ctx.invoked_subcommand}', wanted options behind it")
+                    ctx.fail(
+                        f"found {parameter.opts[0]} before '{ctx.invoked_subcommand}', wanted options behind it"
+                    )
 
         super().__init__(
-            *args, callback=answer, invoke_without_command=True, subcommand_metavar="[COMMAND]", **settings
+            *args,
+            callback=answer,
+            invoke_without_command=True,
+            subcommand_metavar="[COMMAND]",
+            **settings,
         )

@@ -1,4 +1,5 @@
-"""Options that several verbs share, and parameter types: names in any case, files relative to the user's folder.
+"""Options that several verbs share, and parameter types: names in any case, files relative to the
+user's folder.
 
 Names are read from folders, so that completion by TAB imports nothing but the verb.
 """
@@ -23,14 +24,22 @@ from commodel.sources import PACKAGE, ROOT
 
 PATH = click.Path(path_type=Path)
 STATISTIC = click.Choice([word.value for word in Statistic if word is not Statistic.UNKNOWN])
-PROJECT_FOLDERS = ("params/experiments", "params/platforms")  # a folder with one of these is a project
+# a folder with one of these is a project
+PROJECT_FOLDERS = ("params/experiments", "params/platforms")
 PUBLISHED_FOLDER = "params/published/"
 
 
-def format_option(*styles: str, help_text: str = "Print a table, or all digits as JSON or CSV.") -> Callable:
+def format_option(
+    *styles: str, help_text: str = "Print a table, or all digits as JSON or CSV."
+) -> Callable:
     """Return the option for one of several formats, of which the first is the default."""
     return click.option(
-        "--format", "style", type=click.Choice(styles), default=styles[0], show_default=True, help=help_text
+        "--format",
+        "style",
+        type=click.Choice(styles),
+        default=styles[0],
+        show_default=True,
+        help=help_text,
     )
 
 
@@ -55,8 +64,12 @@ process_count_option = click.option(
     "--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"
 )
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
-verbose_option = click.option("--verbose", is_flag=True, help="Print all notes, not only the first five.")
-platform_option = click.option("--platform", help="Platform: the name of a file in params/platforms, or a path.")
+verbose_option = click.option(
+    "--verbose", is_flag=True, help="Print all notes, not only the first five."
+)
+platform_option = click.option(
+    "--platform", help="Platform: the name of a file in params/platforms, or a path."
+)
 experiment_option = click.option(
     "--experiment",
     help="Experiment whose results to use.  [default: all runs of the platform that measured the operation]",
@@ -75,7 +88,9 @@ set_option = click.option(
     help="Replace a parameter (L=2.5us) or a setting (posting=list); MODEL:NAME=VALUE for one model only; repeated.",
 )
 commutative_option = click.option(
-    "--commutative", is_flag=True, help="Assume that all reductions commute, which allows more rules."
+    "--commutative",
+    is_flag=True,
+    help="Assume that all reductions commute, which allows more rules.",
 )
 same_types_option = click.option(
     "--same-types", is_flag=True, help="Assume one datatype a message, which allows more rules."
@@ -83,8 +98,8 @@ same_types_option = click.option(
 
 
 def choose_style(requested: str | None, out: Path | None, styles: Sequence[str]) -> str:
-    """Return the requested format, else that in which the file's name ends, else a table. A workbook is written only
-    to a file .xlsx, and nothing else is."""
+    """Return the requested format, else that in which the file's name ends, else a table. A
+    workbook is written only to a file .xlsx, and nothing else is."""
     suffix = out.suffix[1:] if out else ""
     style = requested or (suffix if suffix in (*styles, "xlsx") else "table")
     if style not in styles:
@@ -102,19 +117,27 @@ def check_workbook(out: Path | None) -> None:
 
 
 def refuse_campaign(out: Path) -> None:
-    """Refuse to write predictions of values set by hand into a folder of results, where readers would take them for
-    predictions of fitted values."""
+    """Refuse to write predictions of values set by hand into a folder of results, where readers
+    would take them for predictions of fitted values."""
     for folder in out.absolute().parents:
         if (folder / PLAN).exists():
-            raise UserError(f"--set: --out lies in the results {folder}, wanted a file outside of results")
+            raise UserError(
+                f"--set: --out lies in the results {folder}, wanted a file outside of results"
+            )
 
 
 def find_project(start: Path) -> Path:
-    """Return the folder that a verb works in: this one, or the nearest project above it. A project above that belongs
-    to another user is not taken, because the files of a project name programs that run."""
-    if any(os.path.isdir(start / name) for name in ("params", "results")):  # False, too, without permission
+    """Return the folder that a verb works in: this one, or the nearest project above it. A project
+    above that belongs to another user is not taken, because the files of a project name programs
+    that run."""
+    # False, too, without permission
+    if any(os.path.isdir(start / name) for name in ("params", "results")):
         return start
-    owned = (folder for folder in start.parents if any(os.path.isdir(folder / name) for name in PROJECT_FOLDERS))
+    owned = (
+        folder
+        for folder in start.parents
+        if any(os.path.isdir(folder / name) for name in PROJECT_FOLDERS)
+    )
     return next((folder for folder in owned if folder.stat().st_uid == os.getuid()), start)
 
 
@@ -128,15 +151,16 @@ def enter_project(ctx: click.Context) -> Iterator[None]:
     start = find_start_folder(ctx)
     with chdir(start):
         folder = find_project(start)
-        # From now on the working folder is the project; `ctx.obj` leads from it to the user's folder.
+        # From now on the working folder is the project; `ctx.obj` leads from it to the user's
+        # folder.
         ctx.obj, ctx.params["directory"] = os.path.relpath(start, folder), None
         with chdir(folder):
             yield
 
 
 def resolve_path(text: str, ctx: click.Context | None) -> str:
-    """Return a path of the user's folder, relative to the project's folder. A file of published values that the project
-    lacks is taken from the installation."""
+    """Return a path of the user's folder, relative to the project's folder. A file of published
+    values that the project lacks is taken from the installation."""
     prefix = ctx.find_root().obj if ctx else None
     if prefix and prefix != "." and not os.path.isabs(text):
         return os.path.normpath(os.path.join(prefix, text))
@@ -153,7 +177,8 @@ class File(click.Path):
 
 
 class Name(click.ParamType):
-    """A name in any case, perhaps with arguments after a colon; or a file, if the option accepts one."""
+    """A name in any case, perhaps with arguments after a colon; or a file, if the option accepts
+    one."""
 
     name = "text"
 
@@ -168,12 +193,20 @@ class Name(click.ParamType):
             return resolve_path(value, ctx)
         if "," in head and isinstance(param, click.Option):
             repeat = f"; repeat {param.opts[0]} for each" if param.multiple else ""
-            raise UserError(f"{param.opts[0]}: found '{make_printable(value, 60)}', wanted one name{repeat}")
-        spellings = {name.lower(): name for name in self.names(ctx)} if ctx and head.lower() != head else {}
+            raise UserError(
+                f"{param.opts[0]}: found '{make_printable(value, 60)}', wanted one name{repeat}"
+            )
+        spellings = (
+            {name.lower(): name for name in self.names(ctx)} if ctx and head.lower() != head else {}
+        )
         return spellings.get(head.lower(), head) + colon + argument
 
     def shell_complete(self, ctx, param, incomplete):
-        return [CompletionItem(name) for name in sorted(self.names(ctx)) if name.startswith(incomplete.lower())]
+        return [
+            CompletionItem(name)
+            for name in sorted(self.names(ctx))
+            if name.startswith(incomplete.lower())
+        ]
 
 
 def list_model_names(ctx: click.Context) -> list[str]:
@@ -183,17 +216,26 @@ def list_model_names(ctx: click.Context) -> list[str]:
 
 
 def make_file_lister(kind: str) -> Callable[[click.Context], list[str]]:
-    return lambda ctx: [path.stem for path in find_project(find_start_folder(ctx)).glob(f"params/{kind}/*.yaml")]
+    return lambda ctx: [
+        path.stem for path in find_project(find_start_folder(ctx)).glob(f"params/{kind}/*.yaml")
+    ]
 
 
 def list_campaigns(ctx: click.Context) -> list[str]:
-    finished = (path.parent.name for path in find_project(find_start_folder(ctx)).glob("results/*/plan.json"))
+    finished = (
+        path.parent.name
+        for path in find_project(find_start_folder(ctx)).glob("results/*/plan.json")
+    )
     return [*{*make_file_lister("experiments")(ctx), *finished}]
 
 
 def list_profiles(ctx: click.Context) -> list[str]:
     directories = (find_project(find_start_folder(ctx)), ROOT)
-    names = {path.parent.name for directory in directories for path in directory.glob("profiles/*/config.yaml")}
+    names = {
+        path.parent.name
+        for directory in directories
+        for path in directory.glob("profiles/*/config.yaml")
+    }
     return [name for name in names if name != "default"]
 
 
@@ -203,7 +245,11 @@ def list_known_algorithms(ctx: click.Context) -> list[str]:
     heads = [option_value] if isinstance(option_value, str) else option_value
     operations = [head.partition(":")[0] for head in heads if head]
     names = list_names("patterns.algorithms", "ALGORITHM")
-    return list(dict.fromkeys(name for operation, name in names if operation in operations or not operations))
+    return list(
+        dict.fromkeys(
+            name for operation, name in names if operation in operations or not operations
+        )
+    )
 
 
 def make_name_lister(folder: str, constant: str) -> Callable[..., list[str]]:
@@ -235,7 +281,9 @@ PARAMETER_TYPES = {  # by what a parameter of a verb is called
     ("operations", "name"): OPERATIONS,
     ("topologies", "name"): TOPOLOGIES,
     ("layouts", "name"): LAYOUTS,
-    ("network", "name"): Name(lambda ctx: [*list_campaigns(ctx), *make_file_lister("platforms")(ctx)]),
+    ("network", "name"): Name(
+        lambda ctx: [*list_campaigns(ctx), *make_file_lister("platforms")(ctx)]
+    ),
     ("matrix", "experiment"): PLANNED,
     ("topology", "spec"): TOPOLOGIES,
     ("mrnet", "spec"): TOPOLOGIES,
@@ -249,9 +297,12 @@ PARAMETER_TYPES = {  # by what a parameter of a verb is called
 
 
 def adapt_parameters(command: click.Command) -> click.Command:
-    """Return the verb with parameters that accept names in any case, and files relative to the user's folder."""
+    """Return the verb with parameters that accept names in any case, and files relative to the
+    user's folder."""
     for parameter in command.params:
-        kind = PARAMETER_TYPES.get((command.name or "", parameter.name or "")) or PARAMETER_TYPES.get(parameter.name)
+        kind = PARAMETER_TYPES.get(
+            (command.name or "", parameter.name or "")
+        ) or PARAMETER_TYPES.get(parameter.name)
         if type(parameter.type) is click.Path:
             parameter.type = File(path_type=parameter.type.type)
         elif kind and isinstance(parameter.type, click.types.StringParamType):
@@ -266,11 +317,22 @@ def adapt_parameters(command: click.Command) -> click.Command:
 
 
 PATTERN_OPTIONS = (
-    click.option("--operation", help=f"Operation: {', '.join(sorted(operation_names()))}, or file:PATH."),
-    click.option("--algorithm", multiple=True, help="Algorithm; repeated.  [default: every algorithm]"),
-    click.option("--topology", multiple=True, help="Tree in place of an algorithm, e.g. balanced:4x4; repeated."),
+    click.option(
+        "--operation", help=f"Operation: {', '.join(sorted(operation_names()))}, or file:PATH."
+    ),
+    click.option(
+        "--algorithm", multiple=True, help="Algorithm; repeated.  [default: every algorithm]"
+    ),
+    click.option(
+        "--topology",
+        multiple=True,
+        help="Tree in place of an algorithm, e.g. balanced:4x4; repeated.",
+    ),
     click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2; not with --topology."),
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
-    click.option("--layout", help="Layout of ranks on nodes, e.g. cyclic:2.  [default: as few ranks a node as fit]"),
+    click.option(
+        "--layout",
+        help="Layout of ranks on nodes, e.g. cyclic:2.  [default: as few ranks a node as fit]",
+    ),
 )
 pattern_options = make_option_group("Workload", *PATTERN_OPTIONS)

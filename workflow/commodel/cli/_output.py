@@ -1,8 +1,9 @@
-"""The output of verbs: an answer, rows as a table (or as JSON or CSV for programs), and notes; progress lines; logs of
-workflow jobs.
+"""The output of verbs: an answer, rows as a table (or as JSON or CSV for programs), and notes;
+progress lines; logs of workflow jobs.
 
-Progress of long work is a line that is rewritten on a terminal, plain lines elsewhere, nothing with -q. A verb that
-runs as a job of Snakemake prints to the terminal as usual, and also to the log of the job.
+Progress of long work is a line that is rewritten on a terminal, plain lines elsewhere, nothing with
+-q. A verb that runs as a job of Snakemake prints to the terminal as usual, and also to the log of
+the job.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from commodel.api.result import Result
 
 
-def print_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbose: bool = True) -> None:
+def print_answer(
+    answer: str, body: str = "", notes: Sequence[str] = (), verbose: bool = True
+) -> None:
     click.echo(format_answer(answer, body, notes, verbose))
 
 
@@ -66,7 +69,11 @@ Item = TypeVar("Item")
 
 def can_rewrite_line() -> bool:
     """Return whether a line that is rewritten would be visible. Jobs show no progress."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(JOB_VARIABLE)
+    return (
+        sys.stderr.isatty()
+        and os.environ.get("TERM") != "dumb"
+        and not os.environ.get(JOB_VARIABLE)
+    )
 
 
 def make_progress_printer(quiet: bool) -> Callable[[str], None]:
@@ -75,7 +82,8 @@ def make_progress_printer(quiet: bool) -> Callable[[str], None]:
 
 
 class ProgressLine:
-    """A progress line that is rewritten on a terminal; elsewhere a changed line is printed every 30 seconds."""
+    """A progress line that is rewritten on a terminal; elsewhere a changed line is printed every 30
+    seconds."""
 
     def __init__(self, quiet: bool):
         self.quiet, self.live = quiet, can_rewrite_line()
@@ -83,13 +91,16 @@ class ProgressLine:
 
     def show_progress(self, text: str, last: bool = False) -> None:
         """Show a line that the next one replaces; the `last` one stays."""
-        if last and not self.quiet and (self.live or text != self.last_text):  # else the line is printed already
+        # else the line is printed already
+        if last and not self.quiet and (self.live or text != self.last_text):
             self.clear()
             click.echo(text, err=True)
         if last or self.quiet or text == self.last_text:
             return
         if self.live:
-            click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", err=True, nl=False)
+            click.echo(
+                f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", err=True, nl=False
+            )
         elif time.monotonic() - self.last_time >= LOG_LINE_INTERVAL or not self.last_time:
             click.echo(text, err=True)
         else:
@@ -109,7 +120,10 @@ class ProgressLine:
 
 def count_progress(items: Sequence[Item], activity: str) -> Iterator[Item]:
     """Yield the items unchanged. If they take long, a line on the terminal counts those done."""
-    line, next_update = ProgressLine(quiet=not can_rewrite_line()), time.monotonic() + PROGRESS_DELAY
+    line, next_update = (
+        ProgressLine(quiet=not can_rewrite_line()),
+        time.monotonic() + PROGRESS_DELAY,
+    )
     try:
         for number, item in enumerate(items):
             if time.monotonic() >= next_update:
@@ -122,8 +136,9 @@ def count_progress(items: Sequence[Item], activity: str) -> Iterator[Item]:
 
 @contextmanager
 def show_waiting(activity: str, plain_lines: bool = False) -> Iterator[None]:
-    """Show on a terminal the running work, its duration and its step, if it takes long. With `plain_lines`, a line is
-    printed every 30 seconds if there is no terminal, except in jobs, whose logs have no progress."""
+    """Show on a terminal the running work, its duration and its step, if it takes long. With
+    `plain_lines`, a line is printed every 30 seconds if there is no terminal, except in jobs, whose
+    logs have no progress."""
     line, start, finished = ProgressLine(quiet=False), time.monotonic(), threading.Event()
     if not (line.live or (plain_lines and not os.environ.get(JOB_VARIABLE))):
         yield
@@ -151,8 +166,8 @@ def show_waiting(activity: str, plain_lines: bool = False) -> Iterator[None]:
 
 
 class CopiedStream:
-    """A stream that is also copied to an unbuffered file, since the job may be killed at any moment. If the disk is
-    full, only the copy is lost."""
+    """A stream that is also copied to an unbuffered file, since the job may be killed at any
+    moment. If the disk is full, only the copy is lost."""
 
     def __init__(self, stream: TextIO, copy: IO[bytes]):
         self.stream, self.copy = stream, copy
@@ -169,8 +184,8 @@ class CopiedStream:
 def copy_output_to_log() -> None:
     """Copy the output of this process, including uncaught errors, to the log of its job.
 
-    The folder `logs` may come from an unknown source, as with received results. Links to the log are therefore not
-    followed.
+    The folder `logs` may come from an unknown source, as with received results. Links to the log
+    are therefore not followed.
     """
     if job := os.environ.get(JOB_VARIABLE):
         _copy_output(Path(job))
@@ -186,7 +201,8 @@ def _copy_output(log: Path) -> None:
 
 @contextmanager
 def copy_output_of_model(name: str) -> Iterator[None]:
-    """Copy the output of the block to the log of one model, `name`.log, if this process is a job of several models."""
+    """Copy the output of the block to the log of one model, `name`.log, if this process is a job of
+    several models."""
     if not (job := os.environ.get(JOB_VARIABLE)):
         yield
         return

@@ -21,9 +21,12 @@ from commodel.errors import UserError
 from commodel.records import Statistic
 
 LAYOUT_HELP = (
-    "Layout, e.g. block:Q, scatter:LEVEL, near; repeated.  [default: block, cyclic, and with levels scatter and near]"
+    "Layout, e.g. block:Q, scatter:LEVEL, near; repeated.  [default: block, cyclic, and with "
+    "levels scatter and near]"
 )
-PLATFORM = click.option("--platform", help="Platform of a run.  [default: its only one, or the one not simulated]")
+PLATFORM = click.option(
+    "--platform", help="Platform of a run.  [default: its only one, or the one not simulated]"
+)
 
 
 @click.group(
@@ -35,7 +38,12 @@ PLATFORM = click.option("--platform", help="Platform of a run.  [default: its on
 )
 @make_option_group(
     "Workload",
-    click.option("--operation", "operations", multiple=True, help="Operation (`commodel show operations`); repeated."),
+    click.option(
+        "--operation",
+        "operations",
+        multiple=True,
+        help="Operation (`commodel show operations`); repeated.",
+    ),
     click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
     click.option("--leaves", help="Leaves of a tree, in place of --ranks."),
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
@@ -44,20 +52,31 @@ PLATFORM = click.option("--platform", help="Platform of a run.  [default: its on
 @make_option_group(
     "Alternatives",
     click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP),
-    click.option("--only", multiple=True, metavar="NAME", help="Rank only these algorithms or topologies; repeated."),
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="NAME",
+        help="Rank only these algorithms or topologies; repeated.",
+    ),
 )
 @make_option_group("Models", params_option, set_option)
 @make_option_group("Platform and results", PLATFORM, experiment_option)
 @make_option_group(
     "For Open MPI's rules",
-    click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),
+    click.option(
+        "--open-mpi",
+        is_flag=True,
+        help="Rank only what Open MPI's rules can name; implied by .conf.",
+    ),
     commutative_option,
     same_types_option,
 )
 @make_option_group(
     "Output",
     out_option("Decision table (.csv, .xlsx, .conf)."),
-    click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="Alternatives to show."),
+    click.option(
+        "--top", type=click.IntRange(1), default=12, show_default=True, help="Alternatives to show."
+    ),
     style_option,
     verbose_option,
 )
@@ -97,13 +116,21 @@ def advise(
     if not operations:
         raise UserError("give --operation NAME; `commodel show operations` lists them")
     if statistic != Statistic.COMPLETION and (out or open_mpi):
-        raise UserError(f"found --statistic '{statistic}', wanted completion: decisions minimise that time")
+        raise UserError(
+            f"found --statistic '{statistic}', wanted completion: decisions minimise that time"
+        )
     workloads = list_workloads(operations, leaves, ranks, sizes, Statistic(statistic))
-    source = EvidenceSource(params, platform, experiment, settings, print_note=make_progress_printer(False))
+    source = EvidenceSource(
+        params, platform, experiment, settings, print_note=make_progress_printer(False)
+    )
     for_rules = open_mpi or (out and out.suffix == RULES_SUFFIX)
-    candidates = Candidates(layouts, only, Assumptions(commutative, same_types) if for_rules else None)
+    candidates = Candidates(
+        layouts, only, Assumptions(commutative, same_types) if for_rules else None
+    )
     if for_rules:
-        workloads, candidates = select_for_rules(workloads, candidates, make_progress_printer(False))
+        workloads, candidates = select_for_rules(
+            workloads, candidates, make_progress_printer(False)
+        )
     if out:
         with show_waiting("advising", plain_lines=True):
             decisions = decide_workloads(workloads, source, candidates)
@@ -128,7 +155,10 @@ def advise(
 
 @advise.command(
     name="score",
-    examples=("commodel advise score --experiment sample", "commodel advise score --platform fast-ethernet-32"),
+    examples=(
+        "commodel advise score --experiment sample",
+        "commodel advise score --platform fast-ethernet-32",
+    ),
 )
 @make_option_group("Platform and results", PLATFORM, experiment_option)
 @make_option_group("Output", style_option)

@@ -1,4 +1,5 @@
-"""commodel calibrate: adapt fitted models to this allocation by a few points that are measured here."""
+"""commodel calibrate: adapt fitted models to this allocation by a few points that are measured
+here."""
 
 from __future__ import annotations
 
@@ -21,9 +22,15 @@ from commodel.cli._output import make_progress_printer, write_answer
 @make_option_group(
     "Models and points",
     click.option(
-        "--experiment", help="Experiment whose fitted models to use.  [default: the last one on the platform]"
+        "--experiment",
+        help="Experiment whose fitted models to use.  [default: the last one on the platform]",
     ),
-    click.option("--params", type=PATH, multiple=True, help="Adapt these sets, or folders of sets, instead; repeated."),
+    click.option(
+        "--params",
+        type=PATH,
+        multiple=True,
+        help="Adapt these sets, or folders of sets, instead; repeated.",
+    ),
     click.option(
         "--points",
         "count",
@@ -48,7 +55,11 @@ from commodel.cli._output import make_progress_printer, write_answer
         "--setting",
         help="Name of this allocation.  [default: $COMMODEL_SETTING, the platform's, Slurm's job, the date]",
     ),
-    click.option("--nodes", type=click.IntRange(1), help="Use at most N nodes.  [default: all of the allocation]"),
+    click.option(
+        "--nodes",
+        type=click.IntRange(1),
+        help="Use at most N nodes.  [default: all of the allocation]",
+    ),
 )
 @make_option_group(
     "Output",
@@ -58,7 +69,9 @@ from commodel.cli._output import make_progress_printer, write_answer
     quiet_option,
     style_option,
 )
-def calibrate(platform, experiment, params, setting, count, held_out_count, nodes, out, quiet, style) -> None:
+def calibrate(
+    platform, experiment, params, setting, count, held_out_count, nodes, out, quiet, style
+) -> None:
     from commodel.api.calibration import RecalibrationRequest, read_source, recalibrate
 
     source = read_source(Path("results"), platform, experiment, params)

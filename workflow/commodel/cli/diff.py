@@ -1,4 +1,5 @@
-"""commodel diff: compare results of different times, a new one with the old one, or several with the first."""
+"""commodel diff: compare results of different times, a new one with the old one, or several with
+the first."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from commodel.cli._output import print_rows, show_waiting
 from commodel.errors import UserError
 from commodel.units import parse_fraction
 
-COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv) or parameter sets (.yaml)"
+COMPARED = (
+    "folders of results, workbooks of reports (.xlsx), comparisons (.csv) or parameter sets (.yaml)"
+)
 
 
 @click.command(
@@ -26,12 +29,21 @@ COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv)
 @click.argument("results", metavar="OLD NEW…", nargs=-1, type=PATH)
 @make_option_group(
     "Output",
-    click.option("--fail-above", "limit", metavar="SHARE", help="Exit with code 1 after a larger change, e.g. 10%."),
+    click.option(
+        "--fail-above",
+        "limit",
+        metavar="SHARE",
+        help="Exit with code 1 after a larger change, e.g. 10%.",
+    ),
     style_option,
-    out_option("Workbook (.xlsx) to write, with every point and parameter; of several results with charts."),
+    out_option(
+        "Workbook (.xlsx) to write, with every point and parameter; of several results with charts."
+    ),
     verbose_option,
 )
-def diff(results: tuple[Path, ...], limit: str | None, style: str, out: Path | None, verbose: bool) -> None:
+def diff(
+    results: tuple[Path, ...], limit: str | None, style: str, out: Path | None, verbose: bool
+) -> None:
     if len(results) < 2:
         missing = f"one result, {results[0]}" if results else "no results"
         raise UserError(f"found {missing}; wanted two or more to compare, the oldest first")
@@ -53,5 +65,8 @@ def diff(results: tuple[Path, ...], limit: str | None, style: str, out: Path | N
     if share is not None and isinstance(compared, Difference):
         exceeding = compared.list_exceeding(share)
         if exceeding:
-            click.echo(f"commodel: {len(exceeding)} changed by more than {limit} beyond their intervals", err=True)
+            click.echo(
+                f"commodel: {len(exceeding)} changed by more than {limit} beyond their intervals",
+                err=True,
+            )
             raise SystemExit(1)

@@ -47,9 +47,17 @@ def export() -> None:
 @pattern_options
 @make_option_group(
     "Times",
-    click.option("--params", type=PATH, help="Set of LogGP or LogGOPS: its gamma, and LogGOPSim's arguments."),
+    click.option(
+        "--params", type=PATH, help="Set of LogGP or LogGOPS: its gamma, and LogGOPSim's arguments."
+    ),
     click.option("--gamma", help="Time per byte of reduce and copy work, e.g. 0.3ns."),
-    click.option("--unit", type=click.Choice(["ns", "ps"]), default="ns", show_default=True, help="Unit of time."),
+    click.option(
+        "--unit",
+        type=click.Choice(["ns", "ps"]),
+        default="ns",
+        show_default=True,
+        help="Unit of time.",
+    ),
 )
 @OUT
 def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None, **pattern) -> None:
@@ -58,7 +66,9 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
 
     operation, sizes = pattern.pop("operation"), pattern.pop("sizes")
     with show_waiting("writing"):
-        result = export_goal(operation, out, bytes=sizes, parameters=params, gamma=gamma, unit=unit, **pattern)
+        result = export_goal(
+            operation, out, bytes=sizes, parameters=params, gamma=gamma, unit=unit, **pattern
+        )
     print_exported(result)
 
 
@@ -71,10 +81,16 @@ def print_exported(result: Exported) -> None:
 
 @export.command(
     name="mrnet",
-    examples=("commodel export mrnet kary:4^2", "commodel export mrnet flat:3 --hosts hosts.txt -o tree.top"),
+    examples=(
+        "commodel export mrnet kary:4^2",
+        "commodel export mrnet flat:3 --hosts hosts.txt -o tree.top",
+    ),
 )
 @click.argument("spec")
-@make_option_group("Hosts", click.option("--hosts", type=PATH, help="Names of hosts, one a line, one for each node."))
+@make_option_group(
+    "Hosts",
+    click.option("--hosts", type=PATH, help="Names of hosts, one a line, one for each node."),
+)
 @OUT
 def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     """Write the tree SPEC as a topology of MRNet."""

@@ -1,4 +1,5 @@
-"""The verb that fits models: to probes of a platform, to measured collectives, or to a data sheet."""
+"""The verb that fits models: to probes of a platform, to measured collectives, or to a data
+sheet."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, out_option, style_option
 from commodel.cli._output import copy_output_of_model, print_rows, show_waiting
 
-FAMILIES = click.option("--model", "models", multiple=True, required=True, help="Model to fit; repeated.")
+FAMILIES = click.option(
+    "--model", "models", multiple=True, required=True, help="Model to fit; repeated."
+)
 
 
 @click.group(
@@ -38,14 +41,22 @@ def fit() -> None:
 @click.argument("plan_file", metavar="PLAN", type=PATH)
 @make_option_group(
     "Probes",
-    click.option("--in", "observations", type=PATH, help="Table of samples.  [default: observations.csv beside PLAN]"),
+    click.option(
+        "--in",
+        "observations",
+        type=PATH,
+        help="Table of samples.  [default: observations.csv beside PLAN]",
+    ),
     click.option("--platform", required=True, help="Platform of the probes."),
 )
 @make_option_group("Models", FAMILIES)
 @make_option_group(
-    "Output", out_option("Parameter set (YAML) to write; a folder, also for several models.", required=True)
+    "Output",
+    out_option("Parameter set (YAML) to write; a folder, also for several models.", required=True),
 )
-def fit_probes(plan_file: Path, observations: Path | None, platform: str, models: tuple[str, ...], out: Path) -> None:
+def fit_probes(
+    plan_file: Path, observations: Path | None, platform: str, models: tuple[str, ...], out: Path
+) -> None:
     """Fit models to the probes of a platform, as a run does."""
     from commodel.api.stages import FitStage
     from commodel.files.parameter_sets import write_parameters
@@ -53,7 +64,9 @@ def fit_probes(plan_file: Path, observations: Path | None, platform: str, models
     from commodel.results.stage_files import StageFiles
 
     observations = observations or plan_file.with_name("observations.csv")
-    plan, samples, target = (SafePath.of_argument(path, plan_file.parent) for path in (plan_file, observations, out))
+    plan, samples, target = (
+        SafePath.of_argument(path, plan_file.parent) for path in (plan_file, observations, out)
+    )
     is_file = len(models) == 1 and not out.is_dir()
     stage = FitStage(plan, samples, platform, StageFiles(target.parent if is_file else target))
     for family in models:
@@ -62,10 +75,14 @@ def fit_probes(plan_file: Path, observations: Path | None, platform: str, models
             if is_file and parameters:
                 write_parameters(target, parameters)
             if parameters is None:
-                click.echo(f"{family}: its inputs have not changed, so the set in {out} is kept", err=True)
+                click.echo(
+                    f"{family}: its inputs have not changed, so the set in {out} is kept", err=True
+                )
             elif not parameters.values:
                 reason = next(iter(parameters.missing.values()))
-                click.echo(f"commodel: no fit of {family} on platform '{platform}': {reason}", err=True)
+                click.echo(
+                    f"commodel: no fit of {family} on platform '{platform}': {reason}", err=True
+                )
     stage.files.publish()
 
 
@@ -75,19 +92,29 @@ def fit_probes(plan_file: Path, observations: Path | None, platform: str, models
         'commodel fit table examples/collectives.csv --model loggp --hold-out "ranks > 16"',
         "commodel fit table examples/collectives.csv --model hockney --model loggp -o sets",
     ),
-    arguments={"TABLE…": "CSV of operation, algorithm or topology, ranks, bytes, seconds; also several tables."},
+    arguments={
+        "TABLE…": "CSV of operation, algorithm or topology, ranks, bytes, seconds; also several tables."
+    },
 )
 @click.argument("tables", metavar="TABLE…", nargs=-1, required=True, type=PATH)
 @make_option_group(
     "Models",
-    click.option("--model", "models", multiple=True, required=True, help="Model to fit; repeated, or all."),
+    click.option(
+        "--model", "models", multiple=True, required=True, help="Model to fit; repeated, or all."
+    ),
 )
 @make_option_group(
     "Points",
     click.option(
-        "--hold-out", "where", metavar="EXPRESSION", help="Hold out points for which this is true, to measure errors."
+        "--hold-out",
+        "where",
+        metavar="EXPRESSION",
+        help="Hold out points for which this is true, to measure errors.",
     ),
-    click.option("--setting", help="Fit this setting; others get factors.  [default: the one with most points]"),
+    click.option(
+        "--setting",
+        help="Fit this setting; others get factors.  [default: the one with most points]",
+    ),
     click.option(
         "--statistic",
         type=STATISTIC,

@@ -22,20 +22,30 @@ if TYPE_CHECKING:
 TIME_FORMATS = ("csv", "imb", "osu")
 FILE_ARGUMENT = click.argument("file", type=PATH)
 TABLE_OPTION = out_option("Table of times (CSV) to write.", required=True)
-SET_OPTION = make_option_group("Output", out_option("Parameter set (YAML) to write.", required=True))
+SET_OPTION = make_option_group(
+    "Output", out_option("Parameter set (YAML) to write.", required=True)
+)
 OPTIONS = {
-    "algorithm": click.option("--algorithm", default="", help="Algorithm, if the file does not name it."),
-    "ranks": click.option(
-        "--ranks", multiple=True, help="Number of ranks, if neither the file nor its name has it; repeated, one a file."
+    "algorithm": click.option(
+        "--algorithm", default="", help="Algorithm, if the file does not name it."
     ),
-    "layout": click.option("--layout", default="", help="Layout, e.g. block:2, if the file does not name it."),
+    "ranks": click.option(
+        "--ranks",
+        multiple=True,
+        help="Number of ranks, if neither the file nor its name has it; repeated, one a file.",
+    ),
+    "layout": click.option(
+        "--layout", default="", help="Layout, e.g. block:2, if the file does not name it."
+    ),
     "metadata": click.option(
         "--metadata",
         default="",
         metavar="FILE",
         help="SYSTEM_metadata.csv of the run.  [default: beside the file or a folder above]",
     ),
-    "operation": click.option("--operation", default="", help="Operation measured; pingpong halves round trips."),
+    "operation": click.option(
+        "--operation", default="", help="Operation measured; pingpong halves round trips."
+    ),
     "statistic": click.option(
         "--statistic",
         type=STATISTIC,
@@ -61,7 +71,9 @@ class Formats(VerbGroup):
         # A format of parameter sets has a command of its own.
         known = {*self.commands, *list_subcommands("import")}
         if name in _list_time_formats() and name not in known:
-            self.add_command(adapt_parameters(_make_time_command(lookup("interchange", "FORMAT", name))))
+            self.add_command(
+                adapt_parameters(_make_time_command(lookup("interchange", "FORMAT", name)))
+            )
         return super().get_command(ctx, name)
 
 
@@ -120,7 +132,9 @@ def _make_time_command(entry: Format) -> click.Command:
 @make_option_group(
     "Units",
     click.option(
-        "--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc in GOAL.  [default: of the file, or ns]"
+        "--unit",
+        type=click.Choice(["ns", "ps"]),
+        help="Unit of calc in GOAL.  [default: of the file, or ns]",
     ),
 )
 @make_option_group("Output", out_option("Table of messages (CSV) to write.", required=True))
@@ -137,7 +151,8 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
     click.echo(f"{out}: {len(schedule.src)} messages of {schedule.ranks} ranks, {work} of work")
     if not (unit or tasks.unit_is_stated) and len(schedule.work.step):
         click.echo(
-            "commodel: the file has no unit of calc, so 1 ns is assumed; give --unit ps for picoseconds", err=True
+            "commodel: the file has no unit of calc, so 1 ns is assumed; give --unit ps for picoseconds",
+            err=True,
         )
     if tasks.other_units:
         text = f"{tasks.other_units} tasks are for a second cpu or nic; here a rank has one of each"
@@ -148,4 +163,6 @@ def write_set(out: Path, parameters: ParameterSet) -> None:
     from commodel.files.parameter_sets import write_parameters
 
     write_parameters(out, parameters)
-    click.echo(f"{out}: {format_count(len(parameters.values), 'value')} of {parameters.platform}, {parameters.source}")
+    click.echo(
+        f"{out}: {format_count(len(parameters.values), 'value')} of {parameters.platform}, {parameters.source}"
+    )

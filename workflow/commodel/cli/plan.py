@@ -18,14 +18,28 @@ from commodel.cli._output import show_waiting, write_answer
 @make_option_group(
     "Experiment",
     click.option("--only", metavar="PLATFORM", help="Plan only the points on this platform."),
-    click.option("--no-survey", is_flag=True, help="Omit the survey that learns the levels of a network."),
-    click.option("--learn", metavar="PLATFORM", help="Derive the levels of PLATFORM from its survey, then plan again."),
+    click.option(
+        "--no-survey", is_flag=True, help="Omit the survey that learns the levels of a network."
+    ),
+    click.option(
+        "--learn",
+        metavar="PLATFORM",
+        help="Derive the levels of PLATFORM from its survey, then plan again.",
+    ),
 )
 @make_option_group(
     "Output",
-    format_option("table", "json", "csv", "xlsx", help_text="Print a table of batches, or all points as JSON or CSV."),
+    format_option(
+        "table",
+        "json",
+        "csv",
+        "xlsx",
+        help_text="Print a table of batches, or all points as JSON or CSV.",
+    ),
     out_option("Workbook to write."),
-    click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does."),
+    click.option(
+        "--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does."
+    ),
     verbose_option,
 )
 def plan(

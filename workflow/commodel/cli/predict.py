@@ -34,14 +34,24 @@ if TYPE_CHECKING:
 
 STYLES = ("table", "json", "csv", "xlsx")
 PARAMS = click.option(
-    "--params", type=PATH, multiple=True, help="Parameter set (YAML) or workbook of a report; repeated."
+    "--params",
+    type=PATH,
+    multiple=True,
+    help="Parameter set (YAML) or workbook of a report; repeated.",
 )
 REQUIRED_PARAMS = click.option(
-    "--params", type=PATH, multiple=True, required=True, help="Parameter set (YAML) or workbook of a report; repeated."
+    "--params",
+    type=PATH,
+    multiple=True,
+    required=True,
+    help="Parameter set (YAML) or workbook of a report; repeated.",
 )
 PLATFORM = make_option_group("Platform", platform_option)
 STYLE = click.option(
-    "--format", "style", type=click.Choice(STYLES), help="Format.  [default: as --out ends, else table]"
+    "--format",
+    "style",
+    type=click.Choice(STYLES),
+    help="Format.  [default: as --out ends, else table]",
 )
 
 
@@ -66,10 +76,16 @@ STYLE = click.option(
 @make_option_group("Platform and results", platform_option, experiment_option)
 @make_option_group(
     "Streams of a pattern",
-    click.option("--waves", help="Repetitions in a row, e.g. 50: predict the time between two of them."),
-    click.option("--pipelined", is_flag=True, help="Predict the time between two waves of an endless stream."),
+    click.option(
+        "--waves", help="Repetitions in a row, e.g. 50: predict the time between two of them."
+    ),
+    click.option(
+        "--pipelined", is_flag=True, help="Predict the time between two waves of an endless stream."
+    ),
 )
-@make_option_group("Output", out_option("File to write.  [default: the screen]"), STYLE, verbose_option)
+@make_option_group(
+    "Output", out_option("File to write.  [default: the screen]"), STYLE, verbose_option
+)
 def predict(
     params: tuple[Path, ...],
     model: str | None,
@@ -94,7 +110,9 @@ def predict(
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
     try:
         with show_waiting("predicting", plain_lines=True):
-            result = predict_patterns(pattern, params, model, settings, platform, experiment, quantity)
+            result = predict_patterns(
+                pattern, params, model, settings, platform, experiment, quantity
+            )
     except NoSourceError:
         advice = f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE"
         raise UserError("--set without --params needs --model" if settings else advice) from None
@@ -112,7 +130,8 @@ def predict(
 
 
 def _suggest_set(platform: str | None) -> str:
-    """Return the end of a sentence that names a set of an earlier run, of that platform if one is given."""
+    """Return the end of a sentence that names a set of an earlier run, of that platform if one is
+    given."""
     sets = sorted(Path("results").glob("*/validated/*/*.yaml"))
     nearest = [path for path in sets if platform in (None, path.parent.name)]
     return f", such as {nearest[0]}," if nearest else ""
@@ -130,10 +149,21 @@ def _suggest_set(platform: str | None) -> str:
     arguments={"PLAN": "Plan of an experiment, results/NAME/plan.json."},
 )
 @click.argument("plan_file", metavar="PLAN", type=PATH)
-@make_option_group("Models", REQUIRED_PARAMS, click.option("--model", help="Predict by this model only."), set_option)
-@make_option_group("Output", out_option("Table to write, or a folder for a table of each model.", required=True))
+@make_option_group(
+    "Models",
+    REQUIRED_PARAMS,
+    click.option("--model", help="Predict by this model only."),
+    set_option,
+)
+@make_option_group(
+    "Output", out_option("Table to write, or a folder for a table of each model.", required=True)
+)
 def predict_plan(
-    plan_file: Path, params: tuple[Path, ...], model: str | None, settings: tuple[str, ...], out: Path
+    plan_file: Path,
+    params: tuple[Path, ...],
+    model: str | None,
+    settings: tuple[str, ...],
+    out: Path,
 ) -> None:
     """Predict the points of a plan, as a run does."""
     from commodel.api.predictions import choose_sets
@@ -143,7 +173,9 @@ def predict_plan(
     from commodel.files.tables import write_table
     from commodel.plan.planning import load_plan
 
-    plan, target, *sets = (SafePath.of_argument(path, plan_file.parent) for path in (plan_file, out, *params))
+    plan, target, *sets = (
+        SafePath.of_argument(path, plan_file.parent) for path in (plan_file, out, *params)
+    )
     if settings:
         refuse_campaign(out)
     if out.is_dir():
@@ -153,24 +185,32 @@ def predict_plan(
         return
     parameters = choose_sets(sets, model, settings)
     with show_waiting("predicting", plain_lines=True):
-        table = predict_points(load_plan(plan), Results.of(plan_file.parent), parameters, by_hand=bool(settings))
+        table = predict_points(
+            load_plan(plan), Results.of(plan_file.parent), parameters, by_hand=bool(settings)
+        )
     write_table(target, table)
 
 
-def _predict_models(plan: SafePath, sets: list[SafePath], model: str | None, folder: SafePath) -> None:
-    """Write a table for each model, whose sets have its name. Tables whose inputs have not changed are kept. The error
-    of a model is printed, and the others are predicted."""
+def _predict_models(
+    plan: SafePath, sets: list[SafePath], model: str | None, folder: SafePath
+) -> None:
+    """Write a table for each model, whose sets have its name. Tables whose inputs have not changed
+    are kept. The error of a model is printed, and the others are predicted."""
     from commodel.api.stages import PredictionStage
     from commodel.results.stage_files import StageFiles
 
     stage = PredictionStage(plan, StageFiles(folder))
     exit_code = 0
     for name in [model] if model else dict.fromkeys(path.stem for path in sets):
-        with copy_output_of_model(f"predict.{name}"), show_waiting(f"predicting by {name}", plain_lines=True):
+        with (
+            copy_output_of_model(f"predict.{name}"),
+            show_waiting(f"predicting by {name}", plain_lines=True),
+        ):
             try:
                 if not stage.predict(name, [path for path in sets if path.stem == name]):
                     click.echo(
-                        f"{name}: its inputs have not changed, so its predictions in {folder} are kept", err=True
+                        f"{name}: its inputs have not changed, so its predictions in {folder} are kept",
+                        err=True,
                     )
             except UserError as error:
                 error.show()
@@ -196,7 +236,11 @@ def _predict_models(plan: SafePath, sets: list[SafePath], model: str | None, fol
 @PLATFORM
 @make_option_group(
     "Amount of work",
-    click.option("--draws", type=click.IntRange(0), help="Draws for an interval; 0 omits it, 20 times as fast."),
+    click.option(
+        "--draws",
+        type=click.IntRange(0),
+        help="Draws for an interval; 0 omits it, 20 times as fast.",
+    ),
 )
 @make_option_group("Output", out_option("Table to write: .csv or .parquet.", required=True))
 def predict_matrix(

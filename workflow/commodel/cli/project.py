@@ -40,9 +40,13 @@ def init(folder: Path) -> None:
     from commodel.sources import ROOT
 
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED_FILES}
-    texts = {name: text.replace(SCHEMA_COMMENT, f"$schema={ROOT}/workflow/schemas/") for name, text in texts.items()}
+    texts = {
+        name: text.replace(SCHEMA_COMMENT, f"$schema={ROOT}/workflow/schemas/")
+        for name, text in texts.items()
+    }
     texts |= {".gitignore": GITIGNORE}
-    if not (folder / "workflow" / "Snakefile").exists():  # if it exists, snakedeploy created the project
+    # if it exists, snakedeploy created the project
+    if not (folder / "workflow" / "Snakefile").exists():
         texts["Snakefile"] = SNAKEFILE
     if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
         raise UserError("found a file, wanted a folder, or a name for a new one", file=file)
@@ -57,7 +61,9 @@ def init(folder: Path) -> None:
         write_text(folder / name, text)
     if not slurm.is_symlink():
         slurm.symlink_to(SLURM_PROFILE)
-    click.echo(f"{folder}: a project; try\n  cd {folder}\n  commodel plan demo\n  commodel run demo")
+    click.echo(
+        f"{folder}: a project; try\n  cd {folder}\n  commodel plan demo\n  commodel run demo"
+    )
 
 
 def _is_another(path: Path, text: str) -> bool:
@@ -68,10 +74,16 @@ def _is_another(path: Path, text: str) -> bool:
     return path.is_dir() or read_bytes(path, MIB, "a smaller file") != text.encode()
 
 
-@click.command(cls=Verb, examples=("commodel doctor", "commodel doctor --need smpirun || echo no SimGrid here"))
+@click.command(
+    cls=Verb, examples=("commodel doctor", "commodel doctor --need smpirun || echo no SimGrid here")
+)
 @make_option_group(
     "Output",
-    click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing."),
+    click.option(
+        "--need",
+        metavar="PROGRAM",
+        help="Print nothing, and exit with code 1 if this program is missing.",
+    ),
 )
 def doctor(need: str | None) -> None:
     from commodel.api.installation import doctor as list_programs

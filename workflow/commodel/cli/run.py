@@ -1,4 +1,5 @@
-"""commodel run and status: run a campaign, and show its progress, also while its jobs run elsewhere."""
+"""commodel run and status: run a campaign, and show its progress, also while its jobs run
+elsewhere."""
 
 from __future__ import annotations
 
@@ -20,20 +21,34 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Verb, examples=("commodel run sample", "commodel run sample --dry-run"), arguments=EXPERIMENT_ARGUMENT
+    cls=Verb,
+    examples=("commodel run sample", "commodel run sample --dry-run"),
+    arguments=EXPERIMENT_ARGUMENT,
 )
 @click.argument("experiment")
 @make_option_group(
     "Experiment",
     click.option("--only", metavar="PLATFORM", help="Run only the part on this platform."),
-    click.option("--retry", is_flag=True, help="Try again what failed: cases (crash, timeout, budget, late), models."),
-    click.option("--no-survey", is_flag=True, help="Do not learn levels that the platform file does not name."),
+    click.option(
+        "--retry",
+        is_flag=True,
+        help="Try again what failed: cases (crash, timeout, budget, late), models.",
+    ),
+    click.option(
+        "--no-survey",
+        is_flag=True,
+        help="Do not learn levels that the platform file does not name.",
+    ),
     click.option("-n", "--dry-run", is_flag=True, help="Show the jobs that would run."),
 )
 @make_option_group(
     "Jobs and cores",
     click.option("--profile", help="Run jobs by this Snakemake profile, e.g. slurm."),
-    click.option("--cores", type=click.IntRange(min=1), help="Use at most N cores of this machine.  [default: all]"),
+    click.option(
+        "--cores",
+        type=click.IntRange(min=1),
+        help="Use at most N cores of this machine.  [default: all]",
+    ),
 )
 @make_option_group(
     "Output",
@@ -73,12 +88,16 @@ STATUS_INTERVAL_S = 5.0
 
 
 @click.command(
-    cls=Verb, examples=("commodel status sample", "commodel status sample --watch"), arguments=RESULTS_ARGUMENT
+    cls=Verb,
+    examples=("commodel status sample", "commodel status sample --watch"),
+    arguments=RESULTS_ARGUMENT,
 )
 @click.argument("experiment")
 @make_option_group(
     "Output",
-    click.option("--watch", is_flag=True, help="Print the progress every few seconds until the run ends."),
+    click.option(
+        "--watch", is_flag=True, help="Print the progress every few seconds until the run ends."
+    ),
     format_option("table", "json", help_text="Print tables, or JSON."),
 )
 def status(experiment: str, watch: bool, style: str) -> None:
@@ -94,7 +113,11 @@ def status(experiment: str, watch: bool, style: str) -> None:
     shown = ""
     while True:
         progress = reader.read(read_lock_holder(folder), time.time())
-        text = json.dumps(make_json_data(progress)) if style == "json" else _format_status_tables(progress)
+        text = (
+            json.dumps(make_json_data(progress))
+            if style == "json"
+            else _format_status_tables(progress)
+        )
         if watch and style == "table" and sys.stdout.isatty():
             click.clear()
         elif watch and style == "table" and not progress.has_ended:

@@ -1,7 +1,7 @@
 """commodel show: list catalogues, and draw one entry.
 
-The catalogues are operations, algorithms, topologies, layouts, models and extensions. The drawings are trees,
-placements of ranks, messages of a pattern, and the network of an allocation.
+The catalogues are operations, algorithms, topologies, layouts, models and extensions. The drawings
+are trees, placements of ranks, messages of a pattern, and the network of an allocation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import VerbGroup, make_option_group
-from commodel.cli._options import PATH, format_option, pattern_options, platform_option, style_option
+from commodel.cli._options import (
+    PATH,
+    format_option,
+    pattern_options,
+    platform_option,
+    style_option,
+)
 from commodel.cli._output import show_waiting
 
 if TYPE_CHECKING:
@@ -30,7 +36,8 @@ def print_shown(shown: Shown, style: str) -> None:
 
 
 @click.group(
-    cls=VerbGroup, examples=("commodel show algorithms bcast", "commodel show topology kary:2^3 --format text")
+    cls=VerbGroup,
+    examples=("commodel show algorithms bcast", "commodel show topology kary:2^3 --format text"),
 )
 def show() -> None:
     """List algorithms, models and more, or draw one of them."""
@@ -46,11 +53,17 @@ def operations(name: str | None, style: str) -> None:
     print_shown(show_operations(name), style)
 
 
-@show.command(examples=("commodel show algorithms bcast", "commodel show algorithms allreduce --libraries"))
+@show.command(
+    examples=("commodel show algorithms bcast", "commodel show algorithms allreduce --libraries")
+)
 @click.argument("operation", required=False)
 @make_option_group(
     "MPI libraries",
-    click.option("--libraries", is_flag=True, help="List functions of Open MPI and MPICH that send the same messages."),
+    click.option(
+        "--libraries",
+        is_flag=True,
+        help="List functions of Open MPI and MPICH that send the same messages.",
+    ),
 )
 @OUTPUT
 def algorithms(operation: str | None, libraries: bool, style: str) -> None:
@@ -113,7 +126,11 @@ def extensions(name: str | None, style: str) -> None:
 @click.argument("spec")
 @make_option_group(
     "Critical path",
-    click.option("--params", type=PATH, help="Parameter set (YAML): show the critical path of its prediction."),
+    click.option(
+        "--params",
+        type=PATH,
+        help="Parameter set (YAML): show the critical path of its prediction.",
+    ),
     click.option("--operation", default="bcast", show_default=True, help="Operation to predict."),
     click.option("--bytes", "size", default="1KiB", show_default=True, help="Message size."),
 )
@@ -146,7 +163,11 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
 @click.argument("spec")
 @make_option_group(
     "Ranks and platform",
-    click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of ranks.  [default: those of a file]"),
+    click.option(
+        "--ranks",
+        type=click.IntRange(1, 1 << 20),
+        help="Number of ranks.  [default: those of a file]",
+    ),
     platform_option,
 )
 @make_option_group(
@@ -174,7 +195,8 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
 )
 @pattern_options
 @make_option_group(
-    "Output", format_option("csv", "dot", help_text="Print the table that file:PATH reads, or a drawing.")
+    "Output",
+    format_option("csv", "dot", help_text="Print the table that file:PATH reads, or a drawing."),
 )
 def schedule(style: str, **pattern) -> None:
     """Show the messages and the local work of one pattern."""
@@ -186,13 +208,22 @@ def schedule(style: str, **pattern) -> None:
 
 @show.command(
     examples=("commodel show network mine", "commodel show network mycluster --levels"),
-    arguments={"NAME": "Experiment with results, or platform (name or file). `probes: auto` times pairs of nodes."},
+    arguments={
+        "NAME": "Experiment with results, or platform (name or file). `probes: auto` times pairs of nodes."
+    },
 )
 @click.argument("name")
-@make_option_group("Platform", click.option("--platform", help="Platform to show.  [default: all of the experiment]"))
+@make_option_group(
+    "Platform",
+    click.option("--platform", help="Platform to show.  [default: all of the experiment]"),
+)
 @make_option_group(
     "Output",
-    click.option("--levels", is_flag=True, help="Print `levels` for the platform file, from Slurm or learned."),
+    click.option(
+        "--levels",
+        is_flag=True,
+        help="Print `levels` for the platform file, from Slurm or learned.",
+    ),
     style_option,
 )
 def network(name: str, platform: str | None, levels: bool, style: str) -> None:

@@ -43,12 +43,23 @@ def build(toolchain: str) -> None:
 @make_option_group(
     "A batch of a plan",
     click.option(
-        "--in", "plan_file", metavar="PLAN", type=PATH, help="Plan of an experiment, or its folder results/NAME."
+        "--in",
+        "plan_file",
+        metavar="PLAN",
+        type=PATH,
+        help="Plan of an experiment, or its folder results/NAME.",
     ),
-    click.option("--batch", help="Batch to measure, or the start of its name; a stopped batch is resumed."),
-    click.option("--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, else the platform's]"),
+    click.option(
+        "--batch", help="Batch to measure, or the start of its name; a stopped batch is resumed."
+    ),
+    click.option(
+        "--setting",
+        help="Name of this allocation.  [default: $COMMODEL_SETTING, else the platform's]",
+    ),
 )
-@make_option_group("Output", out_option("Folder of raw samples.  [default: raw/BATCH]"), quiet_option)
+@make_option_group(
+    "Output", out_option("Folder of raw samples.  [default: raw/BATCH]"), quiet_option
+)
 def measure(plan_file, batch, setting, out, quiet) -> None:
     if not (plan_file and batch):
         raise UserError("give --in PLAN and --batch NAME")
@@ -83,18 +94,32 @@ def _read_plan(path: Path) -> tuple[Plan, Path]:
 
 @click.command(
     cls=Verb,
-    examples=("commodel collect --in results/sample", "commodel collect --in results/sample --unfinished"),
+    examples=(
+        "commodel collect --in results/sample",
+        "commodel collect --in results/sample --unfinished",
+    ),
 )
 @make_option_group(
     "Results to read",
     click.option(
-        "--in", "plan_file", metavar="PLAN", type=PATH, required=True, help="Plan of the experiment, or its folder."
+        "--in",
+        "plan_file",
+        metavar="PLAN",
+        type=PATH,
+        required=True,
+        help="Plan of the experiment, or its folder.",
     ),
-    click.option("--unfinished", is_flag=True, help="Collect unfinished batches too; mark missing cases unmeasured."),
+    click.option(
+        "--unfinished",
+        is_flag=True,
+        help="Collect unfinished batches too; mark missing cases unmeasured.",
+    ),
 )
 @make_option_group(
     "Output",
-    out_option("Table to write; other tables go to its folder.  [default: observations.csv of PLAN]"),
+    out_option(
+        "Table to write; other tables go to its folder.  [default: observations.csv of PLAN]"
+    ),
 )
 def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     from commodel.files.results_folder import Results
@@ -115,16 +140,25 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 
 @click.command(
     cls=Verb,
-    examples=("commodel compare --in results/sample", "commodel compare --in results/sample --sets"),
+    examples=(
+        "commodel compare --in results/sample",
+        "commodel compare --in results/sample --sets",
+    ),
 )
 @make_option_group(
     "Results to read",
-    click.option("--in", "folder", type=PATH, required=True, help="Results of an experiment, results/NAME."),
+    click.option(
+        "--in", "folder", type=PATH, required=True, help="Results of an experiment, results/NAME."
+    ),
 )
 @make_option_group(
     "Output",
     out_option("Table to write.  [default: comparison.csv of the results]"),
-    click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to validated/PLATFORM."),
+    click.option(
+        "--sets",
+        is_flag=True,
+        help="Also write the fitted sets with their errors, to validated/PLATFORM.",
+    ),
 )
 def compare(folder: Path, out: Path | None, sets: bool) -> None:
     from dataclasses import replace
@@ -138,7 +172,13 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
     from commodel.files.parameter_sets import read_parameters, write_parameters
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
-    from commodel.files.tables import OBSERVATIONS, PREDICTIONS, list_columns, read_table, write_table
+    from commodel.files.tables import (
+        OBSERVATIONS,
+        PREDICTIONS,
+        list_columns,
+        read_table,
+        write_table,
+    )
     from commodel.plan.planning import load_plan
     from commodel.records import RECOMMENDED
     from commodel.results.provenance import count_processors
@@ -151,8 +191,12 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.models]
         unmeasured = read_unmeasured(results.table("unmeasured"))
         with use_archived_inputs(results, plan.files):
-            processors = {batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches}
-            compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, processors)
+            processors = {
+                batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches
+            }
+            compared = comparing.compare(
+                plan, observations, pd.concat(parts), unmeasured, processors
+            )
         all_rows = add_recommended(compared)
         write_table(SafePath.of_argument(out or folder / "comparison.csv", folder), all_rows)
         # A table elsewhere is a trial, which changes nothing in the results.
@@ -163,4 +207,6 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
             for path in results.sets(platform):
                 fitted = read_parameters(path)
                 residuals = read_residuals(compared, platform, fitted.model)
-                write_parameters(results.validated(platform, fitted.model), replace(fitted, residuals=residuals))
+                write_parameters(
+                    results.validated(platform, fitted.model), replace(fitted, residuals=residuals)
+                )

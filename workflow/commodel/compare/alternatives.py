@@ -1,5 +1,5 @@
-"""The fastest measured alternatives: `find_fastest` returns those of each workload and message size,
-`find_fastest_trees` the trees among them with their critical paths."""
+"""The fastest measured alternatives: `find_fastest` returns those of each workload and message
+size, `find_fastest_trees` the trees among them with their critical paths."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -10,7 +10,11 @@ from operator import itemgetter
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import is_clearly_faster, is_library_default, select_measured_points
+from commodel.compare.comparison import (
+    is_clearly_faster,
+    is_library_default,
+    select_measured_points,
+)
 from commodel.compare.model_ranking import rank_models
 from commodel.errors import UserError
 from commodel.files.safe_paths import parse_file_path
@@ -40,15 +44,17 @@ COLUMNS = [
 
 
 def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each workload with at least two measured alternatives: the fastest one, the next and its time
-    over the fastest, the slowest, the library default, and the alternatives that are statistically tied with the
-    fastest."""
+    """Return a row for each workload with at least two measured alternatives: the fastest one, the
+    next and its time over the fastest, the slowest, the library default, and the alternatives that
+    are statistically tied with the fastest."""
     points = select_measured_points(comparison)
     points = points.assign(
         is_default=is_library_default(points),
         ranks_or_leaves=points["leaves"].where(points["leaves"] > 0, points["ranks"]),
     )
-    points = points.sort_values([*ORDER_COLUMNS, "bytes", "measured", "alternative_label"], kind="stable")
+    points = points.sort_values(
+        [*ORDER_COLUMNS, "bytes", "measured", "alternative_label"], kind="stable"
+    )
     rows = []
     columns = [
         *ORDER_COLUMNS,
@@ -61,14 +67,25 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
         "measured_low",
         "measured_high",
     ]
-    for key, group in groupby(points[columns].to_dict("records"), key=itemgetter(*ORDER_COLUMNS, "bytes")):
+    for key, group in groupby(
+        points[columns].to_dict("records"), key=itemgetter(*ORDER_COLUMNS, "bytes")
+    ):
         first, *slower = group
         if slower:
             ties = tuple(
-                dict.fromkeys(other["alternative_label"] for other in slower if not is_clearly_faster(first, other))
+                dict.fromkeys(
+                    other["alternative_label"]
+                    for other in slower
+                    if not is_clearly_faster(first, other)
+                )
             )
             times = [row["measured"] / first["measured"] for row in (slower[0], slower[-1])]
-            fields_of_first = first["point"], first["alternative_label"], first["is_default"], first["measured"]
+            fields_of_first = (
+                first["point"],
+                first["alternative_label"],
+                first["is_default"],
+                first["measured"],
+            )
             fields_of_others = (
                 slower[0]["alternative_label"],
                 times[0],
@@ -80,8 +97,8 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def join_sizes(fastest: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each run of neighbouring message sizes of a workload at which the same alternative is the
-    fastest."""
+    """Return a row for each run of neighbouring message sizes of a workload at which the same
+    alternative is the fastest."""
     key = [*ORDER_COLUMNS, "fastest"]
     run = (fastest[key] != fastest[key].shift()).any(axis=1).cumsum()
     return fastest.groupby(run).agg(
@@ -105,8 +122,8 @@ MAX_DRAWN_TREES = 4  # trees of a platform
 
 @dataclass(frozen=True, eq=False)
 class PredictedTree:
-    """A tree with its measured time and its predicted critical path; `x` and `y` are the coordinates of its nodes in a
-    chart."""
+    """A tree with its measured time and its predicted critical path; `x` and `y` are the
+    coordinates of its nodes in a chart."""
 
     tree: Tree
     attribution: TimeAttribution
@@ -125,50 +142,75 @@ class PredictedTree:
         return self.tree.height - self.tree.depth
 
     def walks(self, messages: Iterable[tuple[int, int, float]] | None = None) -> list[list[int]]:
-        """Return the lines of a chart along the edges of some messages, or of all: the nodes of each line in order.
+        """Return the lines of a chart along the edges of some messages, or of all: the nodes of
+        each line in order.
 
         A child has a larger number than its parent.
         """
         all_children = range(1, self.tree.nodes)
-        return list_walks(self.tree, all_children if messages is None else [max(src, dst) for src, dst, _ in messages])
+        return list_walks(
+            self.tree,
+            all_children if messages is None else [max(src, dst) for src, dst, _ in messages],
+        )
 
 
-def find_fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]) -> list[PredictedTree]:
-    """Return the fastest trees of a platform's largest workloads, at their smallest and largest message. The critical
-    path is by the best model that has one."""
+def find_fastest_trees(
+    plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]
+) -> list[PredictedTree]:
+    """Return the fastest trees of a platform's largest workloads, at their smallest and largest
+    message. The critical path is by the best model that has one."""
     points = {point.id: point for point in plan.points}
-    rows = comparison[(comparison["topology"] != "") & comparison["measured"].notna() & comparison["held_out"]]
+    rows = comparison[
+        (comparison["topology"] != "") & comparison["measured"].notna() & comparison["held_out"]
+    ]
     trees: list[PredictedTree] = []
     for platform, rows_of_platform in rows.groupby("platform"):
-        by_model = {parameters.model: parameters for parameters in sets if parameters.platform == platform}
-        families = [by_model[name] for name in rank_models(rows_of_platform)["model"] if name in by_model]
-        fastest = [
-            (points[row.point], row.measured) for row in _find_fastest_rows(rows_of_platform) if row.point in points
+        by_model = {
+            parameters.model: parameters for parameters in sets if parameters.platform == platform
+        }
+        families = [
+            by_model[name] for name in rank_models(rows_of_platform)["model"] if name in by_model
         ]
-        drawn = (tree for point, measured in fastest for tree in _predict_tree(point, measured, families))
+        fastest = [
+            (points[row.point], row.measured)
+            for row in _find_fastest_rows(rows_of_platform)
+            if row.point in points
+        ]
+        drawn = (
+            tree for point, measured in fastest for tree in _predict_tree(point, measured, families)
+        )
         trees += islice(drawn, MAX_DRAWN_TREES)
     return trees
 
 
 def _find_fastest_rows(points: pd.DataFrame) -> list:
-    """Return the rows of the fastest trees of each operation over the most leaves: at the smallest and at the largest
-    message. A tree that is the fastest at both has one row."""
+    """Return the rows of the fastest trees of each operation over the most leaves: at the smallest
+    and at the largest message. A tree that is the fastest at both has one row."""
     rows = []
     for _, rows_of_operation in points.drop_duplicates("point").groupby("operation"):
-        largest = rows_of_operation[rows_of_operation["leaves"] == rows_of_operation["leaves"].max()]
+        largest = rows_of_operation[
+            rows_of_operation["leaves"] == rows_of_operation["leaves"].max()
+        ]
         largest = largest.sort_values(["bytes", "measured"], kind="stable")
-        smallest_and_largest = largest[largest["bytes"].isin([largest["bytes"].min(), largest["bytes"].max()])]
-        rows += smallest_and_largest.drop_duplicates("bytes").drop_duplicates("topology").itertuples()
+        smallest_and_largest = largest[
+            largest["bytes"].isin([largest["bytes"].min(), largest["bytes"].max()])
+        ]
+        rows += (
+            smallest_and_largest.drop_duplicates("bytes").drop_duplicates("topology").itertuples()
+        )
     return rows
 
 
-def _predict_tree(point: Point, measured: float, models: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
-    """Yield the tree with its critical path by the first model that has one. Trees from files, streams and large trees
-    are left out."""
+def _predict_tree(
+    point: Point, measured: float, models: Sequence[ParameterSet]
+) -> Iterator[PredictedTree]:
+    """Yield the tree with its critical path by the first model that has one. Trees from files,
+    streams and large trees are left out."""
     if parse_file_path(point.topology) or point.waves > 1 or point.ranks > MAX_DRAWN_NODES:
         return
     for parameters in models:
-        with suppress(UserError):  # a topology unknown to this version, or one that the model cannot predict
+        # a topology unknown to this version, or one that the model cannot predict
+        with suppress(UserError):
             if (attribution := attribute_time(point, parameters)) is not None:
                 yield PredictedTree(make_tree(point.topology), attribution, measured)
                 return

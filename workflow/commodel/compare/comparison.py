@@ -1,8 +1,8 @@
-"""The comparison of predictions with measurements: `compare` returns a row for each point and model, with the
-alternative that the model would choose.
+"""The comparison of predictions with measurements: `compare` returns a row for each point and
+model, with the alternative that the model would choose.
 
-A model chooses among the measured alternatives. `summarize_errors` returns errors, `summarize_choices` how often
-choices are the fastest, and their regret."""
+A model chooses among the measured alternatives. `summarize_errors` returns errors,
+`summarize_choices` how often choices are the fastest, and their regret."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ from commodel.stats import NEGLIGIBLE_DIFFERENCE
 EQUAL_PREDICTIONS_TOLERANCE = (
     1e-9  # relative difference below which predictions are equal; rounding changes them by as much
 )
-ERROR_COLUMNS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize_errors` needs
-MAX_CERTAIN_SPREAD = 2.0  # high/low of a median's confidence interval, above which the median is uncertain
+# the columns that `summarize_errors` needs
+ERROR_COLUMNS = ["mu", "validity", "relative_error", "covered"]
+# high/low of a median's confidence interval, above which the median is uncertain
+MAX_CERTAIN_SPREAD = 2.0
 NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
 NO_SCHEDULE = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
 WORKLOAD_OF_MODEL = ["model", "workload"]
@@ -40,8 +42,9 @@ WORKLOAD_OF_MODEL = ["model", "workload"]
 
 @dataclass(frozen=True)
 class Measurement:
-    """The state of a point's measurement: the reason if it was not measured, its passes if some are missing, and the
-    high/low ratio of the median's confidence interval. The column `measurement` has its text."""
+    """The state of a point's measurement: the reason if it was not measured, its passes if some are
+    missing, and the high/low ratio of the median's confidence interval. The column `measurement`
+    has its text."""
 
     measured: bool
     reason: str = ""  # empty: unknown
@@ -53,7 +56,9 @@ class Measurement:
         if not self.measured:
             return f"not measured: {self.reason}" if self.reason else "not measured"
         spread = (
-            f"uncertain by a factor of {round_to_two_digits(self.spread)}" if self.spread > MAX_CERTAIN_SPREAD else ""
+            f"uncertain by a factor of {round_to_two_digits(self.spread)}"
+            if self.spread > MAX_CERTAIN_SPREAD
+            else ""
         )
         return ", ".join(filter(None, ["ok", self.passes, spread]))
 
@@ -71,9 +76,9 @@ def compare(
     unmeasured: pd.DataFrame | None = None,
     processors: Mapping[str, int | None] | None = None,
 ) -> pd.DataFrame:
-    """Return a row for each point and model. A point that was not measured keeps its rows, with the reason from
-    `unmeasured`. A point of the library default has one row, without a model. `processors` is their number on the first
-    host of each batch."""
+    """Return a row for each point and model. A point that was not measured keeps its rows, with the
+    reason from `unmeasured`. A point of the library default has one row, without a model.
+    `processors` is their number on the first host of each batch."""
     points = pd.DataFrame(
         [
             _describe_point(plan, batch.name, point, (processors or {}).get(batch.name))
@@ -81,26 +86,40 @@ def compare(
             for point in batch.points
         ]
     )
-    points["fan_in"] = points["point"].map(find_fan_ins(point for point in plan.points if point.predictable)).fillna(0)
+    points["fan_in"] = (
+        points["point"]
+        .map(find_fan_ins(point for point in plan.points if point.predictable))
+        .fillna(0)
+    )
     frame = points.merge(_summarize_samples(observations), on="point", how="left")
     frame = frame.merge(predictions, on="point", how="left")
-    frame = frame.fillna({"model": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
+    frame = frame.fillna(
+        {"model": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0}
+    )
     frame = add_default_columns(frame.astype({"samples": int, "invalid": int}), COMPARISON)
     frame["workload"] = list(map(name_in_setting, frame["workload"], frame["setting"]))
-    without_schedule = frame["point"].isin([point.id for point in plan.points if point.measured_only])
+    without_schedule = frame["point"].isin(
+        [point.id for point in plan.points if point.measured_only]
+    )
     frame["validity"] = np.select(
-        [is_library_default(frame), without_schedule], [NOT_PREDICTED, NO_SCHEDULE], frame["validity"]
+        [is_library_default(frame), without_schedule],
+        [NOT_PREDICTED, NO_SCHEDULE],
+        frame["validity"],
     )
     # False: the point is in the model's fit. Without the column, all points are held out.
     frame["held_out"] = frame["held_out"].ne(False) if "held_out" in frame else True
-    reasons = {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))
+    reasons = (
+        {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))
+    )
     planned = {name: plan.passes(name) for name in plan.platforms}
     frame["measurement"] = [
         _make_measurement(row, reasons.get(row.point, ""), planned[row.platform], spread).text
         for row, spread in zip(frame.itertuples(), compute_spreads(frame), strict=True)
     ]
     frame["raw"] = [
-        make_raw_file_path(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
+        make_raw_file_path(row.batch, row.point, row.samples > 0)
+        if row.samples or row.invalid
+        else ""
         for row in frame.itertuples()
     ]
     frame = add_choices(add_errors(add_intervals(frame)))
@@ -108,9 +127,20 @@ def compare(
 
 
 def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None) -> dict:
-    """Return the columns of a point, among them how many processes ran on the host of the first rank, if known."""
+    """Return the columns of a point, among them how many processes ran on the host of the first
+    rank, if known."""
     columns = (
-        *("platform", "operation", "algorithm", "topology", "alternative", "layout", "ranks", "leaves", "bytes"),
+        *(
+            "platform",
+            "operation",
+            "algorithm",
+            "topology",
+            "alternative",
+            "layout",
+            "ranks",
+            "leaves",
+            "bytes",
+        ),
         *("nodes", "waves", "node_usage", "workload"),
     )
     node = place_ranks(point.layout, point.ranks) if processors else None
@@ -126,9 +156,14 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
 
 
 def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
-    with_settings = observations.assign(setting="") if "setting" not in observations else observations
+    with_settings = (
+        observations.assign(setting="") if "setting" not in observations else observations
+    )
     points = iterate_cases(with_settings[with_settings["kind"] == "point"])
-    rows = [{"point": case, "setting": group["setting"][0], **summarize_case(group)} for case, group in points]
+    rows = [
+        {"point": case, "setting": group["setting"][0], **summarize_case(group)}
+        for case, group in points
+    ]
     columns = [
         "point",
         "setting",
@@ -144,7 +179,8 @@ def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
     ]
     renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}
     frame = pd.DataFrame(rows, columns=columns).rename(columns=renamed)
-    return frame.astype(dict.fromkeys((*renamed.values(), *LATENCY_COLUMNS), float))  # also where nothing was measured
+    # also where nothing was measured
+    return frame.astype(dict.fromkeys((*renamed.values(), *LATENCY_COLUMNS), float))
 
 
 def _make_measurement(row: Any, reason: str, planned: int, spread: float) -> Measurement:
@@ -171,17 +207,21 @@ def add_errors(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add for each workload the fastest alternative that a model predicts, the one that it would choose, and its
-    regret; the time of the library default at the layout that suits it best; and the fastest time of all.
+    """Add for each workload the fastest alternative that a model predicts, the one that it would
+    choose, and its regret; the time of the library default at the layout that suits it best; and
+    the fastest time of all.
 
-    A model chooses among its held-out points only. Of equal predictions, such as those of two layouts by a model that
-    ignores placement, the first in the plan counts as chosen, and `tie` marks it.
+    A model chooses among its held-out points only. Of equal predictions, such as those of two
+    layouts by a model that ignores placement, the first in the plan counts as chosen, and `tie`
+    marks it.
     """
     predicted = frame[frame["measured"].notna() & frame["seconds"].notna() & frame["held_out"]]
     workloads = predicted.groupby(WORKLOAD_OF_MODEL)
     several = workloads["point"].transform("count") > 1
     fastest = workloads["measured"].transform("min")
-    lowest = predicted["seconds"] <= workloads["seconds"].transform("min") * (1 + EQUAL_PREDICTIONS_TOLERANCE)
+    lowest = predicted["seconds"] <= workloads["seconds"].transform("min") * (
+        1 + EQUAL_PREDICTIONS_TOLERANCE
+    )
     equals = predicted[lowest].groupby(WORKLOAD_OF_MODEL)["seconds"]
     chosen = several & equals.cumcount().eq(0).reindex(predicted.index, fill_value=False)
     flags = {
@@ -199,21 +239,30 @@ def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_clearly_faster(first: Mapping, second: Mapping) -> bool:
-    """Return whether the first measurement is faster than the second significantly, and by enough to matter."""
+    """Return whether the first measurement is faster than the second significantly, and by enough
+    to matter."""
     separated = second["measured_low"] > first["measured_high"]
     return bool(separated and second["measured"] > (1 + NEGLIGIBLE_DIFFERENCE) * first["measured"])
 
 
 def summarize_choices(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
-    """Return the quality of each model's choices. A choice is right if it is the fastest measured alternative that the
-    model predicts, or statistically tied: the intervals overlap, or it is less than 1 % slower. Further columns are the
-    regret, the number of workloads with a measured library default, and as geometric means over these the time over
-    that of the default (below 1: faster), and the largest gain: the default over the fastest measured time, that of the
-    default included."""
-    best = comparison[comparison["best"]].drop_duplicates(WORKLOAD_OF_MODEL).set_index(WORKLOAD_OF_MODEL)
-    chosen = comparison[comparison["chosen"]].join(best["measured_high"].rename("best_high"), on=WORKLOAD_OF_MODEL)
+    """Return the quality of each model's choices. A choice is right if it is the fastest measured
+    alternative that the model predicts, or statistically tied: the intervals overlap, or it is less
+    than 1 % slower. Further columns are the regret, the number of workloads with a measured library
+    default, and as geometric means over these the time over that of the default (below 1: faster),
+    and the largest gain: the default over the fastest measured time, that of the default
+    included."""
+    best = (
+        comparison[comparison["best"]]
+        .drop_duplicates(WORKLOAD_OF_MODEL)
+        .set_index(WORKLOAD_OF_MODEL)
+    )
+    chosen = comparison[comparison["chosen"]].join(
+        best["measured_high"].rename("best_high"), on=WORKLOAD_OF_MODEL
+    )
     chosen = chosen.assign(
-        right=(chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE_DIFFERENCE),
+        right=(chosen["measured_low"] <= chosen["best_high"])
+        | (chosen["regret"] < NEGLIGIBLE_DIFFERENCE),
         over_default=np.log(chosen["measured"] / chosen["library_default"]),
         largest_gain=np.log(chosen["library_default"] / chosen["fastest"]),
     )
@@ -236,12 +285,16 @@ def compute_geometric_mean(logarithms: pd.Series) -> float:
 
 
 def summarize_errors(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
-    """Return the errors of each group of held-out rows: mean μ of all predictions and of the valid ones, median
-    absolute and median signed error, and the share of measurements inside the interval."""
-    needed = list(dict.fromkeys([*group_columns, *ERROR_COLUMNS]))  # copies of other columns would take long
+    """Return the errors of each group of held-out rows: mean μ of all predictions and of the valid
+    ones, median absolute and median signed error, and the share of measurements inside the
+    interval."""
+    # copies of other columns would take long
+    needed = list(dict.fromkeys([*group_columns, *ERROR_COLUMNS]))
     rows = comparison.loc[comparison["held_out"] & comparison["mu"].notna(), needed]
     valid_mu = rows["mu"].where(rows["validity"] == ValidityKind.VALID.value)
-    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=valid_mu).groupby(group_columns, sort=False)
+    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=valid_mu).groupby(
+        group_columns, sort=False
+    )
     columns = {  # faster than `agg`
         "points": groups.size(),
         "mu_mean": groups["mu"].mean(),
@@ -260,15 +313,17 @@ def select_measured_points(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def name_streams(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return a comparison in which a stream of waves is an operation of its own: a model that is right about one wave
-    may be wrong about the time between two."""
+    """Return a comparison in which a stream of waves is an operation of its own: a model that is
+    right about one wave may be wrong about the time between two."""
     operation = comparison["operation"]
-    return comparison.assign(operation=operation.where(comparison["waves"] == 1, STREAM + operation.astype(str)))
+    return comparison.assign(
+        operation=operation.where(comparison["waves"] == 1, STREAM + operation.astype(str))
+    )
 
 
 def is_oversubscribed(frame: pd.DataFrame) -> pd.Series:
-    """Return which rows were measured with more processes than processors. These processes shared processors in time;
-    models assume that they run concurrently."""
+    """Return which rows were measured with more processes than processors. These processes shared
+    processors in time; models assume that they run concurrently."""
     return frame["processes"] > frame["processors"]
 
 
@@ -295,8 +350,8 @@ class ModelFailure:
 
 
 def list_model_failures(comparison: pd.DataFrame) -> list[ModelFailure]:
-    """Return the models without a fit, and those whose predictions fail by an error of the program, which come
-    first."""
+    """Return the models without a fit, and those whose predictions fail by an error of the program,
+    which come first."""
     unpredicted = comparison[comparison["seconds"].isna() & comparison["model"].ne("")]
     failures = []
     for (platform, family, text), rows in unpredicted.groupby(["platform", "model", "validity"]):
@@ -312,13 +367,14 @@ def is_library_default(frame: pd.DataFrame) -> pd.Series:
 
 
 def has_schedule(frame: pd.DataFrame) -> pd.Series:
-    """Return which rows have a schedule that models can predict: no library default, nor a pattern only measured."""
+    """Return which rows have a schedule that models can predict: no library default, nor a pattern
+    only measured."""
     return ~is_library_default(frame) & ~are_of(ValidityKind.MEASURED_ONLY, frame["validity"])
 
 
 def has_computation(frame: pd.DataFrame) -> pd.Series:
-    """Return which rows are of kernels, whose ranks compute between messages. A kernel of an extension that is not
-    installed is unknown."""
+    """Return which rows are of kernels, whose ranks compute between messages. A kernel of an
+    extension that is not installed is unknown."""
     kernels = []
     for operation in frame["operation"].unique():
         with suppress(UserError):

@@ -1,7 +1,7 @@
-"""Held-out points of a table of measured collectives: `split_points` selects them by an expression over the names of a
-point, `fit_without_held_out` fits a model to the other points, and `predict_held_out` returns its predictions with the
-measured times. `recommend_held_out` returns those of the recommended prediction, from all these models and the points
-that they fit."""
+"""Held-out points of a table of measured collectives: `split_points` selects them by an expression
+over the names of a point, `fit_without_held_out` fits a model to the other points, and
+`predict_held_out` returns its predictions with the measured times. `recommend_held_out` returns
+those of the recommended prediction, from all these models and the points that they fit."""
 
 from dataclasses import dataclass, replace
 
@@ -20,12 +20,22 @@ from commodel.predictions.predictions import predict
 from commodel.records import Point
 from commodel.units import format_bytes
 
-POINT_FIELDS = ("operation", "algorithm", "topology", "kind", "alternative", "layout", "ranks", "bytes")
+POINT_FIELDS = (
+    "operation",
+    "algorithm",
+    "topology",
+    "kind",
+    "alternative",
+    "layout",
+    "ranks",
+    "bytes",
+)
 
 
 @dataclass(frozen=True)
 class Split:
-    """The fitted points and the held-out points, with the expression that is true for held-out points."""
+    """The fitted points and the held-out points, with the expression that is true for held-out
+    points."""
 
     expression: str
     fitted: Measured
@@ -37,11 +47,16 @@ def split_points(measured: Measured, expression: str) -> Split:
         held_out = expressions.parse_expression(expression, (*AXES, "setting"))
         points_with_settings = zip(measured.points, list_settings(measured), strict=True)
         is_held_out = [
-            bool(held_out(_name_values(point) | {"setting": setting})) for point, setting in points_with_settings
+            bool(held_out(_name_values(point) | {"setting": setting}))
+            for point, setting in points_with_settings
         ]
     if all(is_held_out) or not any(is_held_out):
         count = len(is_held_out)
-        problem = f"all {count} points, wanted some to fit" if all(is_held_out) else f"none of the {count} points"
+        problem = (
+            f"all {count} points, wanted some to fit"
+            if all(is_held_out)
+            else f"none of the {count} points"
+        )
         raise UserError(f"'{held_out.text}' holds out {problem}", key="--hold-out")
     return split_flagged(measured, is_held_out, held_out.text)
 
@@ -57,13 +72,20 @@ def _name_values(point: Point) -> dict[str, str | int]:
     return names | {"ranks_per_node": point.per_node}
 
 
-def fit_without_held_out(split: Split, model: str, table: str, setting: str | None = None) -> ParameterSet:
-    """Fit a model to the points that are not held out. The provenance of the set names the expression."""
-    parameters, count = fit_in_settings(split.fitted, model, table, setting), len(split.held_out.points)
+def fit_without_held_out(
+    split: Split, model: str, table: str, setting: str | None = None
+) -> ParameterSet:
+    """Fit a model to the points that are not held out. The provenance of the set names the
+    expression."""
+    parameters, count = (
+        fit_in_settings(split.fitted, model, table, setting),
+        len(split.held_out.points),
+    )
     return replace(
         parameters,
         source=f"{parameters.source}; the other {count}, where {split.expression}, are",
-        provenance=dict(parameters.provenance) | {"held_out_where": split.expression, "held_out_points": count},
+        provenance=dict(parameters.provenance)
+        | {"held_out_where": split.expression, "held_out_points": count},
     )
 
 
@@ -71,46 +93,73 @@ def list_points(measured: Measured) -> pd.DataFrame:
     """Return a row for each measured point, as in a comparison without predictions."""
     rows = [
         {name: getattr(point, name) for name in POINT_FIELDS}
-        | {"workload": name_in_setting(point.workload, setting), "setting": setting, "measured": seconds}
-        for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True)
+        | {
+            "workload": name_in_setting(point.workload, setting),
+            "setting": setting,
+            "measured": seconds,
+        }
+        for point, seconds, setting in zip(
+            measured.points, measured.seconds, list_settings(measured), strict=True
+        )
     ]
     return pd.DataFrame(rows).assign(held_out=True)
 
 
-def predict_held_out(parameters: ParameterSet, held_out: Measured, draws: int | None = None) -> pd.DataFrame:
-    """Return a row for each held-out point with its prediction and its time, as in a comparison. `draws` limits the
-    draws for the interval; without any, there is none."""
+def predict_held_out(
+    parameters: ParameterSet, held_out: Measured, draws: int | None = None
+) -> pd.DataFrame:
+    """Return a row for each held-out point with its prediction and its time, as in a comparison.
+    `draws` limits the draws for the interval; without any, there is none."""
     predictions = predict(parameters, held_out.points, strict=False, draws=draws)
     columns = {name: name for name in ("seconds", "low", "high", "parameter_low", "parameter_high")}
     columns |= {"basis": "interval", "validity": "validity_text"}
-    values = {name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()}
+    values = {
+        name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()
+    }
     return add_errors(list_points(held_out).assign(model=parameters.model, **values))
 
 
-def recommend_held_out(of_fitted: pd.DataFrame, of_held_out: pd.DataFrame, split: Split) -> pd.DataFrame:
-    """Return a row for each held-out point with the recommended prediction. It is fitted to residuals at the points of
-    the models' own fits; no row if there are too few. The arguments are the rows of all models at fitted and held-out
-    points."""
+def recommend_held_out(
+    of_fitted: pd.DataFrame, of_held_out: pd.DataFrame, split: Split
+) -> pd.DataFrame:
+    """Return a row for each held-out point with the recommended prediction. It is fitted to
+    residuals at the points of the models' own fits; no row if there are too few. The arguments are
+    the rows of all models at fitted and held-out points."""
     fitted, held_out = (
-        pd.concat([_describe_places(rows_of_model, points) for _, rows_of_model in rows.groupby("model", sort=False)])
+        pd.concat(
+            [
+                _describe_places(rows_of_model, points)
+                for _, rows_of_model in rows.groupby("model", sort=False)
+            ]
+        )
         for rows, points in ((of_fitted, split.fitted), (of_held_out, split.held_out))
     )
     recommender = Recommender.fit(fitted)
-    return fitted.iloc[:0] if recommender is None else add_errors(recommend_rows(recommender, held_out))
+    return (
+        fitted.iloc[:0]
+        if recommender is None
+        else add_errors(recommend_rows(recommender, held_out))
+    )
 
 
 def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
     """Return the rows with the additional columns that the recommended prediction needs."""
     points = measured.points
-    columns = {"leaves": [point.leaves for point in points], "nodes": [point.nodes for point in points]}
+    columns = {
+        "leaves": [point.leaves for point in points],
+        "nodes": [point.nodes for point in points],
+    }
     names = rows["workload"] + " " + rows["kind"] + " " + rows["alternative"] + " " + rows["layout"]
-    columns |= {"measured_low": rows["measured"], "measured_high": rows["measured"]}  # a table has no intervals
-    return rows.assign(**columns, point=names, waves=1, batch="", platform="", simulated=False).reset_index(drop=True)
+    # a table has no intervals
+    columns |= {"measured_low": rows["measured"], "measured_high": rows["measured"]}
+    return rows.assign(
+        **columns, point=names, waves=1, batch="", platform="", simulated=False
+    ).reset_index(drop=True)
 
 
 def tabulate_errors(rows: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
-    """Return the errors of each group of rows: number of points, mean and median μ, bias, share inside the interval,
-    and the worst point."""
+    """Return the errors of each group of rows: number of points, mean and median μ, bias, share
+    inside the interval, and the worst point."""
     rows = rows.dropna(subset=["mu"]).reset_index(drop=True)
     groups = rows.groupby(group_columns, sort=False)["mu"]
     worst = rows.loc[groups.idxmax()].set_index(group_columns, drop=False)
@@ -118,9 +167,11 @@ def tabulate_errors(rows: pd.DataFrame, group_columns: list[str]) -> pd.DataFram
     worst_with_kind = worst.assign(
         alternative=worst["kind"].map({"topology": "topology "}).fillna("") + worst["alternative"]
     )
-    patterns = worst_with_kind[[name for name in ("operation", "alternative") if name not in group_columns]].agg(
-        " ".join, axis=1
-    )
+    patterns = worst_with_kind[
+        [name for name in ("operation", "alternative") if name not in group_columns]
+    ].agg(" ".join, axis=1)
     extents = worst["ranks"].map("{} ranks, ".format) + worst["bytes"].map(format_bytes)
     points = (patterns + " " + extents).str.strip()
-    return summary.assign(mu_median=groups.median(), mu_worst=worst["mu"], worst=points).reset_index()
+    return summary.assign(
+        mu_median=groups.median(), mu_worst=worst["mu"], worst=points
+    ).reset_index()

@@ -1,13 +1,15 @@
 """Recalibration of parameter sets by a few new measurements, and drift since they were fitted.
 
-A few points measured in a new allocation give a latency factor and a bandwidth factor for predictions fitted elsewhere.
-The module selects the points that determine the factors best, fits them, and compares residuals before and after at
-held-out points. A point that the campaign measured too is compared with its time there, so that a constant
-residual of the model cancels. Without a campaign, single messages are compared with their predictions.
+A few points measured in a new allocation give a latency factor and a bandwidth factor for
+predictions fitted elsewhere. The module selects the points that determine the factors best, fits
+them, and compares residuals before and after at held-out points. A point that the campaign measured
+too is compared with its time there, so that a constant residual of the model cancels. Without a
+campaign, single messages are compared with their predictions.
 
-Drift is the spread of such factors between allocations. It is estimated from recalibrations of a campaign and from its
-own batches, by the model with the smallest residuals. Batches have no points in common, so residuals that grow with
-ranks or nodes look like drift. Batches are therefore grouped by setting; without settings, by allocation.
+Drift is the spread of such factors between allocations. It is estimated from recalibrations of a
+campaign and from its own batches, by the model with the smallest residuals. Batches have no points
+in common, so residuals that grow with ranks or nodes look like drift. Batches are therefore grouped
+by setting; without settings, by allocation.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ from commodel.patterns.layouts import place_ranks
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.places import Places
 from commodel.predictions.predictions import Prediction, predict
-from commodel.predictions.recalibration import RecalibrationFactors, has_latency_and_bandwidth, scale_set
+from commodel.predictions.recalibration import (
+    RecalibrationFactors,
+    has_latency_and_bandwidth,
+    scale_set,
+)
 from commodel.predictions.stored_residuals import load_residuals
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
@@ -46,20 +52,25 @@ from commodel.stats import (
 
 MIN_POINTS_OF_FACTORS = 2  # points; fewer do not determine two factors
 SINGLE_MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
-MESSAGE_SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most informative first
-HELD_OUT_PATTERNS = (("bcast", "binomial"), ("allgather", "ring"))  # held-out points without a campaign
+# bytes of single messages, the most informative first
+MESSAGE_SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))
+# held-out points without a campaign
+HELD_OUT_PATTERNS = (("bcast", "binomial"), ("allgather", "ring"))
 MAX_HELD_OUT_RANKS, HELD_OUT_SIZES = 8, (1 << 10, 1 << 16)  # ranks and bytes of held-out points
 MAX_CANDIDATE_POINTS = 400  # points of a campaign among which calibration points are selected
 MAX_MEASURED_SECONDS = 0.1  # seconds: slower points are not measured again
 MIN_RELATIVE_SHARE = (
-    0.9  # of the largest share of latency, or of time per byte; points above it are equally informative
+    # of the largest share of latency, or of time per byte; points above it are equally informative
+    0.9
 )
-MAX_UNSCALED_SHARE = 0.02  # share of a prediction that no factor scales: points with more are less informative
+# share of a prediction that no factor scales: points with more are less informative
+MAX_UNSCALED_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationPoint:
-    """A point to measure in the new allocation; `noise` is the standard deviation of the logarithm of `seconds`."""
+    """A point to measure in the new allocation; `noise` is the standard deviation of the logarithm
+    of `seconds`."""
 
     point: Point
     seconds: float = nan  # in the campaign
@@ -73,7 +84,8 @@ class CalibrationPoint:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationTime:
-    """The time of a point in the new allocation, in seconds, and the standard deviation of its logarithm."""
+    """The time of a point in the new allocation, in seconds, and the standard deviation of its
+    logarithm."""
 
     calibration_point: CalibrationPoint
     seconds: float
@@ -82,8 +94,9 @@ class CalibrationTime:
 
 @dataclass(frozen=True, slots=True)
 class RecalibratedSet:
-    """A parameter set recalibrated to the new allocation, and its factors. `before` and `after` are its mean μ at the
-    held-out points without and with the factors; `checked` is the number of these points."""
+    """A parameter set recalibrated to the new allocation, and its factors. `before` and `after` are
+    its mean μ at the held-out points without and with the factors; `checked` is the number of these
+    points."""
 
     parameters: ParameterSet
     factors: RecalibrationFactors
@@ -92,12 +105,19 @@ class RecalibratedSet:
     checked: int
 
 
-def list_campaign_points(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[CalibrationPoint]:
+def list_campaign_points(
+    points: Sequence[Point], comparison: pd.DataFrame, nodes: int
+) -> list[CalibrationPoint]:
     """Return the points of a campaign that can be measured again on this number of nodes."""
     rows = comparison[
-        comparison["held_out"] & comparison["measured"].between(0, MAX_MEASURED_SECONDS, inclusive="neither")
+        comparison["held_out"]
+        & comparison["measured"].between(0, MAX_MEASURED_SECONDS, inclusive="neither")
     ]
-    rows = rows[(rows["seconds"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
+    rows = (
+        rows[(rows["seconds"] > 0) & (rows["waves"] == 1)]
+        .drop_duplicates("point")
+        .set_index("point")
+    )
     candidates = [
         CalibrationPoint(
             point,
@@ -110,10 +130,14 @@ def list_campaign_points(points: Sequence[Point], comparison: pd.DataFrame, node
     return candidates[:: max(-(-len(candidates) // MAX_CANDIDATE_POINTS), 1)]
 
 
-def list_single_messages(resources: PlatformResources) -> tuple[list[CalibrationPoint], list[CalibrationPoint]]:
-    """Return single messages, a short and a long one at every distance of the platform, then more; and collectives as
-    held-out points."""
-    layouts = [f"scatter:{name}" for name, groups in reversed(resources.levels) if len(set(groups)) > 1]
+def list_single_messages(
+    resources: PlatformResources,
+) -> tuple[list[CalibrationPoint], list[CalibrationPoint]]:
+    """Return single messages, a short and a long one at every distance of the platform, then more;
+    and collectives as held-out points."""
+    layouts = [
+        f"scatter:{name}" for name, groups in reversed(resources.levels) if len(set(groups)) > 1
+    ]
     layouts += ["block:1"] if resources.nodes > 1 else []
     layouts += ["block:2"] if resources.cores > 1 else []
     if not layouts:
@@ -125,8 +149,13 @@ def list_single_messages(resources: PlatformResources) -> tuple[list[Calibration
         for size in pair
     ]
     ranks = min(MAX_HELD_OUT_RANKS, resources.nodes if resources.nodes > 1 else resources.cores)
-    patterns = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in HELD_OUT_PATTERNS]
-    held_out_points = [{**pattern, "bytes": size} for pattern in patterns for size in HELD_OUT_SIZES]
+    patterns = [
+        {"operation": name, "algorithm": choice, "ranks": ranks}
+        for name, choice in HELD_OUT_PATTERNS
+    ]
+    held_out_points = [
+        {**pattern, "bytes": size} for pattern in patterns for size in HELD_OUT_SIZES
+    ]
     points, held_out = (
         [CalibrationPoint(make_point(resources, entry)) for entry in combinations]
         for combinations in (messages, held_out_points)
@@ -141,14 +170,21 @@ def select_calibration_points(
     count: int,
     held_out_count: int,
 ) -> tuple[list[CalibrationPoint], list[CalibrationPoint]]:
-    """Return the points from which factors are fitted, and the held-out points, spread over operations and sizes.
+    """Return the points from which factors are fitted, and the held-out points, spread over
+    operations and sizes.
 
-    Points are selected by the predictions of the first set with a latency and a time per byte. If there are few points,
-    some are still held out."""
-    count = min(count, max(len(candidates) - held_out_count, MIN_POINTS_OF_FACTORS, len(candidates) // 2))
-    parameters = next((entry for entry in sets if entry.values and has_latency_and_bandwidth(entry)), None)
+    Points are selected by the predictions of the first set with a latency and a time per byte. If
+    there are few points, some are still held out."""
+    count = min(
+        count, max(len(candidates) - held_out_count, MIN_POINTS_OF_FACTORS, len(candidates) // 2)
+    )
+    parameters = next(
+        (entry for entry in sets if entry.values and has_latency_and_bandwidth(entry)), None
+    )
     if parameters is None:
-        raise UserError("found no model with a latency and a time per byte, wanted one by which points are selected")
+        raise UserError(
+            "found no model with a latency and a time per byte, wanted one by which points are selected"
+        )
     used = select_informative(candidates, parameters, levels, count)
     order = attrgetter("point.operation", "point.bytes", "point.id")
     remaining = sorted(set(candidates) - set(used), key=order)
@@ -158,23 +194,32 @@ def select_calibration_points(
 def select_informative(
     candidates: Sequence[CalibrationPoint], parameters: ParameterSet, levels: Hierarchy, count: int
 ) -> list[CalibrationPoint]:
-    """Return the points that determine the factors best: for every distance class, one whose predicted time is mostly
-    latency and one whose predicted time is mostly time per byte. Of equally good points the fastest is selected. This
-    repeats until there are `count` points."""
+    """Return the points that determine the factors best: for every distance class, one whose
+    predicted time is mostly latency and one whose predicted time is mostly time per byte. Of
+    equally good points the fastest is selected. This repeats until there are `count` points."""
     shares = Effect(parameters, [entry.point for entry in candidates]).slopes(np.zeros(2))
     is_scaled = shares.sum(axis=1) > 1 - MAX_UNSCALED_SHARE
     remaining: list[int] = list(
-        np.flatnonzero(is_scaled).tolist() if np.count_nonzero(is_scaled) >= count else range(len(candidates))
+        np.flatnonzero(is_scaled).tolist()
+        if np.count_nonzero(is_scaled) >= count
+        else range(len(candidates))
     )
-    distance = [max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks))) for entry in candidates]
+    distance = [
+        max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks)))
+        for entry in candidates
+    ]
     selected: list[int] = []
     while remaining and len(selected) < count:
-        for distance_class, factor in [(of_class, factor) for of_class in sorted(set(distance)) for factor in (0, 1)]:
+        for distance_class, factor in [
+            (of_class, factor) for of_class in sorted(set(distance)) for factor in (0, 1)
+        ]:
             in_class = [number for number in remaining if distance[number] == distance_class]
             if in_class and len(selected) < count:
                 largest_share = max(shares[number, factor] for number in in_class)
                 nearly_largest = [
-                    number for number in in_class if shares[number, factor] >= MIN_RELATIVE_SHARE * largest_share
+                    number
+                    for number in in_class
+                    if shares[number, factor] >= MIN_RELATIVE_SHARE * largest_share
                 ]
                 selected.append(min(nearly_largest, key=lambda number: candidates[number].seconds))
                 remaining.remove(selected[-1])
@@ -189,7 +234,11 @@ def summarize_samples(
     if not len(valid):
         return None
     middle, low, high = compute_median_interval(valid)
-    return CalibrationTime(calibration_point, middle, float(find_noise_of_interval(low, high))) if middle > 0 else None
+    return (
+        CalibrationTime(calibration_point, middle, float(find_noise_of_interval(low, high)))
+        if middle > 0
+        else None
+    )
 
 
 def recalibrate_set(
@@ -199,11 +248,14 @@ def recalibrate_set(
     setting: str,
     residuals: StoredResiduals | None,
 ) -> RecalibratedSet:
-    """Return a set scaled to the new setting by the points `used`, with its error at the points of `held_out_times`.
-    `residuals` are those of its predictions elsewhere."""
+    """Return a set scaled to the new setting by the points `used`, with its error at the points of
+    `held_out_times`. `residuals` are those of its predictions elsewhere."""
     predicted = _pair_with_predictions(parameters, used)
     logs = [
-        np.log(entry.seconds / (entry.calibration_point.seconds if entry.calibration_point.known else row.seconds))
+        np.log(
+            entry.seconds
+            / (entry.calibration_point.seconds if entry.calibration_point.known else row.seconds)
+        )
         for entry, row in predicted
     ]
     noise = [np.hypot(entry.noise, entry.calibration_point.noise) for entry, _ in predicted]
@@ -211,7 +263,9 @@ def recalibrate_set(
         entry.calibration_point.known for entry, _ in predicted
     )
     model_error = (
-        0.0 if separate_factors else _compute_model_error(residuals, [prediction for _, prediction in predicted])
+        0.0
+        if separate_factors
+        else _compute_model_error(residuals, [prediction for _, prediction in predicted])
     )
     factors = estimate_factors(
         parameters,
@@ -221,7 +275,10 @@ def recalibrate_set(
         model_error,
     )
     scaled = scale_set(
-        replace(parameters, residuals=residuals), factors, setting, f"{setting} by {len(predicted)} points"
+        replace(parameters, residuals=residuals),
+        factors,
+        setting,
+        f"{setting} by {len(predicted)} points",
     )
     before, after = (
         [
@@ -230,22 +287,33 @@ def recalibrate_set(
         ]
         for set_used in (parameters, scaled)
     )
-    mean_before, mean_after = (float(np.mean(ratios)) if ratios else nan for ratios in (before, after))
+    mean_before, mean_after = (
+        float(np.mean(ratios)) if ratios else nan for ratios in (before, after)
+    )
     return RecalibratedSet(scaled, factors, mean_before, mean_after, len(after))
 
 
 def _pair_with_predictions(
     parameters: ParameterSet, times: Sequence[CalibrationTime]
 ) -> list[tuple[CalibrationTime, Prediction]]:
-    """Return the measured times with their predictions, without points whose prediction has no weight."""
-    predictions = predict(parameters, [entry.calibration_point.point for entry in times], strict=False, draws=0)
+    """Return the measured times with their predictions, without points whose prediction has no
+    weight."""
+    predictions = predict(
+        parameters, [entry.calibration_point.point for entry in times], strict=False, draws=0
+    )
     times_with_predictions = zip(times, predictions, strict=True)
-    return [(entry, row) for entry, row in times_with_predictions if row.seconds > 0 and row.validity.has_weight]
+    return [
+        (entry, row)
+        for entry, row in times_with_predictions
+        if row.seconds > 0 and row.validity.has_weight
+    ]
 
 
-def _compute_model_error(residuals: StoredResiduals | None, predictions: Sequence[Prediction]) -> float:
-    """Return the standard deviation of the residuals of these predictions. A smaller difference between settings is not
-    significant."""
+def _compute_model_error(
+    residuals: StoredResiduals | None, predictions: Sequence[Prediction]
+) -> float:
+    """Return the standard deviation of the residuals of these predictions. A smaller difference
+    between settings is not significant."""
     if residuals is None or not predictions:
         return 0.0
     model, places = load_residuals(residuals), Places.of_points([row.point for row in predictions])
@@ -262,8 +330,8 @@ def recalibrate_sets(
     setting: str,
     residuals: Mapping[str, StoredResiduals | None],
 ) -> tuple[list[RecalibratedSet], dict[str, str]]:
-    """Return every set that can be scaled, the one with the smallest error afterwards first; and the reason for each
-    model that cannot be scaled."""
+    """Return every set that can be scaled, the one with the smallest error afterwards first; and
+    the reason for each model that cannot be scaled."""
     calibrated, reasons = [], {}
     for parameters in sets:
         try:
@@ -271,15 +339,22 @@ def recalibrate_sets(
                 raise UserError(f"model {parameters.model} has no values")
             calibrated.append(
                 recalibrate_set(
-                    parameters, used, held_out_times, setting, residuals.get(parameters.model, parameters.residuals)
+                    parameters,
+                    used,
+                    held_out_times,
+                    setting,
+                    residuals.get(parameters.model, parameters.residuals),
                 )
             )
         except UserError as error:
             reasons[parameters.model] = error.message
-    return sorted(calibrated, key=lambda entry: entry.after if entry.checked else float("inf")), reasons
+    return sorted(
+        calibrated, key=lambda entry: entry.after if entry.checked else float("inf")
+    ), reasons
 
 
-BASIS_SAME_POINTS, BASIS_PREDICTIONS = "same points", "predictions"  # the times with which new times are compared
+# the times with which new times are compared
+BASIS_SAME_POINTS, BASIS_PREDICTIONS = "same points", "predictions"
 FACTOR_FIELDS = ("value", "low", "high")
 COLUMNS = [
     *("platform", "simulated", "allocation", "date", "compared_with", "model"),
@@ -291,9 +366,13 @@ MAX_DRIFT_POINTS = 400  # points of a platform
 
 
 def measure_drift(
-    plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet], calibrations: Mapping[str, Calibration]
+    plan: Plan,
+    comparison: pd.DataFrame,
+    sets: Sequence[ParameterSet],
+    calibrations: Mapping[str, Calibration],
 ) -> pd.DataFrame:
-    """Return the drift: a row for each recalibration, and for each allocation of a campaign that has at least two."""
+    """Return the drift: a row for each recalibration, and for each allocation of a campaign that
+    has at least two."""
     rows = [*_list_calibrated(calibrations), *_compare_batches(plan, comparison, sets)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -302,7 +381,9 @@ def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
     for record in calibrations.values():
         if record.models:
             family, factors = min(record.models.items(), key=lambda entry: entry[1].after or inf)
-            name = record.setting + (f", on {record.measured_on}" if record.measured_on != record.platform else "")
+            name = record.setting + (
+                f", on {record.measured_on}" if record.measured_on != record.platform else ""
+            )
             in_campaign = all(point.elsewhere is not None for point in record.points if point.used)
             yield {
                 "platform": record.platform,
@@ -316,10 +397,14 @@ def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
             }
 
 
-def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
+def _compare_batches(
+    plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]
+) -> Iterator[dict]:
     points = {point.id: point for point in plan.points}
     comparison = add_default_columns(comparison, COMPARISON)
-    usable = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["seconds"] > 0)]
+    usable = comparison[
+        comparison["held_out"] & (comparison["measured"] > 0) & (comparison["seconds"] > 0)
+    ]
     usable = usable[have_weight(usable["validity"]) & (usable["waves"] == 1)]
     for platform, rows_of_platform in usable.groupby("platform"):
         best = rows_of_platform.groupby("model")["mu"].mean().idxmin()
@@ -328,15 +413,22 @@ def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[Parame
         ]
         counts = rows.groupby("allocation").size()
         allocations = counts.index[counts >= MIN_POINTS_FOR_DRIFT]
-        parameters = next((entry for entry in sets if (entry.model, entry.platform) == (best, platform)), None)
+        parameters = next(
+            (entry for entry in sets if (entry.model, entry.platform) == (best, platform)), None
+        )
         if len(allocations) < 2 or parameters is None:
             continue
         rows = rows.iloc[:: max(-(-len(rows) // MAX_DRIFT_POINTS), 1)]
         for name in allocations:
             rows_of_allocation = rows[rows["allocation"] == name]
-            logs = np.log(rows_of_allocation["measured"] / rows_of_allocation["seconds"]).to_numpy(float)
-            with suppress(UserError):  # the model has no factors, or the points do not determine them
-                factors = estimate_factors(parameters, [points[case] for case in rows_of_allocation["point"]], logs)
+            logs = np.log(rows_of_allocation["measured"] / rows_of_allocation["seconds"]).to_numpy(
+                float
+            )
+            # the model has no factors, or the points do not determine them
+            with suppress(UserError):
+                factors = estimate_factors(
+                    parameters, [points[case] for case in rows_of_allocation["point"]], logs
+                )
                 yield {
                     "platform": platform,
                     "simulated": bool(rows_of_allocation["simulated"].iloc[0]),
@@ -353,7 +445,8 @@ def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[Parame
 
 
 def _name_allocations(rows: pd.DataFrame) -> pd.Series:
-    """Return the names of the allocations of a platform, row by row; empty if only one can be distinguished."""
+    """Return the names of the allocations of a platform, row by row; empty if only one can be
+    distinguished."""
     if rows["setting"].nunique() > 1:
         return rows["setting"].replace("", "(none)")
     return pd.Series("", index=rows.index) if rows["simulated"].any() else rows["batch"]

@@ -1,15 +1,18 @@
-"""The recommended prediction: a stack of models, corrected by the residuals of points that were measured nearby.
+"""The recommended prediction: a stack of models, corrected by the residuals of points that were
+measured nearby.
 
 `Recommender.fit` takes the held-out points of one platform and placement.
 
-- Stack: the weighted geometric mean of the models' predictions. Weights ≥ 0 sum up to 1 and are least squares (stacked
-  regression, Breiman 1996): of the errors of points left out, to predict, and of their differences within a workload,
-  to rank. Left out are, in turn: a workload, an operation, an algorithm, a size and a place.
-- The residual model (`predictions/residual_model.py`) corrects the stack, and has the prediction interval.
+- Stack: the weighted geometric mean of the models' predictions. Weights ≥ 0 sum up to 1 and are
+  least squares (stacked regression, Breiman 1996): of the errors of points left out, to predict,
+  and of their differences within a workload, to rank. Left out are, in turn: a workload, an
+  operation, an algorithm, a size and a place.
+- The residual model (`predictions/residual_model.py`) corrects the stack, and has the prediction
+  interval.
 
-`recommend_points` returns the recommended prediction of every point of a comparison: that of a measured one from fits
-without the point's workload. `add_recommended` puts these rows before those of the models, `split_recommended` is the
-reverse."""
+`recommend_points` returns the recommended prediction of every point of a comparison: that of a
+measured one from fits without the point's workload. `add_recommended` puts these rows before those
+of the models, `split_recommended` is the reverse."""
 
 from __future__ import annotations
 
@@ -33,18 +36,43 @@ from commodel.predictions.stored_residuals import load_residuals
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import RECOMMENDED
 
-MIN_TOTAL_WEIGHT = 0.5  # share of the weights; models with this share or less give no combined prediction
+# share of the weights; models with this share or less give no combined prediction
+MIN_TOTAL_WEIGHT = 0.5
 MIN_WORKLOADS = 3  # measured workloads; with fewer, none can be left out
-MIN_POINTS_OF_OPERATION_BIAS = 6  # points; with fewer, the bias of an operation is that of all operations
+# points; with fewer, the bias of an operation is that of all operations
+MIN_POINTS_OF_OPERATION_BIAS = 6
 FOLDS = 10  # parts of the workloads, each left out once by `recommend_points`
-RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
-BIAS_SHARE = 0.1  # weight of the squares of uncorrected residuals, since a bias may differ elsewhere
+# of squared differences within a workload: the variance of a difference is that of two errors
+RANKING_WEIGHT = 2.0
+# weight of the squares of uncorrected residuals, since a bias may differ elsewhere
+BIAS_SHARE = 0.1
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
-MIN_GAIN_ERRORS = 1.5  # standard errors by which the stack has to lower the squared errors of workloads
-MAX_DISAGREEMENT = 4.0  # ratio of predicted times, between a model and the one with the largest weight
-# Columns of a comparison that decide about the recommended prediction. All others would be copied with every fold.
-PLACE_COLUMNS = ["point", "workload", "operation", "alternative", "layout", "ranks", "leaves", "bytes", "nodes"]
-PLACE_COLUMNS += ["levels_crossed", "waves", "batch", "setting", "simulated", "measured", "measured_low"]
+# standard errors by which the stack has to lower the squared errors of workloads
+MIN_GAIN_ERRORS = 1.5
+# ratio of predicted times, between a model and the one with the largest weight
+MAX_DISAGREEMENT = 4.0
+# Columns of a comparison that decide about the recommended prediction. All others would be copied
+# with every fold.
+PLACE_COLUMNS = [
+    "point",
+    "workload",
+    "operation",
+    "alternative",
+    "layout",
+    "ranks",
+    "leaves",
+    "bytes",
+    "nodes",
+]
+PLACE_COLUMNS += [
+    "levels_crossed",
+    "waves",
+    "batch",
+    "setting",
+    "simulated",
+    "measured",
+    "measured_low",
+]
 PLACE_COLUMNS += ["measured_high", "held_out"]
 MODEL_COLUMNS = ["model", "seconds", "validity"]
 
@@ -58,15 +86,17 @@ class Recommender:
 
     @classmethod
     def fit(cls, rows: pd.DataFrame, models: Collection[str] | None = None) -> Recommender | None:
-        """Return the recommender of some models, or of all; None if too little was measured. `rows` are held-out rows
-        of a comparison on one platform and placement, of single waves."""
+        """Return the recommender of some models, or of all; None if too little was measured. `rows`
+        are held-out rows of a comparison on one platform and placement, of single waves."""
         rows = _select_usable(rows)[PLACE_COLUMNS + MODEL_COLUMNS]
         return cls.fit_usable(rows if models is None else rows[rows["model"].isin(models)])
 
     @classmethod
-    def fit_usable(cls, rows: pd.DataFrame, scales: Mapping[str, Scales] | None = None) -> Recommender | None:
-        """Return the recommender from rows that all have a residual and a weight. With `scales`, its residual model has
-        these."""
+    def fit_usable(
+        cls, rows: pd.DataFrame, scales: Mapping[str, Scales] | None = None
+    ) -> Recommender | None:
+        """Return the recommender from rows that all have a residual and a weight. With `scales`,
+        its residual model has these."""
         points, logs = _tabulate_residuals(rows)
         places = Places.of_rows(points)
         if len(np.unique(places.workload)) < MIN_WORKLOADS:
@@ -79,15 +109,18 @@ class Recommender:
         if len(np.unique(measured.places.workload)) < MIN_WORKLOADS:
             return None
         weight_of_model = {
-            name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0
+            name: float(weight)
+            for name, weight in zip(logs.columns, weights, strict=True)
+            if weight > 0
         }
         model = ResidualModel.fit(measured, scales)
         return cls(weight_of_model, model) if model else None
 
     @classmethod
     def of_sets(cls, sets: Iterable[ParameterSet], placement: str) -> Recommender | None:
-        """Return the recommender of parameter sets that store their residuals: the one with the smallest error at
-        left-out workloads, corrected; None if none was measured at this placement."""
+        """Return the recommender of parameter sets that store their residuals: the one with the
+        smallest error at left-out workloads, corrected; None if none was measured at this
+        placement."""
         candidates: list[tuple[float, str, ResidualModel]] = []
         for parameters in sets:
             if parameters.residuals is not None:
@@ -100,8 +133,8 @@ class Recommender:
         return cls({family: 1.0}, model)
 
     def stack(self, predictions: Mapping[str, Array]) -> Array:
-        """Return the weighted geometric mean of predictions. Where a model has none (NaN), the others share its
-        weight; NaN where models with most of the weight have none."""
+        """Return the weighted geometric mean of predictions. Where a model has none (NaN), the
+        others share its weight; NaN where models with most of the weight have none."""
         logs = np.stack([np.log(predictions[name]) for name in self.weights], axis=-1)
         return np.exp(_combine_logs(logs, np.array(list(self.weights.values()))))
 
@@ -109,20 +142,26 @@ class Recommender:
 def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a residual and a weight."""
     rows = add_default_columns(rows, COMPARISON)
-    finite = (rows["seconds"] > 0) & (rows["measured"] > 0) & np.isfinite(rows["seconds"].astype(float))
-    rows = rows[finite & rows["held_out"].astype(bool) & rows["model"].ne("") & ~is_library_default(rows)]
+    finite = (
+        (rows["seconds"] > 0) & (rows["measured"] > 0) & np.isfinite(rows["seconds"].astype(float))
+    )
+    rows = rows[
+        finite & rows["held_out"].astype(bool) & rows["model"].ne("") & ~is_library_default(rows)
+    ]
     return rows[have_weight(rows["validity"])]
 
 
 def _select_unmeasured(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a prediction that has a weight, at points without a measured time."""
-    rows = rows[rows["measured"].isna() & (rows["seconds"] > 0) & np.isfinite(rows["seconds"].astype(float))]
+    rows = rows[
+        rows["measured"].isna() & (rows["seconds"] > 0) & np.isfinite(rows["seconds"].astype(float))
+    ]
     return rows[have_weight(rows["validity"])]
 
 
 def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return one row a point, and its residuals by model; NaN without a prediction. Models that predict few of the
-    points are left out."""
+    """Return one row a point, and its residuals by model; NaN without a prediction. Models that
+    predict few of the points are left out."""
     points, wide = _pivot_by_model(rows, np.log(rows["measured"] / rows["seconds"]))
     shares = wide.notna().mean()
     return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
@@ -136,13 +175,15 @@ def _list_points(rows: pd.DataFrame) -> pd.DataFrame:
 def _pivot_by_model(rows: pd.DataFrame, values: pd.Series) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row a point, and its values by model; NaN without one."""
     points = _list_points(rows)
-    return points, values.groupby([rows["point"], rows["model"]]).first().unstack().reindex(points.index)
+    return points, values.groupby([rows["point"], rows["model"]]).first().unstack().reindex(
+        points.index
+    )
 
 
 def _fit_weights(logs: pd.DataFrame, points: pd.DataFrame) -> Array:
-    """Return the weights, fitted to the points that all models predict. If the stack is not clearly better than the
-    best model, the best model has weight 1. A point that was measured in several settings counts once; its alternatives
-    are compared in the same setting."""
+    """Return the weights, fitted to the points that all models predict. If the stack is not clearly
+    better than the best model, the best model has weight 1. A point that was measured in several
+    settings counts once; its alternatives are compared in the same setting."""
     from scipy.optimize import nnls  # here, because it is slow to load
 
     complete = logs.notna().all(axis=1)
@@ -162,7 +203,9 @@ def _fit_weights(logs: pd.DataFrame, points: pd.DataFrame) -> Array:
         within = left_out - (sums / np.bincount(groups)[:, None])[groups]
         errors += [left_out, np.sqrt(RANKING_WEIGHT) * within]
     share = _share_between_settings(places, points["layout"])
-    all_errors = np.concatenate(errors) * np.sqrt(np.resize(share, len(values) * len(errors)))[:, None]
+    all_errors = (
+        np.concatenate(errors) * np.sqrt(np.resize(share, len(values) * len(errors)))[:, None]
+    )
     squares = all_errors.T @ all_errors / share.sum() + RIDGE * np.eye(values.shape[1])
     large = 1e3 * np.sqrt(np.trace(squares))
     system = np.vstack([np.linalg.cholesky(squares).T, np.full(len(squares), large)])
@@ -170,7 +213,9 @@ def _fit_weights(logs: pd.DataFrame, points: pd.DataFrame) -> Array:
     weights /= weights.sum()
     best = np.arange(len(squares)) == squares.diagonal().round(9).argmin()
     gains = (all_errors @ best) ** 2 - (all_errors @ weights) ** 2
-    return weights if _exceeds_scatter(gains, np.resize(workloads, len(gains))) else best.astype(float)
+    return (
+        weights if _exceeds_scatter(gains, np.resize(workloads, len(gains))) else best.astype(float)
+    )
 
 
 def _share_between_settings(places: Places, layouts: Iterable[str]) -> Array:
@@ -181,14 +226,16 @@ def _share_between_settings(places: Places, layouts: Iterable[str]) -> Array:
 
 
 def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
-    """Return whether the mean gain of workloads is above 0 by more than MIN_GAIN_ERRORS standard errors."""
+    """Return whether the mean gain of workloads is above 0 by more than MIN_GAIN_ERRORS standard
+    errors."""
     sums = np.bincount(groups, gains)
     return bool(sums.mean() > MIN_GAIN_ERRORS * sums.std(ddof=1) / np.sqrt(len(sums)))
 
 
 def _combine_logs(logs: Array, weights: Array) -> Array:
-    """Return the weighted mean of each row of logarithms, by model. Models are limited to MAX_DISAGREEMENT around the
-    heaviest one: beyond the fitted range, a regression may be wrong by orders of magnitude."""
+    """Return the weighted mean of each row of logarithms, by model. Models are limited to
+    MAX_DISAGREEMENT around the heaviest one: beyond the fitted range, a regression may be wrong by
+    orders of magnitude."""
     is_predicted, column = np.isfinite(logs), [weights.argmax()]
     heaviest = np.where(is_predicted[:, column], logs[:, column], 0.0)
     limit = np.where(is_predicted[:, column], np.log(MAX_DISAGREEMENT), np.inf)
@@ -200,23 +247,28 @@ def _combine_logs(logs: Array, weights: Array) -> Array:
 
 
 def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> Array:
-    """Return residuals minus the median of the residuals with other labels, of the same operation if it has enough."""
+    """Return residuals minus the median of the residuals with other labels, of the same operation
+    if it has enough."""
     errors = values.copy()
     for value in np.unique(label):
         left_out = label == value
         for name in np.unique(operation[left_out]):
             of_same_operation = ~left_out & (operation == name)
-            is_reference = of_same_operation if of_same_operation.sum() >= MIN_POINTS_OF_OPERATION_BIAS else ~left_out
+            is_reference = (
+                of_same_operation
+                if of_same_operation.sum() >= MIN_POINTS_OF_OPERATION_BIAS
+                else ~left_out
+            )
             if is_reference.any():
                 errors[left_out & (operation == name)] -= np.median(values[is_reference], axis=0)
     return errors
 
 
 def recommend_points(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a comparison for the recommended prediction of each point that models with most of the weight
-    predict: with its interval, error and choices. Fits leave out the point's workload, so that its own residual never
-    helps. Only the scales of the residual model are those of all points. Points that were not measured are predicted
-    from all that were."""
+    """Return the rows of a comparison for the recommended prediction of each point that models with
+    most of the weight predict: with its interval, error and choices. Fits leave out the point's
+    workload, so that its own residual never helps. Only the scales of the residual model are those
+    of all points. Points that were not measured are predicted from all that were."""
     rows = add_default_columns(comparison, COMPARISON)
     rows = rows[rows["waves"] == 1]
     usable, unmeasured = _select_usable(rows), _select_unmeasured(rows)
@@ -245,10 +297,15 @@ def evaluate_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison with the rows of the recommended prediction before those of the models."""
+    """Return the comparison with the rows of the recommended prediction before those of the
+    models."""
     recommended = recommend_points(comparison)
     columns = list(comparison.columns)
-    return pd.concat([recommended[columns], comparison], ignore_index=True) if len(recommended) else comparison
+    return (
+        pd.concat([recommended[columns], comparison], ignore_index=True)
+        if len(recommended)
+        else comparison
+    )
 
 
 def split_recommended(comparison: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -261,12 +318,14 @@ SUMMARY = ("points", "mu_mean", "mu_max", "regret_mean", "regret_max", "coverage
 
 
 def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return two rows a platform: the recommended prediction, and the model with the lowest mean μ at the same points,
-    if a model predicts most of them. Columns: errors, regret of choices, the share of medians inside the interval, and
-    its median width (high over low)."""
+    """Return two rows a platform: the recommended prediction, and the model with the lowest mean μ
+    at the same points, if a model predicts most of them. Columns: errors, regret of choices, the
+    share of medians inside the interval, and its median width (high over low)."""
     rows = []
     for platform, rows_of_platform in recommended.groupby("platform", sort=False):
-        rows.append({"platform": platform, "prediction": RECOMMENDED} | summarize_points(rows_of_platform))
+        rows.append(
+            {"platform": platform, "prediction": RECOMMENDED} | summarize_points(rows_of_platform)
+        )
         usable = _select_usable(comparison[comparison["platform"] == platform])
         models = usable[usable["point"].isin(rows_of_platform["point"])].groupby("model")
         complete = [
@@ -276,9 +335,12 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
         ]
         if complete:
             name, rows_of_model = min(
-                complete, key=lambda entry: (round(entry[1]["mu"].mean(), 9), len(entry[0]), entry[0])
+                complete,
+                key=lambda entry: (round(entry[1]["mu"].mean(), 9), len(entry[0]), entry[0]),
             )
-            rows.append({"platform": platform, "prediction": name} | summarize_points(rows_of_model))
+            rows.append(
+                {"platform": platform, "prediction": name} | summarize_points(rows_of_model)
+            )
     return pd.DataFrame(rows, columns=["platform", "prediction", *SUMMARY])
 
 
@@ -295,25 +357,40 @@ def _find_placements(rows: pd.DataFrame) -> pd.Series:
 
 
 def _evaluate_folds(rows: pd.DataFrame, scales: Mapping[str, Scales]) -> pd.DataFrame:
-    """Return the rows of all points, each predicted by a fit without its workload, with these scales."""
-    fold, used = number_labels(Places.of_rows(rows).workload) % FOLDS, rows[PLACE_COLUMNS + MODEL_COLUMNS]
+    """Return the rows of all points, each predicted by a fit without its workload, with these
+    scales."""
+    fold, used = (
+        number_labels(Places.of_rows(rows).workload) % FOLDS,
+        rows[PLACE_COLUMNS + MODEL_COLUMNS],
+    )
     folds = range(fold.max() + 1)
-    fits = ((Recommender.fit_usable(used[fold != number], scales), used[fold == number]) for number in folds)
-    predicted = [_predict_rows(recommender, left_out) for recommender, left_out in fits if recommender is not None]
+    fits = (
+        (Recommender.fit_usable(used[fold != number], scales), used[fold == number])
+        for number in folds
+    )
+    predicted = [
+        _predict_rows(recommender, left_out)
+        for recommender, left_out in fits
+        if recommender is not None
+    ]
     return _replace_predictions(rows, pd.concat(predicted)) if predicted else rows.iloc[:0]
 
 
 def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point with the recommended prediction in place of those of models."""
     rows = add_default_columns(rows, COMPARISON)
-    return _replace_predictions(rows, _predict_rows(recommender, rows[PLACE_COLUMNS + MODEL_COLUMNS]))
+    return _replace_predictions(
+        rows, _predict_rows(recommender, rows[PLACE_COLUMNS + MODEL_COLUMNS])
+    )
 
 
 def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point of `recommended`, with all columns."""
     points = _list_points(rows)
     of_models = dict.fromkeys(("single_message_ratio", "parameter_low", "parameter_high"), np.nan)
-    return points.loc[recommended.index].assign(**of_models, **recommended, model=RECOMMENDED, held_out=True)
+    return points.loc[recommended.index].assign(
+        **of_models, **recommended, model=RECOMMENDED, held_out=True
+    )
 
 
 def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
@@ -329,8 +406,12 @@ def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     interval = apply_corrections(times, np.zeros(len(points)), half_width, bases)
     has_interval = np.array([basis.of_residuals for basis in bases], dtype=bool)
     counts = recommender.residuals.count_deviations(places)
-    validity = rows.assign(share=rows["model"].map(recommender.weights)).sort_values("share", ascending=False)
-    heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)
+    validity = rows.assign(share=rows["model"].map(recommender.weights)).sort_values(
+        "share", ascending=False
+    )
+    heaviest = (
+        validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)
+    )
     columns = {
         "seconds": times.seconds,
         "low": interval.low,
@@ -342,13 +423,16 @@ def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
         "interval_factor": np.where(has_interval, np.exp(half_width), np.nan),
         "deviation": np.where(has_interval, half_width / counts, np.nan),
         "deviations": np.where(has_interval, counts, np.nan),
-        "validity": [assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],
+        "validity": [
+            assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)
+        ],
     }
     return pd.DataFrame(columns, points.index)
 
 
 def _describe_weights(predicted: pd.DataFrame, weights: Mapping[str, float]) -> list[str]:
-    """Return the weights of the models that predict each point, the largest first: `0.7 plogp + 0.3 loggp`."""
+    """Return the weights of the models that predict each point, the largest first: `0.7 plogp + 0.3
+    loggp`."""
     names = sorted(weights, key=lambda name: -weights[name])
     texts = []
     for flags in np.isfinite(predicted[names].to_numpy(float)):
@@ -359,10 +443,11 @@ def _describe_weights(predicted: pd.DataFrame, weights: Mapping[str, float]) -> 
 
 
 def assess_recommended(basis: IntervalBasis, heaviest: str) -> Validity:
-    """Return the validity of a recommended prediction: extrapolated beyond the measured sizes or ranks; valid where its
-    errors were measured; else that of the model with the largest weight."""
+    """Return the validity of a recommended prediction: extrapolated beyond the measured sizes or
+    ranks; valid where its errors were measured; else that of the model with the largest weight."""
     if basis.is_extrapolated:
         return Validity(
-            ValidityKind.EXTRAPOLATED, f"{format_doublings(basis.doublings)} beyond the other measured points"
+            ValidityKind.EXTRAPOLATED,
+            f"{format_doublings(basis.doublings)} beyond the other measured points",
         )
     return VALID if basis.of_residuals else Validity.parse(heaviest)

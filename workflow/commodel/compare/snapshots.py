@@ -1,8 +1,9 @@
 """Snapshots of comparisons, the difference of two, and their history.
 
-A snapshot has the measured points and fitted values of results, a comparison or a parameter set, with intervals and
-provenance. The difference of two has the ratio of each number, whether the intervals explain it, and what differs in
-the provenance. A history compares several snapshots with the first.
+A snapshot has the measured points and fitted values of results, a comparison or a parameter set,
+with intervals and provenance. The difference of two has the ratio of each number, whether the
+intervals explain it, and what differs in the provenance. A history compares several snapshots with
+the first.
 """
 
 import json
@@ -29,7 +30,8 @@ from commodel.units import format_bytes, format_extent
 
 POINT, PARAMETER = "point", "parameter"
 PROGRAM_FIELDS = ("mpi", "compiler", "flags", "clock")
-IGNORED_PROVENANCE = {"batch", "date", "platform", "seeds", "slurm_job"}  # fields that differ between any two runs
+# fields that differ between any two runs
+IGNORED_PROVENANCE = {"batch", "date", "platform", "seeds", "slurm_job"}
 
 NO_DIGESTS: Mapping[str, str] = MappingProxyType({})
 Key = tuple[str, str, str]  # kind, platform, name
@@ -37,8 +39,9 @@ Key = tuple[str, str, str]  # kind, platform, name
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its 95 % interval. `identity` is the digest of a point's messages and platform, `message_digest`
-    that of the messages only, empty if unknown. `known`: the data determine the number."""
+    """A number with its 95 % interval. `identity` is the digest of a point's messages and platform,
+    `message_digest` that of the messages only, empty if unknown. `known`: the data determine the
+    number."""
 
     value: float
     low: float
@@ -53,7 +56,8 @@ class Quantity:
 class Snapshot:
     name: str
     quantities: dict[Key, Quantity]
-    texts: dict[tuple[str, str], str] = field(default_factory=dict)  # provenance, by platform and field
+    # provenance, by platform and field
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)
     simulated: frozenset[str] = frozenset()  # platforms
 
     @property
@@ -62,7 +66,8 @@ class Snapshot:
 
 
 def read_results_snapshot(path: Path) -> Snapshot:
-    """Return the snapshot of a folder of results, a comparison (.csv) or a parameter set (.yaml)."""
+    """Return the snapshot of a folder of results, a comparison (.csv) or a parameter set
+    (.yaml)."""
     name = make_printable(path.name or str(path), 80)
     if path.is_dir():
         return _read_results(path, name)
@@ -72,8 +77,12 @@ def read_results_snapshot(path: Path) -> Snapshot:
         return Snapshot(name, quantities, {}, simulated)
     if path.suffix in (".yaml", ".yml"):
         parameters = read_parameters(safe)
-        return Snapshot(name, dict(list_parameter_quantities(parameters)), {}, _find_simulated([parameters]))
-    accepted = "a folder of results, a report (.xlsx), a comparison (.csv) or a parameter set (.yaml)"
+        return Snapshot(
+            name, dict(list_parameter_quantities(parameters)), {}, _find_simulated([parameters])
+        )
+    accepted = (
+        "a folder of results, a report (.xlsx), a comparison (.csv) or a parameter set (.yaml)"
+    )
     raise UserError(f"wanted {accepted}", file=path)
 
 
@@ -89,16 +98,23 @@ def _read_results(path: Path, name: str) -> Snapshot:
     for batch in plan.batches:
         if (file := results.provenance(batch.name)).exists():
             fields = {
-                key: _format_text(value) for key, value in read_json(file).items() if key not in IGNORED_PROVENANCE
+                key: _format_text(value)
+                for key, value in read_json(file).items()
+                if key not in IGNORED_PROVENANCE
             }
             programs = [read_program(program) for program in results.programs(batch.name)]
             fields |= {
-                key: ", ".join(sorted({getattr(program, key) for program in programs})) for key in PROGRAM_FIELDS
+                key: ", ".join(sorted({getattr(program, key) for program in programs}))
+                for key in PROGRAM_FIELDS
             }
-            fields["hosts"] = ", ".join(sorted({host for program in programs for host in program.hosts}))
+            fields["hosts"] = ", ".join(
+                sorted({host for program in programs for host in program.hosts})
+            )
             for key, text in fields.items():
                 texts_of_batch.setdefault((batch.platform, key), set()).add(text)
-    fields_of_platform = {where: "; ".join(sorted(texts - {""})) for where, texts in texts_of_batch.items()}
+    fields_of_platform = {
+        where: "; ".join(sorted(texts - {""})) for where, texts in texts_of_batch.items()
+    }
     return Snapshot(name, quantities, fields_of_platform, simulated | _find_simulated(sets))
 
 
@@ -116,9 +132,11 @@ def _read_points(
     )
 
 
-def select_measured_quantities(rows: Iterable, message_digests: Mapping[str, str] = NO_DIGESTS) -> dict[Key, Quantity]:
-    """Return the measured points of rows with the columns of a comparison. `message_digests` are those of each point's
-    messages, without the platform."""
+def select_measured_quantities(
+    rows: Iterable, message_digests: Mapping[str, str] = NO_DIGESTS
+) -> dict[Key, Quantity]:
+    """Return the measured points of rows with the columns of a comparison. `message_digests` are
+    those of each point's messages, without the platform."""
     quantities = {}
     for row in rows:
         waves = getattr(row, "waves", 1)
@@ -158,8 +176,8 @@ CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a number: `ratio` is new over old, with the 95 % interval of two independent measurements; NaN if
-    there is none."""
+    """A change of a number: `ratio` is new over old, with the 95 % interval of two independent
+    measurements; NaN if there is none."""
 
     kind: str
     platform: str
@@ -177,8 +195,8 @@ class Change:
         return _make_label(self.kind, self.name)
 
     def exceeds(self, share: float) -> bool:
-        """Return whether the change exceeds the share, either way, and is not explained by the intervals. A value that
-        was or is 0 has no ratio and exceeds every share."""
+        """Return whether the change exceeds the share, either way, and is not explained by the
+        intervals. A value that was or is 0 has no ratio and exceeds every share."""
         if self.verdict not in (SAME, *CHANGED):
             return False
         if not self.ratio > 0:
@@ -187,17 +205,19 @@ class Change:
 
 
 def _make_label(kind: str, name: str) -> str:
-    """Return the name of a point or a parameter, with the meaning of a value of a function in pieces."""
+    """Return the name of a point or a parameter, with the meaning of a value of a function in
+    pieces."""
     piece = name_piece(parse_key(name)) if kind == PARAMETER else ""
     return f"{name} ({piece})" if piece else name
 
 
 def list_changes(old: Snapshot, new: Snapshot) -> list[Change]:
-    """Return the changes of all numbers of both snapshots, in the order of the old one. If each snapshot has a single
-    platform, these two are compared, even if their names differ."""
+    """Return the changes of all numbers of both snapshots, in the order of the old one. If each
+    snapshot has a single platform, these two are compared, even if their names differ."""
     renamed = find_renamed_platform(old, new)
     new_values = {
-        (kind, renamed.get(platform, platform), name): value for (kind, platform, name), value in new.quantities.items()
+        (kind, renamed.get(platform, platform), name): value
+        for (kind, platform, name), value in new.quantities.items()
     }
     if not set(old.quantities) & set(new_values):
         raise UserError(f"{old.name} and {new.name} have no point and no parameter in common")
@@ -205,7 +225,9 @@ def list_changes(old: Snapshot, new: Snapshot) -> list[Change]:
         old_name: name for name, old_name in renamed.items()
     }  # quantities of the new snapshot only keep their platform
     return [
-        _make_change(key, old.quantities.get(key), new_values.get(key), new_names.get(key[1], key[1]))
+        _make_change(
+            key, old.quantities.get(key), new_values.get(key), new_names.get(key[1], key[1])
+        )
         for key in dict.fromkeys([*old.quantities, *new_values])
     ]
 
@@ -217,7 +239,9 @@ def find_renamed_platform(old: Snapshot, new: Snapshot) -> dict[str, str]:
     return {next(iter(new.platforms)): next(iter(old.platforms))}
 
 
-def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | None, platform: str) -> Change:
+def _make_change(
+    key: tuple[str, str, str], old: Quantity | None, new: Quantity | None, platform: str
+) -> Change:
     """Return one change; `platform` is the new snapshot's name of it."""
     nan, (kind, old_platform, name) = math.nan, key
     if old is None or new is None:
@@ -254,10 +278,14 @@ def _make_change(key: tuple[str, str, str], old: Quantity | None, new: Quantity 
 
 
 def _have_other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
-    """Return whether two points have different messages. Identities contain the platform's name. If the platform was
-    renamed, the digests of the messages are therefore compared, if both are known."""
+    """Return whether two points have different messages. Identities contain the platform's name. If
+    the platform was renamed, the digests of the messages are therefore compared, if both are
+    known."""
     if renamed:
-        return bool(old.message_digest and new.message_digest) and old.message_digest != new.message_digest
+        return (
+            bool(old.message_digest and new.message_digest)
+            and old.message_digest != new.message_digest
+        )
     return old.identity != new.identity
 
 
@@ -280,33 +308,49 @@ def _compute_interval(ratio: float, old: Quantity, new: Quantity) -> tuple[float
 
 
 def compare_provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
-    """Return the differences of provenance: platform, subject, old and new text. Empty if either has no provenance."""
+    """Return the differences of provenance: platform, subject, old and new text. Empty if either
+    has no provenance."""
     if not (old.texts and new.texts):
         return []
     renamed = find_renamed_platform(old, new)
-    new_texts = {(renamed.get(platform, platform), subject): text for (platform, subject), text in new.texts.items()}
+    new_texts = {
+        (renamed.get(platform, platform), subject): text
+        for (platform, subject), text in new.texts.items()
+    }
     keys = dict.fromkeys([*old.texts, *new_texts])
     rows = [(*key, old.texts.get(key, ""), new_texts.get(key, "")) for key in keys]
     return [row for row in rows if row[2] != row[3]]
 
 
 def describe_changes(old: Snapshot, new: Snapshot, changes: Sequence[Change]) -> Iterator[str]:
-    """Yield sentences: how many numbers of each kind changed, by how much, and some that only one snapshot has."""
+    """Yield sentences: how many numbers of each kind changed, by how much, and some that only one
+    snapshot has."""
     simulated = sorted(old.simulated | new.simulated)
     if simulated:
         yield f"simulated, not measured on hardware: {', '.join(simulated)}"
     for kind in dict.fromkeys(change.kind for change in changes):
         of_kind = [change for change in changes if change.kind == kind]
-        with_ratio = [change for change in of_kind if change.ratio > 0 and change.verdict in (SAME, *CHANGED)]
-        counts = {verdict: sum(change.verdict == verdict for change in of_kind) for verdict in dict.fromkeys(VERDICTS)}
+        with_ratio = [
+            change for change in of_kind if change.ratio > 0 and change.verdict in (SAME, *CHANGED)
+        ]
+        counts = {
+            verdict: sum(change.verdict == verdict for change in of_kind)
+            for verdict in dict.fromkeys(VERDICTS)
+        }
         text = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number)
         if with_ratio and kind == POINT:
             mean = math.exp(sum(math.log(change.ratio) for change in with_ratio) / len(with_ratio))
             text += f"; new / old {mean:.3f} on average"
         yield f"{len(of_kind)} {kind}s: {text}"
     for verdict in (ONLY_IN_OLD, ONLY_IN_NEW):
-        if names := [f"{change.platform} {change.name}" for change in changes if change.verdict == verdict]:
-            more_text = f" and {len(names) - MAX_NAMED_QUANTITIES} more" if len(names) > MAX_NAMED_QUANTITIES else ""
+        if names := [
+            f"{change.platform} {change.name}" for change in changes if change.verdict == verdict
+        ]:
+            more_text = (
+                f" and {len(names) - MAX_NAMED_QUANTITIES} more"
+                if len(names) > MAX_NAMED_QUANTITIES
+                else ""
+            )
             yield f"{verdict}: {'; '.join(names[:MAX_NAMED_QUANTITIES])}{more_text}"
 
 
@@ -314,8 +358,8 @@ VERDICTS = (SAME, *CHANGED, OTHER_MESSAGES, NOT_DETERMINED, ONLY_IN_OLD, ONLY_IN
 
 
 class Line(NamedTuple):
-    """A line of a history: ratios to the first snapshot. For points it is the geometric mean over the points of an
-    operation that both snapshots have."""
+    """A line of a history: ratios to the first snapshot. For points it is the geometric mean over
+    the points of an operation that both snapshots have."""
 
     kind: str
     platform: str
@@ -340,7 +384,9 @@ def compare_with_first(snapshots: Sequence[Snapshot]) -> list[Line]:
         for change in list_changes(first, snapshot):
             if change.ratio > 0 and change.verdict in (SAME, *CHANGED):
                 name = change.name.partition(" ")[0] if change.kind == POINT else change.name
-                logs.setdefault((change.kind, change.platform, name), []).append(math.log(change.ratio))
+                logs.setdefault((change.kind, change.platform, name), []).append(
+                    math.log(change.ratio)
+                )
         for key, logs_of_line in logs.items():
             line = lines.setdefault(key, Line(*key, [1.0] + [math.nan] * len(later)))
             line.ratios[number] = math.exp(sum(logs_of_line) / len(logs_of_line))

@@ -1,5 +1,5 @@
-"""Files that appear under their final name complete or not at all (`write_atomically`), and the JSON files that stages
-write for each other."""
+"""Files that appear under their final name complete or not at all (`write_atomically`), and the
+JSON files that stages write for each other."""
 
 import json
 from contextlib import AbstractContextManager
@@ -15,15 +15,19 @@ MAX_FILE_BYTES = 512 * MIB
 
 
 def write_atomically(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
-    """Return a context for writing a file, which gets its name when the block ends without an error.
+    """Return a context for writing a file, which gets its name when the block ends without an
+    error.
 
     If the name is a link, the link is replaced and its target is not written.
     """
-    return (path if isinstance(path, SafePath) else SafePath(path.parent) / path.name).replace_atomically()
+    return (
+        path if isinstance(path, SafePath) else SafePath(path.parent) / path.name
+    ).replace_atomically()
 
 
 def make_temporary_folder(path: Path) -> AbstractContextManager[str]:
-    """Return a temporary folder on the same disk as the file `path`, since the system's may be small."""
+    """Return a temporary folder on the same disk as the file `path`, since the system's may be
+    small."""
     return TemporaryDirectory(dir=path.parent, prefix=".")
 
 

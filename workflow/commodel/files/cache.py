@@ -1,7 +1,8 @@
-"""Copies of the files that a plan depends on, in a results folder (`archive_input`): files that a matrix names by
-`file:PATH`, and the published parameter sets that a paper is compared with.
+"""Copies of the files that a plan depends on, in a results folder (`archive_input`): files that a
+matrix names by `file:PATH`, and the published parameter sets that a paper is compared with.
 
-In a block of `use_archived_inputs`, `find_input` returns the copies of a results folder in place of these files.
+In a block of `use_archived_inputs`, `find_input` returns the copies of a results folder in place of
+these files.
 """
 
 import gzip
@@ -42,11 +43,14 @@ _ARCHIVE: ContextVar[ArchivedInputs | None] = ContextVar("archived_inputs", defa
 
 @contextmanager
 def use_archived_inputs(results: Results, files: Mapping[str, ArchivedFile]) -> Iterator[None]:
-    """Use the copies of a plan's files while a block runs; refuse a copy that differs from its record."""
+    """Use the copies of a plan's files while a block runs; refuse a copy that differs from its
+    record."""
     for name, file in files.items():
         copy = file.copy and results.copy(file.copy)
         if copy and copy.exists() and not _matches_record(copy, file):
-            raise UserError(f"differs from the plan's copy of '{name}', SHA-256 {file.digest}", file=copy)
+            raise UserError(
+                f"differs from the plan's copy of '{name}', SHA-256 {file.digest}", file=copy
+            )
     before = _ARCHIVE.set(ArchivedInputs(results, files))
     try:
         yield
@@ -55,7 +59,8 @@ def use_archived_inputs(results: Results, files: Mapping[str, ArchivedFile]) -> 
 
 
 def find_input(name: str, root: Path = Path()) -> AnyPath:
-    """Return the path to read a file from: its copy in the results, or the file itself if it equals its record.
+    """Return the path to read a file from: its copy in the results, or the file itself if it equals
+    its record.
 
     Outside of a block of `use_archived_inputs`, it is the file itself.
     """
@@ -70,7 +75,9 @@ def find_input(name: str, root: Path = Path()) -> AnyPath:
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read: {getattr(error, 'strerror', error)}, and {no_copy}", file=path) from None
+        raise UserError(
+            f"cannot be read: {getattr(error, 'strerror', error)}, and {no_copy}", file=path
+        ) from None
     version = name, status.st_mtime_ns, status.st_size
     if version not in archive.unchanged and not _matches_record(path, file):
         raise UserError(f"has changed since it was planned, and {no_copy}; plan again", file=path)
@@ -78,7 +85,9 @@ def find_input(name: str, root: Path = Path()) -> AnyPath:
     return path
 
 
-def record_input(kind: ArchivedKind, name: str, root: Path = Path(), source: str = "") -> ArchivedFile:
+def record_input(
+    kind: ArchivedKind, name: str, root: Path = Path(), source: str = ""
+) -> ArchivedFile:
     """Return the record of a file for a plan: its kind, digest, size, and the name of its copy."""
     path, archive = find_input(name, root), _ARCHIVE.get()
     if archive and name in archive.files:
@@ -101,7 +110,11 @@ def archive_input(name: str, file: ArchivedFile, results: Results, root: Path = 
     with open_file(path) as stream, write_atomically(copy_path) as target:
         large = not isinstance(path, SafePath) and file.bytes > MAX_PLAIN_COPY_BYTES
         compress = large and stream.peek(2)[:2] != GZIP_MAGIC
-        with gzip.GzipFile("", "wb", fileobj=target, mtime=0) if compress else nullcontext(target) as copy:
+        with (
+            gzip.GzipFile("", "wb", fileobj=target, mtime=0)
+            if compress
+            else nullcontext(target) as copy
+        ):
             while part := stream.read(CHUNK_BYTES):
                 copy.write(part)
     if not _matches_record(copy_path, file):
@@ -119,7 +132,8 @@ def _matches_record(path: AnyPath, file: ArchivedFile) -> bool:
 
 
 def _compute_digest(stream: IO[bytes], max_bytes: int | None = None) -> tuple[str, int]:
-    """Return the SHA-256 and the length of a stream; reading ends when the length exceeds `max_bytes`."""
+    """Return the SHA-256 and the length of a stream; reading ends when the length exceeds
+    `max_bytes`."""
     hashed, size = hashlib.sha256(), 0
     while (max_bytes is None or size <= max_bytes) and (part := stream.read(CHUNK_BYTES)):
         hashed.update(part)

@@ -1,7 +1,9 @@
-"""Expressions of `exclude: [{where: …}]`: comparisons and arithmetic over the names of a matrix (`parse`).
+"""Expressions of `exclude: [{where: …}]`: comparisons and arithmetic over the names of a matrix
+(`parse`).
 
-A text is parsed with `ast`, and every node is checked against a white list before the tree is compiled. Arithmetic
-becomes calls of functions that accept numbers only: `'ab' * 1000000000` and `'%999999999d' % 1` would fill the memory.
+A text is parsed with `ast`, and every node is checked against a white list before the tree is
+compiled. Arithmetic becomes calls of functions that accept numbers only: `'ab' * 1000000000` and
+`'%999999999d' % 1` would fill the memory.
 """
 
 import ast
@@ -37,7 +39,8 @@ def _accept_only_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {  # with the fewest and the most arguments
+# with the fewest and the most arguments
+FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
     "is_power_of_two": (is_power_of_two, 1, 1),
     "log2": (math.log2, 1, 1),
     "min": (min, 2, 100),
@@ -71,27 +74,37 @@ class Expression:
         try:
             return eval(self.code, CALLABLE, values)  # noqa: S307  all nodes are on the white list
         except NameError as error:
-            raise UserError(f"'{make_printable(self.text)}': '{error.name}' has no value here") from None
+            raise UserError(
+                f"'{make_printable(self.text)}': '{error.name}' has no value here"
+            ) from None
         except (TypeError, ValueError, ArithmeticError) as error:
             raise UserError(f"'{make_printable(self.text)}' cannot be evaluated: {error}") from None
 
 
 def parse_expression(text: str, names: Iterable[str]) -> Expression:
-    """Return the expression over `names` in a text; raise a UserError that names the part that is not allowed."""
+    """Return the expression over `names` in a text; raise a UserError that names the part that is
+    not allowed."""
     if len(text) > MAX_LENGTH:
-        raise UserError(f"found an expression of {len(text)} characters, wanted at most {MAX_LENGTH}")
+        raise UserError(
+            f"found an expression of {len(text)} characters, wanted at most {MAX_LENGTH}"
+        )
     if "\\" in text or not text.strip().isprintable():
         raise UserError(f"'{make_printable(text)}' has a character that expressions do not use")
     try:
-        with warnings.catch_warnings():  # the parser warns about `1and 2` on stderr, the compiler about `2 == 'a'`
+        # the parser warns about `1and 2` on stderr, the compiler about `2 == 'a'`
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text.strip(), mode="eval")
             tree.body = _check_node(tree.body, frozenset(names), text, MAX_DEPTH)
-            return Expression(text.strip(), compile(ast.fix_missing_locations(tree), "expression", "eval"))
+            return Expression(
+                text.strip(), compile(ast.fix_missing_locations(tree), "expression", "eval")
+            )
     except SyntaxError as error:
         raise UserError(f"'{make_printable(text)}' is not an expression: {error.msg}") from None
     except (ValueError, MemoryError, RecursionError):
-        raise UserError(f"'{make_printable(text)}' is not an expression: nested too deeply") from None
+        raise UserError(
+            f"'{make_printable(text)}' is not an expression: nested too deeply"
+        ) from None
 
 
 def _check_node(node: ast.expr, names: frozenset[str], text: str, depth: int) -> ast.expr:
@@ -113,7 +126,9 @@ def _check_node(node: ast.expr, names: frozenset[str], text: str, depth: int) ->
             return node
         case ast.Name(id=name):
             if name not in names:
-                raise refuse(f"unknown name '{make_printable(name, 60)}'; {suggest_name(name, names)}")
+                raise refuse(
+                    f"unknown name '{make_printable(name, 60)}'; {suggest_name(name, names)}"
+                )
             return node
         case ast.BoolOp(op=sign, values=parts):
             return ast.BoolOp(sign, inner(*parts))
@@ -122,10 +137,15 @@ def _check_node(node: ast.expr, names: frozenset[str], text: str, depth: int) ->
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in ARITHMETIC:
             return call(type(sign).__name__, operand)
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in ARITHMETIC:
-            if any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (left, right)):
+            if any(
+                isinstance(side, ast.Constant) and isinstance(side.value, str)
+                for side in (left, right)
+            ):
                 raise refuse("text cannot be calculated with")
             return call(type(sign).__name__, left, right)
-        case ast.Compare(left=left, ops=signs, comparators=rights) if all(type(sign) in COMPARISONS for sign in signs):
+        case ast.Compare(left=left, ops=signs, comparators=rights) if all(
+            type(sign) in COMPARISONS for sign in signs
+        ):
             for comparison, right in zip(signs, rights, strict=True):
                 if isinstance(comparison, ast.In | ast.NotIn) and not isinstance(
                     right, ast.List | ast.Tuple | ast.Name
@@ -136,7 +156,9 @@ def _check_node(node: ast.expr, names: frozenset[str], text: str, depth: int) ->
             return ast.Tuple(inner(*parts), ast.Load())
         case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]):
             if name not in FUNCTIONS:
-                raise refuse(f"unknown function '{make_printable(name, 60)}'; {suggest_name(name, FUNCTIONS)}")
+                raise refuse(
+                    f"unknown function '{make_printable(name, 60)}'; {suggest_name(name, FUNCTIONS)}"
+                )
             _, min_count, max_count = FUNCTIONS[name]
             if not min_count <= len(parts) <= max_count:
                 raise refuse(
@@ -147,4 +169,6 @@ def _check_node(node: ast.expr, names: frozenset[str], text: str, depth: int) ->
         found = f"'{make_printable(ast.unparse(node), 60)}'"
     except (ValueError, RecursionError):
         found = type(node).__name__.lower()
-    raise refuse(f"found {found}, wanted comparisons, + - * / // %, and, or, not, in, {', '.join(FUNCTIONS)}")
+    raise refuse(
+        f"found {found}, wanted comparisons, + - * / // %, and, or, not, in, {', '.join(FUNCTIONS)}"
+    )

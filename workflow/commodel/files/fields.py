@@ -1,8 +1,8 @@
-"""Field types of experiment and platform files: mappings with known keys (`FileMapping`), texts from a white list,
-sizes, times and axes.
+"""Field types of experiment and platform files: mappings with known keys (`FileMapping`), texts
+from a white list, sizes, times and axes.
 
-Every text that may become part of a command line is checked here. A text that is a whole argument may not start with
-'-'.
+Every text that may become part of a command line is checked here. A text that is a whole argument
+may not start with '-'.
 """
 
 import re
@@ -38,19 +38,25 @@ Parse = Callable[[Any], Any]
 
 
 def make_refusal(message: str, *path: str | int) -> PydanticCustomError:
-    """Return an error in pydantic's form; `path` is that of the wrong value within the validated one."""
+    """Return an error in pydantic's form; `path` is that of the wrong value within the validated
+    one."""
     return PydanticCustomError("refused", "{message}", {"message": message, "path": path})
 
 
 def _copy_error(error: Mapping[str, Any]) -> InitErrorDetails:
     """Return a reported pydantic error in the form in which pydantic accepts one."""
     context = error.get("ctx", {})
-    kind = PydanticCustomError("refused", "{message}", context) if error["type"] == "refused" else error["type"]
+    kind = (
+        PydanticCustomError("refused", "{message}", context)
+        if error["type"] == "refused"
+        else error["type"]
+    )
     return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=context)
 
 
 class FileMapping(BaseModel):
-    """A mapping in a file, with a fixed set of keys. After loading it has its location, for errors."""
+    """A mapping in a file, with a fixed set of keys. After loading it has its location, for
+    errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     _document: Document | None = PrivateAttr(None)
@@ -70,7 +76,11 @@ class FileMapping(BaseModel):
         details = []
         for number, key in enumerate(unknown):
             hint = f"; {suggest_name(key, cls.model_fields)}" if number < MAX_SHOWN_MISTAKES else ""
-            details.append(InitErrorDetails(type=make_refusal(f"found an unknown key{hint}"), loc=(key,), input=key))
+            details.append(
+                InitErrorDetails(
+                    type=make_refusal(f"found an unknown key{hint}"), loc=(key,), input=key
+                )
+            )
         try:
             validate({key: value for key, value in data.items() if key in cls.model_fields})
         except ValidationError as errors:
@@ -102,7 +112,8 @@ class FileMapping(BaseModel):
 
 
 def convert_user_errors(parse: Parse) -> Parse:
-    """Return `parse` with its UserErrors as pydantic errors, to which pydantic adds the place of the value."""
+    """Return `parse` with its UserErrors as pydantic errors, to which pydantic adds the place of
+    the value."""
 
     def parse_for_pydantic(value: Any) -> Any:
         try:
@@ -115,7 +126,8 @@ def convert_user_errors(parse: Parse) -> Parse:
 
 @dataclass(frozen=True)
 class FieldRule(GroupedMetadata):
-    """How a field of type `Annotated[type, FieldRule]` is read: pydantic's validator of its value, and its schema."""
+    """How a field of type `Annotated[type, FieldRule]` is read: pydantic's validator of its value,
+    and its schema."""
 
     validator: PlainValidator | BeforeValidator | WrapValidator
     schema: WithJsonSchema
@@ -126,7 +138,8 @@ class FieldRule(GroupedMetadata):
 
 
 def convert(parse: Parse, **schema: Any) -> FieldRule:
-    """Return the rule of a field from a function that converts a value of the file or raises a UserError."""
+    """Return the rule of a field from a function that converts a value of the file or raises a
+    UserError."""
     return FieldRule(PlainValidator(convert_user_errors(parse)), WithJsonSchema(schema))
 
 
@@ -135,7 +148,9 @@ def match_text(pattern: str, wanted: str, limit: int = 64) -> FieldRule:
 
     def parse(value: Any) -> str:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            raise UserError(f"found the number {show_value(value)}, wanted {wanted}; put it in quotes")
+            raise UserError(
+                f"found the number {show_value(value)}, wanted {wanted}; put it in quotes"
+            )
         if not isinstance(value, str) or not allowed.fullmatch(value):
             raise UserError(f"found {show_value(value)}, wanted {wanted}")
         if len(value) > limit:
@@ -148,7 +163,10 @@ def match_text(pattern: str, wanted: str, limit: int = 64) -> FieldRule:
 def limit_count(low: int, high: int) -> FieldRule:
     return convert(
         lambda value: units.parse_count(value, low, high),
-        anyOf=[{"type": "integer", "minimum": low, "maximum": high}, {"type": "string", "examples": ["1e3"]}],
+        anyOf=[
+            {"type": "integer", "minimum": low, "maximum": high},
+            {"type": "string", "examples": ["1e3"]},
+        ],
     )
 
 
@@ -174,7 +192,9 @@ def convert_quantity(parse: Parse, example: str, unit_optional: bool = True) -> 
             raise UserError(f"found {show_value(value)}, wanted more than 0")
         return number
 
-    return convert(parse_positive, type=["number", "string"] if unit_optional else "string", examples=[example])
+    return convert(
+        parse_positive, type=["number", "string"] if unit_optional else "string", examples=[example]
+    )
 
 
 def read_names(all_word: str) -> FieldRule:
@@ -203,7 +223,9 @@ def read_axis(item: Any, parse: Parse | None = None, auto: str = "") -> FieldRul
             return []
         if auto and isinstance(value, str) and find_similar_name(value, [auto]):
             raise UserError(f"found {show_value(value)}; did you mean '{auto}'?")
-        is_range = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
+        is_range = isinstance(value, dict) or (
+            isinstance(value, str) and (":" in value or "," in value)
+        )
         if parse and is_range:
             return quantities.expand_axis(value, parse)
         if value == []:
@@ -237,12 +259,15 @@ def _make_range_schema(end: dict[str, Any], growth: str, meaning: str) -> dict[s
 
 def _parse_title(value: Any) -> str:
     if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
-        raise UserError(f"found {show_value(value)}, wanted one line of text, at most 200 characters")
+        raise UserError(
+            f"found {show_value(value)}, wanted one line of text, at most 200 characters"
+        )
     return value
 
 
 def _format_setting(value: Any) -> Any:
-    """Return a number or boolean of YAML as text, since settings of SimGrid and parameters of operations are texts."""
+    """Return a number or boolean of YAML as text, since settings of SimGrid and parameters of
+    operations are texts."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value) if isinstance(value, int | float) else value
@@ -260,21 +285,43 @@ NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,40}"
 NAME = Annotated[str, match_text(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)]
 NODE_TYPE = Annotated[
     str,
-    match_text(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21),
+    match_text(
+        r"(?!same$)[a-z][a-z0-9-]{0,20}",
+        "a name of a-z, 0-9 and - ('same': two ranks of one node)",
+        21,
+    ),
 ]
-WORD = Annotated[str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")]
-HOST = Annotated[str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)]
+WORD = Annotated[
+    str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")
+]
+HOST = Annotated[
+    str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
+]
 FILE = Annotated[
     str,
-    match_text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200),
+    match_text(
+        r"[A-Za-z0-9_][A-Za-z0-9_./-]*",
+        "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -",
+        200,
+    ),
 ]
 TABLE = Annotated[
-    str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the project, of A-Z, a-z, 0-9 and _ . / -", 200)
+    str,
+    match_text(
+        r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the project, of A-Z, a-z, 0-9 and _ . / -", 200
+    ),
 ]
 SPEC = Annotated[
-    str, match_text(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
+    str,
+    match_text(
+        r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*",
+        "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only",
+        200,
+    ),
 ]
-SETTING_KEY = Annotated[str, match_text(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")]
+SETTING_KEY = Annotated[
+    str, match_text(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
+]
 PARAMETER = Annotated[
     str,
     match_text(r"[A-Za-z0-9_][A-Za-z0-9_.,^@+/-]*", "A-Z, a-z, 0-9 and _ . , ^ @ + / - only", 200),
@@ -291,6 +338,9 @@ SETTING_NAME = Annotated[
     str, convert(parse_setting, type=["string", "integer", "number"], maxLength=MAX_SETTING_LENGTH)
 ]
 SIZE = Annotated[
-    int, convert(units.parse_bytes, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"])
+    int,
+    convert(
+        units.parse_bytes, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"]
+    ),
 ]
 RANKS = Annotated[int, limit_count(1, units.MAX_COUNT)]

@@ -37,7 +37,8 @@ MAX_NODE_PAIRS = 1 << 20
 
 
 class Contention(BaseModel):
-    """Concurrent messages that the model mispredicts: the smallest size, and measured over predicted time."""
+    """Concurrent messages that the model mispredicts: the smallest size, and measured over
+    predicted time."""
 
     from_bytes: Annotated[float, Field(ge=0)]
     ratio: Positive
@@ -53,16 +54,23 @@ class SingleMessages(BaseModel):
     @model_validator(mode="after")
     def check_lengths(self) -> Self:
         sizes = self.bytes
-        if not len(sizes) == len(self.measured) == len(self.predicted) or sorted(set(sizes)) != sizes:
-            raise ValueError("wanted rising sizes, and for each the measured and the predicted time")
+        if (
+            not len(sizes) == len(self.measured) == len(self.predicted)
+            or sorted(set(sizes)) != sizes
+        ):
+            raise ValueError(
+                "wanted rising sizes, and for each the measured and the predicted time"
+            )
         return self
 
 
 Ranks = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
-# The concurrent messages that are mispredicted: `predictions.validity.CONTENTION_CASES` explains the words.
-BETWEEN_NODE_TYPES = Annotated[str, Field(pattern=r"^(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+$")]  # sender's, receiver's type
+# The concurrent messages that are mispredicted: `predictions.validity.CONTENTION_CASES` explains
+# the words.
+# sender's, receiver's type
+BETWEEN_NODE_TYPES = Annotated[str, Field(pattern=r"^(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+$")]
 CONTENTION_CASE = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_NODE_TYPES
 
 
@@ -73,16 +81,22 @@ class Settings(BaseModel):
     half_duplex: list[str] = []  # levels whose links carry one direction at a time
     # Least and most ranks, if the set was fitted to collective operations.
     fitted_ranks: tuple[Ranks, Ranks] | None = None
-    links: dict[str, Annotated[int, Field(ge=1, le=MAX_LINKS)]] = {}  # by level: parallel links of a group
-    link_factors: dict[str, list[Positive]] = {}  # by level: time per byte of each group's links over the model's c_out
+    # by level: parallel links of a group
+    links: dict[str, Annotated[int, Field(ge=1, le=MAX_LINKS)]] = {}
+    # by level: time per byte of each group's links over the model's c_out
+    link_factors: dict[str, list[Positive]] = {}
     # Latency of each pair of nodes over that of its distance class: (0, 1), (0, 2), …, (1, 2), …
     pair_latency: Annotated[list[FiniteFloat], Len(max_length=MAX_NODE_PAIRS)] = []
-    torus: Annotated[list[Annotated[int, Field(ge=2, le=MAX_LENGTH)]], Len(max_length=MAX_DIMENSIONS)] = []
-    types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}  # number of nodes of each node type
-    # Round-trip time of a distance class over that of the first two nodes: the smallest and the largest over all sizes.
+    torus: Annotated[
+        list[Annotated[int, Field(ge=2, le=MAX_LENGTH)]], Len(max_length=MAX_DIMENSIONS)
+    ] = []
+    # number of nodes of each node type
+    types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
+    # Round-trip time of a distance class over that of the first two nodes: the smallest and the
+    # largest over all sizes.
     distance_ratios: dict[str, tuple[Positive, Positive]] = {}
-    # Round-trip time of the slowest pair of nodes over that of the probed pair: among all pairs, within a distance
-    # class, and between two node types.
+    # Round-trip time of the slowest pair of nodes over that of the probed pair: among all pairs,
+    # within a distance class, and between two node types.
     heterogeneity: Positive = 1.0
     heterogeneity_by_class: dict[str, Positive] = {}
     heterogeneity_by_types: dict[str, Positive] = {}
@@ -99,7 +113,8 @@ def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
 
 
 def format_parameters(parameters: ParameterSet) -> str:
-    """Return a parameter set as YAML text. Parameters come first, because people read them; curves and draws last."""
+    """Return a parameter set as YAML text. Parameters come first, because people read them; curves
+    and draws last."""
     document = {
         "model": parameters.model,
         "platform": parameters.platform,
@@ -109,15 +124,22 @@ def format_parameters(parameters: ParameterSet) -> str:
         "vectors": dict(parameters.vectors),
         "forms": dict(parameters.forms),
         "settings": dict(parameters.settings),
-        "parameters": {name: _collect_estimate_fields(value) for name, value in parameters.values.items()},
+        "parameters": {
+            name: _collect_estimate_fields(value) for name, value in parameters.values.items()
+        },
         "missing": dict(parameters.missing),
         "left_out": dict(parameters.left_out),
         "provenance": dict(parameters.provenance),
         "residuals": _collect_residuals(parameters.residuals) if parameters.residuals else None,
         "curves": [_collect_curve_fields(curve) for curve in parameters.curves],
-        "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
+        "draws": {
+            name: [float(f"{draw:.6g}") for draw in draws]
+            for name, draws in parameters.draws.items()
+        },
     }
-    return format_yaml({key: value for key, value in document.items() if value not in (None, {}, [])})
+    return format_yaml(
+        {key: value for key, value in document.items() if value not in (None, {}, [])}
+    )
 
 
 def _collect_estimate_fields(estimate: Estimate) -> dict[str, Any]:
@@ -131,12 +153,23 @@ def _collect_estimate_fields(estimate: Estimate) -> dict[str, Any]:
 def _collect_residuals(residuals: StoredResiduals) -> dict[str, Any]:
     columns: dict[str, Any] = {name: list(column) for name, column in residuals.columns.items()}
     scales = {name: list(values) for name, values in residuals.scales.items()}
-    return {**columns, "scales": scales, "error": residuals.error, "deviations": dict(residuals.deviations)}
+    return {
+        **columns,
+        "scales": scales,
+        "error": residuals.error,
+        "deviations": dict(residuals.deviations),
+    }
 
 
 def _collect_curve_fields(curve: Curve) -> dict[str, Any]:
-    finite = {name: value for name, value in asdict(curve).items() if not isinstance(value, float) or isfinite(value)}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in finite.items()}
+    finite = {
+        name: value
+        for name, value in asdict(curve).items()
+        if not isinstance(value, float) or isfinite(value)
+    }
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in finite.items()
+    }
 
 
 def read_parameters(path: AnyPath) -> ParameterSet:
@@ -154,21 +187,29 @@ def parse_parameters(document: Document) -> ParameterSet:
 
 
 def _fill_defaults(document: Document) -> object:
-    """Return the data of a document, with defaults for omitted entries such as intervals and units."""
+    """Return the data of a document, with defaults for omitted entries such as intervals and
+    units."""
     data = document.data
     if not isinstance(data, dict):
         return data
-    full = {"platform": "", "source": data.get("citation", ""), **data, "parameters": data.get("parameters", {})}
+    full = {
+        "platform": "",
+        "source": data.get("citation", ""),
+        **data,
+        "parameters": data.get("parameters", {}),
+    }
     full.pop("citation", None)
     if isinstance(full["parameters"], dict):
         full["parameters"] = {
-            name: _complete_estimate(document, name, entry) for name, entry in full["parameters"].items()
+            name: _complete_estimate(document, name, entry)
+            for name, entry in full["parameters"].items()
         }
     return full
 
 
 def _complete_estimate(document: Document, name: str, entry: object) -> dict[str, Any]:
-    """Return the fields of an estimate. Its value and the ends of its interval are numbers, or texts such as 5us."""
+    """Return the fields of an estimate. Its value and the ends of its interval are numbers, or
+    texts such as 5us."""
     entry = dict(entry) if isinstance(entry, dict) else {"value": entry}
     for key in ("value", "low", "high"):
         if isinstance(text := entry.get(key), str):
@@ -180,28 +221,44 @@ def _complete_estimate(document: Document, name: str, entry: object) -> dict[str
                     )
             except UserError as error:
                 path = ("parameters", name, key)
-                raise document.error(path if document.has(path) else path[:2], error.found) from None
+                raise document.error(
+                    path if document.has(path) else path[:2], error.found
+                ) from None
     return {"unit": "", "low": entry.get("value"), "high": entry.get("value"), **entry}
 
 
-def _find_wrong_residuals(residuals: StoredResiduals) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _find_wrong_residuals(
+    residuals: StoredResiduals,
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the key and a message for each inconsistency of stored residuals."""
     count = len(residuals.log)
     for name, column in residuals.columns.items():
         if len(column) != count or not count:
-            yield ("residuals", name), f"found {len(column)} values, wanted one for each of the {count} points"
+            yield (
+                ("residuals", name),
+                f"found {len(column)} values, wanted one for each of the {count} points",
+            )
     for name, (least, largest) in RESIDUAL_BOUNDS.items():
         for number in residuals.columns[name]:
             if not least <= number <= largest:
-                yield ("residuals", name), f"found {number:g}, wanted a number from {least:g} to {largest:g}"
+                yield (
+                    ("residuals", name),
+                    f"found {number:g}, wanted a number from {least:g} to {largest:g}",
+                )
                 break
     if ALL_OPERATIONS not in residuals.scales:
         yield ("residuals", "scales"), f"wanted those of '{ALL_OPERATIONS}' operations"
     for name, values in residuals.scales.items():
         if len(values) != SCALES or not all(0 < value <= MAX_SCALE for value in values):
-            yield ("residuals", "scales", name), f"wanted {SCALES} numbers above 0 and at most {MAX_SCALE:g}"
+            yield (
+                ("residuals", "scales", name),
+                f"wanted {SCALES} numbers above 0 and at most {MAX_SCALE:g}",
+            )
     if not 0 <= residuals.error <= MAX_SCALE:
-        yield ("residuals", "error"), f"found {residuals.error:g}, wanted a number from 0 to {MAX_SCALE:g}"
+        yield (
+            ("residuals", "error"),
+            f"found {residuals.error:g}, wanted a number from 0 to {MAX_SCALE:g}",
+        )
     in_bounds = all(0 < count <= MAX_DEVIATIONS for count in residuals.deviations.values())
     if "workload" not in residuals.deviations or not in_bounds:
         wanted = f"numbers above 0 and at most {MAX_DEVIATIONS:g}, among them that of a workload"
@@ -209,7 +266,8 @@ def _find_wrong_residuals(residuals: StoredResiduals) -> Iterator[tuple[tuple[st
 
 
 def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the key and a message for each inconsistency that the types of the fields do not exclude."""
+    """Yield the key and a message for each inconsistency that the types of the fields do not
+    exclude."""
     if not parameters.values and not parameters.missing:
         yield ("parameters",), "found none, wanted a value for each parameter"
     if parameters.bytes_range and not 0 <= parameters.bytes_range[0] <= parameters.bytes_range[1]:
@@ -223,7 +281,9 @@ def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str |
             yield ("settings", "ranks"), error.message
     if unknown := parameters.draws.keys() - parameters.values.keys():
         yield ("draws",), f"found draws of '{make_printable(min(unknown), 60)}', which has no value"
-    if len({len(draws) for draws in parameters.draws.values()}) > 1 or not all(parameters.draws.values()):
+    if len({len(draws) for draws in parameters.draws.values()}) > 1 or not all(
+        parameters.draws.values()
+    ):
         yield ("draws",), "found more of one value than of another, wanted equally many"
     if parameters.residuals is not None:
         yield from _find_wrong_residuals(parameters.residuals)

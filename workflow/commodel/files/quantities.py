@@ -1,12 +1,13 @@
-"""Quantities as users write them: numbers with units (`parse_with_unit`), axes (`expand_axis`), names of settings
-(`parse_setting`), and what a measured time is of (`parse_statistic`, `parse_repetitions`).
+"""Quantities as users write them: numbers with units (`parse_with_unit`), axes (`expand_axis`),
+names of settings (`parse_setting`), and what a measured time is of (`parse_statistic`,
+`parse_repetitions`).
 
-A number with a unit is converted to seconds, bytes, s/B or B/s. An axis is one value, a list or a range, with at most
-`MAX_ENTRIES` values.
+A number with a unit is converted to seconds, bytes, s/B or B/s. An axis is one value, a list or a
+range, with at most `MAX_ENTRIES` values.
 
-A setting names the circumstances of a measurement, for platforms whose allocations differ. It is a text of one line, or
-pairs such as `rails=2 transport=ucx` in any order; blank means no setting. Times of different settings are never
-samples of one point, even if everything else is equal.
+A setting names the circumstances of a measurement, for platforms whose allocations differ. It is a
+text of one line, or pairs such as `rails=2 transport=ucx` in any order; blank means no setting.
+Times of different settings are never samples of one point, even if everything else is equal.
 """
 
 import math
@@ -33,7 +34,8 @@ WANTED_QUANTITY = "a number, or one with its unit: 2.5us, 0.1ns/B or 12.5 GB/s"
 
 
 def parse_with_unit(value: str) -> tuple[float, str]:
-    """Return a time, a time per byte, a bandwidth or a size, and its unit: s, s/B, B/s, B, or empty without a unit."""
+    """Return a time, a time per byte, a bandwidth or a size, and its unit: s, s/B, B/s, B, or empty
+    without a unit."""
     text = value.strip()
     sign, text = (-1, text[1:]) if text.startswith("-") else (1, text)
     if parse_bare_number(text) is not None:
@@ -55,8 +57,8 @@ def parse_with_unit(value: str) -> tuple[float, str]:
 def check_unit(number: float, unit: str, wanted: str) -> None:
     """Refuse a number whose unit is not the wanted one.
 
-    A number without a unit is accepted, except for seconds, where half of the readers mean microseconds. 0 is 0 in
-    every unit.
+    A number without a unit is accepted, except for seconds, where half of the readers mean
+    microseconds. 0 is 0 in every unit.
     """
     if unit == wanted:
         return
@@ -65,7 +67,11 @@ def check_unit(number: float, unit: str, wanted: str) -> None:
         raise UserError(f"found the unit '{make_printable(unit, 20)}', wanted {right}")
     if number and wanted.startswith("s"):
         number_text = f"{number:g}".replace("e-0", "e-")
-        right = f"such as {suggest_time_units(number_text, wanted[1:])}" if wanted in ("s", "s/B") else wanted
+        right = (
+            f"such as {suggest_time_units(number_text, wanted[1:])}"
+            if wanted in ("s", "s/B")
+            else wanted
+        )
         raise UserError(f"found '{number_text}', wanted a unit with it, {right}")
 
 
@@ -76,7 +82,8 @@ TEXT_RANGE = "FROM:TO:*FACTOR or FROM:TO:+STEP"
 
 
 def expand_axis(values: object, parse: Callable[[object], int] = parse_bytes) -> list[int]:
-    """Return an axis as a list, from a scalar, a list, a range mapping, or the text of a command line option."""
+    """Return an axis as a list, from a scalar, a list, a range mapping, or the text of a command
+    line option."""
     match values:
         case Mapping():
             return _expand_mapping(values, parse)
@@ -104,7 +111,9 @@ def check_entry_count(entries: Sequence[Any]) -> Sequence[Any]:
 
 def _expand_mapping(values: Mapping[str, Any], parse: Callable[[object], int]) -> list[int]:
     if unknown := [key for key in values if key not in RANGE_KEYS]:
-        raise UserError(f"found {show_value(unknown[0])} in a range; {suggest_name(str(unknown[0]), RANGE_KEYS)}")
+        raise UserError(
+            f"found {show_value(unknown[0])} in a range; {suggest_name(str(unknown[0]), RANGE_KEYS)}"
+        )
     if "from" not in values or "to" not in values or ("factor" in values) == ("step" in values):
         raise UserError(f"found a range of {', '.join(values) or 'nothing'}, wanted {RANGE}")
     low, high = parse(values["from"]), parse(values["to"])
@@ -118,7 +127,9 @@ def _expand_text(part: str, parse: Callable[[object], int]) -> list[int]:
     if len(pieces) == 1:
         return [parse(pieces[0])]
     if len(pieces) != 3 or pieces[2][:1] not in ("*", "+"):
-        raise UserError(f"found {show_value(part.strip())}, wanted {TEXT_RANGE}, or values with commas between them")
+        raise UserError(
+            f"found {show_value(part.strip())}, wanted {TEXT_RANGE}, or values with commas between them"
+        )
     key = "factor" if pieces[2][0] == "*" else "step"
     return _expand_mapping({"from": pieces[0], "to": pieces[1], key: pieces[2][1:]}, parse)
 
@@ -131,15 +142,16 @@ def _expand_steps(low: int, high: int, step: int) -> list[int]:
 
 
 def _expand_factors(low: int, high: int, factor: float) -> list[int]:
-    """Return low, low·factor, … up to high. With fractional factors, entries are rounded, and equal ones are
-    omitted."""
+    """Return low, low·factor, … up to high. With fractional factors, entries are rounded, and equal
+    ones are omitted."""
     if factor <= 1:
         raise UserError(f"found a range with factor {factor:g}, wanted a factor above 1")
     if low < 1:
         raise UserError("found a range with a factor from 0, wanted from: 1 or more")
     count = math.log(high / low) / math.log(factor) + 1 if high >= low else 0
     _check_range(low, high, count)
-    factor = min(factor, 2.0 * MAX_BYTES)  # larger factors give the same entries, but their powers overflow
+    # larger factors give the same entries, but their powers overflow
+    factor = min(factor, 2.0 * MAX_BYTES)
     exact = int(factor) if factor == int(factor) else factor
     entries = (round(low * exact**power) for power in range(int(count) + 2))
     return list(dict.fromkeys(entry for entry in entries if entry <= high))
@@ -157,10 +169,13 @@ MAX_SETTING_LENGTH = 80  # characters
 
 
 def parse_setting(value: object) -> str:
-    """Return the name of a setting with single blanks; if it consists of pairs, these are sorted by name."""
+    """Return the name of a setting with single blanks; if it consists of pairs, these are sorted by
+    name."""
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text.isprintable() or len(text) > MAX_SETTING_LENGTH:
-        raise UserError(f"found {show_value(value)}, wanted one line of text, at most {MAX_SETTING_LENGTH} characters")
+        raise UserError(
+            f"found {show_value(value)}, wanted one line of text, at most {MAX_SETTING_LENGTH} characters"
+        )
     words = text.split()
     if not all(word.partition("=")[0] and "=" in word for word in words):
         return " ".join(words)

@@ -1,7 +1,9 @@
-"""Numbers of ranks in the names of files and in the output of launchers, for formats that do not state them.
+"""Numbers of ranks in the names of files and in the output of launchers, for formats that do not
+state them.
 
 A name states the number by a word (`np64`, `64ranks`, `n4_ppn16`), or has one number without a word
-(`osu_bcast_64.txt`). That number may have another meaning, such as a number of nodes, so it is only assumed.
+(`osu_bcast_64.txt`). That number may have another meaning, such as a number of nodes, so it is only
+assumed.
 """
 
 import re
@@ -10,7 +12,8 @@ from pathlib import PurePath
 
 from commodel.units import MAX_COUNT
 
-START, END = r"(?<![a-z0-9])", r"(?![a-z0-9])"  # ends of a word in a name, in which `_` separates words
+# ends of a word in a name, in which `_` separates words
+START, END = r"(?<![a-z0-9])", r"(?![a-z0-9])"
 PER_NODE = r"(?:(?:n?tasks|ranks?|procs?|processes)[-_]?per[-_]?node|per[-_]?node|ppn|rpn|tpn)"
 NODES = r"(?:nnodes|nodes?|n)"
 RANKS = r"(?:nprocs|ntasks|processes|procs?|ranks?|tasks|np)"
@@ -34,20 +37,23 @@ HEADER = re.compile(
     r"([0-9]{1,9})\s*",
     re.IGNORECASE,
 )
-VARIABLE = re.compile(r"(?:export\s+)?(?:SLURM_NTASKS|SLURM_NPROCS|PMI_SIZE|OMPI_COMM_WORLD_SIZE)=([0-9]{1,9})\s*")
+VARIABLE = re.compile(
+    r"(?:export\s+)?(?:SLURM_NTASKS|SLURM_NPROCS|PMI_SIZE|OMPI_COMM_WORLD_SIZE)=([0-9]{1,9})\s*"
+)
 MAX_COMMAND_LENGTH = 20_000  # characters of a line that may start a program
 
 
 @dataclass(frozen=True)
 class NamedRanks:
-    """The number of ranks in a file's name; 0: the name has none. It is certain if a word states its meaning."""
+    """The number of ranks in a file's name; 0: the name has none. It is certain if a word states
+    its meaning."""
 
     count: int = 0
     certain: bool = False
 
     def contradicts(self, ranks: int) -> bool:
-        """Return whether a file of this name cannot be of so many ranks. A number without a word may be one of nodes,
-        which have the same number of ranks each."""
+        """Return whether a file of this name cannot be of so many ranks. A number without a word
+        may be one of nodes, which have the same number of ranks each."""
         if not self.count:
             return False
         return ranks != self.count if self.certain else ranks % self.count != 0
@@ -71,9 +77,13 @@ def read_ranks_in_name(file: PurePath) -> NamedRanks:
 
 
 def _take_numbers(word: str, text: str) -> tuple[set[int], str]:
-    """Return the numbers beside a word, as in `np64`, `np=64` or `64_np`, and the text without them."""
+    """Return the numbers beside a word, as in `np64`, `np=64` or `64_np`, and the text without
+    them."""
     numbers = set()
-    for pattern in (rf"{START}{word}[-_=]?([0-9]{{1,9}}){END}", rf"{START}([0-9]{{1,9}})[-_]?{word}{END}"):
+    for pattern in (
+        rf"{START}{word}[-_=]?([0-9]{{1,9}}){END}",
+        rf"{START}([0-9]{{1,9}})[-_]?{word}{END}",
+    ):
         numbers |= {int(digits) for digits in re.findall(pattern, text)}
         text = re.sub(pattern, " ", text)
     return numbers, text
@@ -102,8 +112,9 @@ def _make_count(numbers: set[int], certain: bool) -> NamedRanks:
 
 
 def read_ranks_in_line(line: str) -> int | None:
-    """Return the number of ranks that a line of output states: `# Number of ranks: 64`, `SLURM_NTASKS=64`, or the
-    command that starts a program of OSU. 0 for a command without the number; None for any other line."""
+    """Return the number of ranks that a line of output states: `# Number of ranks: 64`,
+    `SLURM_NTASKS=64`, or the command that starts a program of OSU. 0 for a command without the
+    number; None for any other line."""
     match = HEADER.fullmatch(line) or VARIABLE.fullmatch(line)
     if match:
         return int(match[1])
@@ -113,7 +124,9 @@ def read_ranks_in_line(line: str) -> int | None:
     start = next((at for at, word in enumerate(words) if LAUNCHER.fullmatch(word)), None)
     if start is None:
         return None
-    end = next((at for at, word in enumerate(words) if PROGRAM.fullmatch(word) and at > start), None)
+    end = next(
+        (at for at, word in enumerate(words) if PROGRAM.fullmatch(word) and at > start), None
+    )
     if end is None:
         return None
     return 0 if ":" in words[end:] else _read_ranks_in_command(words[start:end])
@@ -122,7 +135,9 @@ def read_ranks_in_line(line: str) -> int | None:
 def _read_ranks_in_command(words: list[str]) -> int:
     ranks = _find_values(words, RANK_OPTIONS)
     if not ranks and words[0].endswith("srun"):
-        nodes, per_node = (_find_values(words, options) for options in (NODE_OPTIONS, PER_NODE_OPTIONS))
+        nodes, per_node = (
+            _find_values(words, options) for options in (NODE_OPTIONS, PER_NODE_OPTIONS)
+        )
         ranks = [nodes[0] * per_node[0]] if len(nodes) == len(per_node) == 1 else []
     return ranks[0] if len(ranks) == 1 else 0
 

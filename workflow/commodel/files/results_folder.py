@@ -1,7 +1,8 @@
-"""The layout of a results folder (`Results`): every file name below results/<experiment> is defined here once.
+"""The layout of a results folder (`Results`): every file name below results/<experiment> is defined
+here once.
 
-The folder may come from an unknown source. All its paths are therefore safe ones, and only files with known names are
-listed or removed.
+The folder may come from an unknown source. All its paths are therefore safe ones, and only files
+with known names are listed or removed.
 """
 
 import re
@@ -19,8 +20,10 @@ TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison"
 COPIES_FOLDER = "files"  # of the files that a plan depends on besides its experiment and platforms
 INPUT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.(yaml|yml|xml)")
 COPY_NAME = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9._-]{1,100}")
-INPUTS = {"experiments": INPUT_NAME, "platforms": INPUT_NAME, COPIES_FOLDER: COPY_NAME}  # inputs of a plan, by kind
-PROGRAM_NAME = re.compile(r"[a-z]+(-[a-z]+)?-[0-9]+r-.+\.json")  # report of a native program about itself and its ranks
+# inputs of a plan, by kind
+INPUTS = {"experiments": INPUT_NAME, "platforms": INPUT_NAME, COPIES_FOLDER: COPY_NAME}
+# report of a native program about itself and its ranks
+PROGRAM_NAME = re.compile(r"[a-z]+(-[a-z]+)?-[0-9]+r-.+\.json")
 SAMPLES_NAME = re.compile(r"(?!\.).+\.csv")
 
 
@@ -45,7 +48,8 @@ class Results:
         return self.folder / f"{name}.csv"
 
     def cases(self, batch: str) -> SafePath:
-        """Return the file with the ids of a batch. If it is newer than the results, the workflow measures again."""
+        """Return the file with the ids of a batch. If it is newer than the results, the workflow
+        measures again."""
         return self.folder / "batches" / f"{batch}.txt"
 
     @property
@@ -75,19 +79,27 @@ class Results:
         return validated if validated.exists() else self.fitted(platform, model)
 
     def calibrated(self, name: str) -> SafePath:
-        """Return the folder of a recalibration: the recalibrated sets, and the measurements in the new setting."""
+        """Return the folder of a recalibration: the recalibrated sets, and the measurements in the
+        new setting."""
         return self.folder / CALIBRATED / name
 
     def calibrations(self) -> list[SafePath]:
-        """Return the folders of the completed recalibrations: those with a record, which is written last."""
-        return [path for path in list_folder(self.folder / CALIBRATED) if (path / CALIBRATION).exists()]
+        """Return the folders of the completed recalibrations: those with a record, which is written
+        last."""
+        return [
+            path for path in list_folder(self.folder / CALIBRATED) if (path / CALIBRATION).exists()
+        ]
 
     def platforms(self) -> list[str]:
         """Return the names of the platforms with fitted sets."""
         return [path.name for path in list_folder(self.folder / "fitted")]
 
     def sets(self, platform: str) -> list[SafePath]:
-        return [path for path in list_folder(self.folder / "fitted" / platform) if path.suffix == ".yaml"]
+        return [
+            path
+            for path in list_folder(self.folder / "fitted" / platform)
+            if path.suffix == ".yaml"
+        ]
 
     def predictions(self, model: str) -> SafePath:
         return self.folder / "predictions" / f"{model}.csv"
@@ -107,9 +119,14 @@ class Results:
         return self.input(COPIES_FOLDER, name)
 
     def inputs(self) -> Iterator[SafePath]:
-        """Yield the copies of the inputs of the plan, unchanged: the experiment, its platforms, then other files."""
+        """Yield the copies of the inputs of the plan, unchanged: the experiment, its platforms,
+        then other files."""
         for kind, names in INPUTS.items():
-            yield from (path for path in list_folder(self.folder / "inputs" / kind) if names.fullmatch(path.name))
+            yield from (
+                path
+                for path in list_folder(self.folder / "inputs" / kind)
+                if names.fullmatch(path.name)
+            )
 
     def provenance(self, batch: str) -> SafePath:
         return self.raw(batch) / PROVENANCE
@@ -122,8 +139,13 @@ class Results:
         return [path for path in list_folder(self.raw(batch)) if PROGRAM_NAME.fullmatch(path.name)]
 
     def measured(self, batch: str) -> list[SafePath]:
-        """Return all files of measurements in a batch, except its state file, which changes with every attempt."""
-        tables = (path for path in list_folder(self.raw(batch)) if path.suffix in (".csv", ".json", ".levels"))
+        """Return all files of measurements in a batch, except its state file, which changes with
+        every attempt."""
+        tables = (
+            path
+            for path in list_folder(self.raw(batch))
+            if path.suffix in (".csv", ".json", ".levels")
+        )
         return [path for path in tables if path.name != STATE and not path.name.startswith(".")]
 
     def stages(self, platforms: Iterable[str], models: Iterable[str]) -> Iterator[SafePath]:
@@ -137,7 +159,8 @@ class Results:
 
 
 def pass_folder_name(number: int) -> str:
-    """Return the name of the folder, in a batch's folder, with the samples of one pass over its cases."""
+    """Return the name of the folder, in a batch's folder, with the samples of one pass over its
+    cases."""
     return f".pass-{number + 1}"
 
 

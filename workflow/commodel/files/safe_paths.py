@@ -1,10 +1,12 @@
-"""Paths inside a project or a results folder that never follow a link out of it (`SafePath`, `check_inside`).
+"""Paths inside a project or a results folder that never follow a link out of it (`SafePath`,
+`check_inside`).
 
-Results may come from an unknown source, or lie on a shared disk. Below the results folder no link is followed, and only
-ordinary files are opened. The folder itself may be a link, since the user made it.
+Results may come from an unknown source, or lie on a shared disk. Below the results folder no link
+is followed, and only ordinary files are opened. The folder itself may be a link, since the user
+made it.
 
-Trees and layouts may name files. A name that comes from a file has to lead into the project, which is the folder that
-commodel runs in. A name on the command line may lead anywhere.
+Trees and layouts may name files. A name that comes from a file has to lead into the project, which
+is the folder that commodel runs in. A name on the command line may lead anywhere.
 """
 
 import os
@@ -23,7 +25,8 @@ from commodel.units import show_value
 # For a folder on the way to a file, which need not be listable.
 TRAVERSE_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE_FLAGS = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC  # non-blocking: opening a pipe would wait for its other end
+# non-blocking: opening a pipe would wait for its other end
+FILE_FLAGS = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 MODE_FLAGS = {
     "r": os.O_RDONLY,
     "w": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
@@ -36,7 +39,8 @@ MAX_FOLDER_DEPTH = 40
 class SafePath:
     """A path below the folder `root`, with some methods of pathlib.
 
-    It is deliberately no os.PathLike: functions that follow links, such as open(), do not accept it.
+    It is deliberately no os.PathLike: functions that follow links, such as open(), do not accept
+    it.
     """
 
     root: Path
@@ -45,7 +49,9 @@ class SafePath:
     def __post_init__(self) -> None:
         for part in self.parts:
             if part in ("", ".", "..") or "/" in part or "\0" in part:
-                raise UserError(f"found the name '{part}', wanted one of a file in it", file=self.root)
+                raise UserError(
+                    f"found the name '{part}', wanted one of a file in it", file=self.root
+                )
 
     @classmethod
     def at(cls, path: "Path | SafePath") -> "SafePath":
@@ -53,7 +59,8 @@ class SafePath:
 
     @classmethod
     def of_argument(cls, path: Path, root: Path) -> "SafePath":
-        """Return the path that a user gave: below `root` if it lies there, else below its own folder."""
+        """Return the path that a user gave: below `root` if it lies there, else below its own
+        folder."""
         full, top = Path(os.path.abspath(path)), Path(os.path.abspath(root))
         if full.is_relative_to(top):
             return cls(root, full.relative_to(top).parts)
@@ -119,7 +126,9 @@ class SafePath:
     def check(self) -> None:
         """Refuse a folder that contains, at any depth, anything but folders and ordinary files."""
         if len(self.parts) > MAX_FOLDER_DEPTH:
-            raise UserError(f"found more than {MAX_FOLDER_DEPTH} folders in one another", file=self.root)
+            raise UserError(
+                f"found more than {MAX_FOLDER_DEPTH} folders in one another", file=self.root
+            )
         with self._scan_folder() as entries:
             for entry in entries:
                 entry_path = replace(self, parts=(*self.parts, entry.name))
@@ -129,7 +138,8 @@ class SafePath:
                     raise entry_path._refusal(entry.stat(follow_symlinks=False).st_mode)
 
     def open(self, mode: str = "r", **settings: Any) -> IO[Any]:
-        """Open an ordinary file: `r` reads it, `w` replaces it by a new file, `a+` opens or creates it."""
+        """Open an ordinary file: `r` reads it, `w` replaces it by a new file, `a+` opens or creates
+        it."""
         with self._open_folder(self.parts[:-1]) as folder:
             with suppress(FileNotFoundError):
                 kind = self._stat_without_links(folder).st_mode
@@ -143,7 +153,10 @@ class SafePath:
                 if not stat.S_ISREG(status.st_mode):
                     raise self._refusal(status.st_mode)
                 if mode[0] == "a" and status.st_nlink > 1:
-                    raise UserError("found a file with a second hard link, wanted one with a single name", file=self)
+                    raise UserError(
+                        "found a file with a second hard link, wanted one with a single name",
+                        file=self,
+                    )
                 return os.fdopen(number, mode, **settings)
             except BaseException:
                 os.close(number)
@@ -151,13 +164,16 @@ class SafePath:
 
     @contextmanager
     def replace_atomically(self) -> Iterator[IO[bytes]]:
-        """Yield a new file; when the block ends without an error, it replaces the file of this name."""
+        """Yield a new file; when the block ends without an error, it replaces the file of this
+        name."""
         temporary = f".{self.name}.{os.getpid()}.tmp"
         with self._open_folder(self.parts[:-1], make=True) as folder:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder)
             try:
-                new = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o666, dir_fd=folder)
+                new = os.open(
+                    temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o666, dir_fd=folder
+                )
                 with os.fdopen(new, "w+b") as stream:
                     yield stream
                 os.replace(temporary, self.name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -192,7 +208,8 @@ class SafePath:
 
     @contextmanager
     def _open_folder(self, parts: tuple[str, ...], make: bool = False) -> Iterator[int]:
-        """Open a folder, part by part from the root, while the block runs; errors name this path."""
+        """Open a folder, part by part from the root, while the block runs; errors name this
+        path."""
         if make:
             self.root.mkdir(parents=True, exist_ok=True)
         folder = os.open(self.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -234,14 +251,23 @@ class SafePath:
 
     def _refusal(self, kind: int, wanted: str = "a file") -> UserError:
         if stat.S_ISLNK(kind):
-            return UserError(f"found a link, wanted {wanted}: below {self.root} no link is followed", file=self)
-        kind_name = "a folder" if stat.S_ISDIR(kind) else "a file" if stat.S_ISREG(kind) else "a pipe or a device"
+            return UserError(
+                f"found a link, wanted {wanted}: below {self.root} no link is followed", file=self
+            )
+        kind_name = (
+            "a folder"
+            if stat.S_ISDIR(kind)
+            else "a file"
+            if stat.S_ISREG(kind)
+            else "a pipe or a device"
+        )
         return UserError(f"cannot be read: found {kind_name}, wanted {wanted}", file=self)
 
 
 AnyPath = Path | SafePath
 
-FILE_PREFIXES = ("file", "processes")  # of a layout, tree or pattern that a file describes: `file:PATH`
+# of a layout, tree or pattern that a file describes: `file:PATH`
+FILE_PREFIXES = ("file", "processes")
 NODES_SUFFIX = re.compile(r"@[0-9,]*$")  # the nodes that a layout appends to its PATH
 
 
@@ -249,7 +275,8 @@ PARTITION_PARAMETER = "partition"  # parameter of an operation whose value is a 
 
 
 def parse_file_path(spec: str) -> str:
-    """Return the PATH of `file:PATH` or `processes:PATH`, with nodes if any follow it; else an empty text."""
+    """Return the PATH of `file:PATH` or `processes:PATH`, with nodes if any follow it; else an
+    empty text."""
     name, _, path = spec.partition(":")
     return path.strip() if name.strip() in FILE_PREFIXES else ""
 
@@ -257,11 +284,16 @@ def parse_file_path(spec: str) -> str:
 def parse_partition_paths(spec: str) -> list[str]:
     """Return every PATH of `partition=PATH` in an operation, such as `summa:partition=PATH`."""
     parameters = (part.partition("=") for part in spec.split(":")[1:])
-    return [path.strip() for name, equals, path in parameters if equals and name.strip() == PARTITION_PARAMETER]
+    return [
+        path.strip()
+        for name, equals, path in parameters
+        if equals and name.strip() == PARTITION_PARAMETER
+    ]
 
 
 def check_inside(spec: str) -> None:
-    """Refuse `file:PATH`, `processes:PATH` or `partition=PATH` if the path, or a link, leads out of the project."""
+    """Refuse `file:PATH`, `processes:PATH` or `partition=PATH` if the path, or a link, leads out of
+    the project."""
     path = parse_file_path(spec)
     paths = {path, NODES_SUFFIX.sub("", path)} - {""} or parse_partition_paths(spec)
     for written in paths:

@@ -1,12 +1,12 @@
-"""Bounded reading of files from unknown sources: binary (`read_bytes`), text (`read_text`, `read_lines`), and the files
-of folders and archives (`read_files_in`).
+"""Bounded reading of files from unknown sources: binary (`read_bytes`), text (`read_text`,
+`read_lines`), and the files of folders and archives (`read_files_in`).
 
-Only ordinary files are read, up to a limit. Text is UTF-8 with or without a byte order mark. Anything else raises a
-UserError with the file and, if there is one, the line.
+Only ordinary files are read, up to a limit. Text is UTF-8 with or without a byte order mark.
+Anything else raises a UserError with the file and, if there is one, the line.
 
-Files in a folder or a `.tar.gz` archive are read one after the other, and never unpacked to a disk. The names in an
-archive are not used as paths. Links, devices and other special entries are omitted. The number of files and bytes is
-bounded, since a small archive can expand to a large disk.
+Files in a folder or a `.tar.gz` archive are read one after the other, and never unpacked to a disk.
+The names in an archive are not used as paths. Links, devices and other special entries are omitted.
+The number of files and bytes is bounded, since a small archive can expand to a large disk.
 """
 
 import gzip
@@ -39,7 +39,9 @@ def open_file(path: str | AnyPath) -> io.BufferedReader:
             return cast(io.BufferedReader, path.open("rb"))
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:  # ValueError: a path with a zero byte in it
-        raise UserError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
+        raise UserError(
+            f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path
+        ) from None
     kind = os.fstat(number).st_mode
     if not stat.S_ISREG(kind):
         os.close(number)
@@ -60,8 +62,8 @@ def open_bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.Bu
 def cache_reads(files: int) -> Callable[[Callable[[AnyPath], T]], Callable[[AnyPath], T]]:
     """Return a decorator for functions that read a file.
 
-    The results for the last `files` paths are reused while the modification time and the size of the file stay the
-    same.
+    The results for the last `files` paths are reused while the modification time and the size of
+    the file stay the same.
     """
 
     def decorate(read: Callable[[AnyPath], T]) -> Callable[[AnyPath], T]:
@@ -89,10 +91,15 @@ def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
 
 @contextmanager
 def open_unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
-    """Open an ordinary file, decompressed if it is a file of gzip. The caller has to bound the bytes that it reads."""
+    """Open an ordinary file, decompressed if it is a file of gzip. The caller has to bound the
+    bytes that it reads."""
     with open_file(path) as stream:
         try:
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=stream)) if stream.peek(2)[:2] == GZIP_MAGIC else stream
+            yield (
+                cast(IO[bytes], gzip.GzipFile(fileobj=stream))
+                if stream.peek(2)[:2] == GZIP_MAGIC
+                else stream
+            )
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise UserError(f"cannot be unpacked: {error}", file=path) from None
 
@@ -122,16 +129,19 @@ def decode_text(content: bytes, path: str | AnyPath, *, strict: bool = True) -> 
     try:
         return content.decode("utf-8-sig", errors="strict" if strict else "replace")
     except UnicodeDecodeError as error:
-        raise UserError("not UTF-8 text", file=path, line=content.count(b"\n", 0, error.start) + 1) from None
+        raise UserError(
+            "not UTF-8 text", file=path, line=content.count(b"\n", 0, error.start) + 1
+        ) from None
 
 
 def read_lines(
     path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, max_lines: int = MAX_LINES
 ) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file, which may be compressed by gzip, with their numbers and without line ends.
+    """Yield the lines of a file, which may be compressed by gzip, with their numbers and without
+    line ends.
 
-    One line is in memory at a time. Unless `strict`, invalid UTF-8 is replaced, for files in which only names can
-    contain it.
+    One line is in memory at a time. Unless `strict`, invalid UTF-8 is replaced, for files in which
+    only names can contain it.
     """
     bytes_read = number = 0
     with open_unpacked(path) as stream:
@@ -144,7 +154,9 @@ def read_lines(
 def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool = True) -> str:
     """Return the text of a line without its line end."""
     if len(line) > MAX_LINE_BYTES:
-        raise UserError(f"found a line of more than {MAX_LINE_BYTES // MIB} MiB", file=path, line=number)
+        raise UserError(
+            f"found a line of more than {MAX_LINE_BYTES // MIB} MiB", file=path, line=number
+        )
     if b"\0" in line:
         raise UserError("found a zero byte, wanted text", file=path, line=number)
     if number == 1:
@@ -156,10 +168,13 @@ def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool =
     return text.rstrip("\r\n")
 
 
-def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, max_lines: int) -> Iterator[tuple[int, bytes]]:
+def read_blocks(
+    path: AnyPath, limit: int, wanted: str, *, end: bytes, max_lines: int
+) -> Iterator[tuple[int, bytes]]:
     """Yield blocks of whole lines, each with the number of its first line.
 
-    A block ends after a line with the text `end`, if there is one within four chunks, else after any line.
+    A block ends after a line with the text `end`, if there is one within four chunks, else after
+    any line.
     """
     bytes_read, number, buffered = 0, 1, b""
     with open_unpacked(path) as stream:
@@ -172,7 +187,9 @@ def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, max_lines
                 continue
             cut = cut + 1 + len(end) if cut >= 0 else buffered.rfind(b"\n") + 1
             if len(buffered) - cut > 4 * CHUNK_BYTES:
-                raise UserError(f"found a line of more than {4 * CHUNK_BYTES // MIB} MiB", file=path)
+                raise UserError(
+                    f"found a line of more than {4 * CHUNK_BYTES // MIB} MiB", file=path
+                )
             block, buffered = buffered[:cut], buffered[cut:]
             yield number, block
             number += block.count(b"\n")
@@ -182,7 +199,9 @@ def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, max_lines
         _check_amount(path, wanted, bytes_read, limit, number + buffered.count(b"\n"), max_lines)
 
 
-def _check_amount(path: str | AnyPath, wanted: str, size: int, limit: int, lines: int, max_lines: int) -> None:
+def _check_amount(
+    path: str | AnyPath, wanted: str, size: int, limit: int, lines: int, max_lines: int
+) -> None:
     if size > limit:
         raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
     if lines > max_lines:
@@ -190,7 +209,8 @@ def _check_amount(path: str | AnyPath, wanted: str, size: int, limit: int, lines
 
 
 def read_text_or_empty(path: Path) -> str:
-    """Return the text of a small file of this machine, without blanks around it; empty if it cannot be read."""
+    """Return the text of a small file of this machine, without blanks around it; empty if it cannot
+    be read."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -203,7 +223,10 @@ MAX_FILE_BYTES = 128 * MIB  # of one file
 MAX_NAME_BYTES = 64 * 1024  # of the extra header of a file with a long name
 WANTED_FILES = "files of results"
 FILE_TYPES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-GNU_LONG_NAMES, PAX_RECORDS = (tarfile.GNUTYPE_LONGNAME,), (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
+GNU_LONG_NAMES, PAX_RECORDS = (
+    (tarfile.GNUTYPE_LONGNAME,),
+    (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE),
+)
 TYPES_WITHOUT_CONTENT = (
     tarfile.LNKTYPE,
     tarfile.SYMTYPE,
@@ -215,7 +238,8 @@ TYPES_WITHOUT_CONTENT = (
 
 
 def read_files_in(path: Path, ending: str = "") -> Iterator[tuple[str, bytes]]:
-    """Return names and contents of the files in a folder or an archive whose names have this ending.
+    """Return names and contents of the files in a folder or an archive whose names have this
+    ending.
 
     Names are relative to the folder or the archive.
     """
@@ -247,7 +271,8 @@ def _read_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _read_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of the files in a tar archive; each header has the length of the file after it."""
+    """Yield names and contents of the files in a tar archive; each header has the length of the
+    file after it."""
     with open_unpacked(path) as packed:
         stream, number, long_name = _BoundedStream(packed, path), 0, ""
         while (header := stream.read(tarfile.BLOCKSIZE)).strip(b"\0"):
@@ -262,7 +287,10 @@ def _read_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
                 raise _refuse_large_total(path)
             name, is_file = long_name or member.name, member.type in FILE_TYPES
             if member.type in GNU_LONG_NAMES + PAX_RECORDS:
-                long_name = _parse_long_name(stream.read_exactly(size, MAX_NAME_BYTES), member.type) or long_name
+                long_name = (
+                    _parse_long_name(stream.read_exactly(size, MAX_NAME_BYTES), member.type)
+                    or long_name
+                )
             else:
                 long_name = ""
                 if is_file and name.endswith(ending):
@@ -289,7 +317,9 @@ class _BoundedStream:
 
     def read_exactly(self, size: int, limit: int) -> bytes:
         if size > limit:
-            raise UserError(f"found a file of {size:,} bytes in it, wanted at most {limit:,}", file=self.path)
+            raise UserError(
+                f"found a file of {size:,} bytes in it, wanted at most {limit:,}", file=self.path
+            )
         content = self.read(size)
         if len(content) < size:
             raise UserError("ends in the middle of a file", file=self.path)
@@ -304,7 +334,8 @@ class _BoundedStream:
 
 
 def _parse_long_name(content: bytes, kind: bytes) -> str:
-    """Return the name of the next file from an extra header in GNU's or pax's form, for names too long for its own."""
+    """Return the name of the next file from an extra header in GNU's or pax's form, for names too
+    long for its own."""
     if kind in GNU_LONG_NAMES:
         return content.partition(b"\0")[0].decode("utf-8", "replace")
     while content:
@@ -319,8 +350,12 @@ def _parse_long_name(content: bytes, kind: bytes) -> str:
 
 def _check_count(number: int, path: Path) -> None:
     if number > MAX_FILES:
-        raise UserError(f"found more than {MAX_FILES:,} files in it, wanted {WANTED_FILES}", file=path)
+        raise UserError(
+            f"found more than {MAX_FILES:,} files in it, wanted {WANTED_FILES}", file=path
+        )
 
 
 def _refuse_large_total(path: Path) -> UserError:
-    return UserError(f"found more than {MAX_TOTAL_BYTES // MIB:,} MiB in it, wanted {WANTED_FILES}", file=path)
+    return UserError(
+        f"found more than {MAX_TOTAL_BYTES // MIB:,} MiB in it, wanted {WANTED_FILES}", file=path
+    )

@@ -1,7 +1,8 @@
-"""Tables that are too long for memory, written in pieces (`write_stream`): Parquet or CSV with the same content.
+"""Tables that are too long for memory, written in pieces (`write_stream`): Parquet or CSV with the
+same content.
 
-The result does not depend on the sizes of the pieces, since rows are collected into groups of equal size.
-`return_freed_memory` returns memory to the operating system.
+The result does not depend on the sizes of the pieces, since rows are collected into groups of equal
+size. `return_freed_memory` returns memory to the operating system.
 """
 
 import ctypes
@@ -28,7 +29,8 @@ def make_arrow_schema(schema: Schema) -> pa.Schema:
 
 
 def make_piece(columns: Mapping[str, Any], types: pa.Schema) -> pa.Table:
-    """Return columns as a table; a single value fills a whole column, and NaN and None become nulls."""
+    """Return columns as a table; a single value fills a whole column, and NaN and None become
+    nulls."""
     rows = max(len(values) for values in columns.values() if not _is_single_value(values))
     return pa.table(
         [
@@ -58,7 +60,9 @@ def write_stream(path: Path, types: pa.Schema, pieces: Iterable[pa.Table]) -> in
 
 def check_suffix(path: Path) -> None:
     if path.suffix not in SUFFIXES:
-        raise UserError(f"found the suffix '{path.suffix}', wanted {' or '.join(SUFFIXES)}", file=path)
+        raise UserError(
+            f"found the suffix '{path.suffix}', wanted {' or '.join(SUFFIXES)}", file=path
+        )
 
 
 def _group_rows(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -77,10 +81,14 @@ def _group_rows(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 @contextmanager
-def _open_writer(suffix: str, stream: IO[bytes], types: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+def _open_writer(
+    suffix: str, stream: IO[bytes], types: pa.Schema
+) -> Iterator[Callable[[pa.Table], None]]:
     if suffix == ".parquet":
         with pq.ParquetWriter(stream, types) as writer:
-            yield lambda table: writer.write_table(table.combine_chunks(), row_group_size=GROUP_ROWS)
+            yield lambda table: writer.write_table(
+                table.combine_chunks(), row_group_size=GROUP_ROWS
+            )
         return
     types.empty_table().to_pandas().to_csv(stream, index=False, lineterminator="\n")
     yield lambda table: make_cells_safe(table.to_pandas()).to_csv(
@@ -91,9 +99,9 @@ def _open_writer(suffix: str, stream: IO[bytes], types: pa.Schema) -> Iterator[C
 def return_freed_memory() -> None:
     """Return freed memory to the operating system.
 
-    Objects in reference cycles, such as a written workbook, are only freed by the garbage collector. glibc keeps freed
-    memory between objects in use: a hundred megabytes and more after copies of a large table. Other C libraries have no
-    `malloc_trim`, and most do not need it.
+    Objects in reference cycles, such as a written workbook, are only freed by the garbage
+    collector. glibc keeps freed memory between objects in use: a hundred megabytes and more after
+    copies of a large table. Other C libraries have no `malloc_trim`, and most do not need it.
     """
     gc.collect()
     with suppress(AttributeError, OSError):

@@ -1,9 +1,10 @@
-"""Tables as CSV and Parquet: the schemas of all tables that stages write for each other, and their reading and writing
-(`read_table`, `write_table`, `stream_rows`).
+"""Tables as CSV and Parquet: the schemas of all tables that stages write for each other, and their
+reading and writing (`read_table`, `write_table`, `stream_rows`).
 
-A schema has the type, the unit and the meaning of each column, and whether its cells may be blank. Readers check it;
-writers and reports use it. In written tables, texts that a spreadsheet program would take for a formula, or for the end
-of a row, are changed; numbers are not. `stream_rows` and `read_rows` read tables of other sources, all cells as text.
+A schema has the type, the unit and the meaning of each column, and whether its cells may be blank.
+Readers check it; writers and reports use it. In written tables, texts that a spreadsheet program
+would take for a formula, or for the end of a row, are changed; numbers are not. `stream_rows` and
+`read_rows` read tables of other sources, all cells as text.
 """
 
 from __future__ import annotations
@@ -33,13 +34,16 @@ def make_cells_safe(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with safe cells, for a file that a spreadsheet program may open."""
     changed = {}
     for name, column in frame.select_dtypes(include=["object", "string", "category"]).items():
-        if unsafe := {value: safe for value in column.unique() if (safe := make_cell_safe(value)) is not value}:
+        if unsafe := {
+            value: safe for value in column.unique() if (safe := make_cell_safe(value)) is not value
+        }:
             changed[name] = column.replace(unsafe)
     return frame.assign(**changed) if changed else frame
 
 
 def make_cell_safe(value: object) -> object:
-    """Return a cell that no spreadsheet program takes for a formula: a quote is put before such a text."""
+    """Return a cell that no spreadsheet program takes for a formula: a quote is put before such a
+    text."""
     if not isinstance(value, str):
         return value
     if "\r" in value:  # pandas does not quote it, and readers end a row there
@@ -48,8 +52,8 @@ def make_cell_safe(value: object) -> object:
 
 
 class Condition(Enum):
-    """The condition under which a report shows a column: some rows are points of several waves, of named settings,
-    with more processes than processors, or of the recommended prediction."""
+    """The condition under which a report shows a column: some rows are points of several waves, of
+    named settings, with more processes than processors, or of the recommended prediction."""
 
     ALWAYS = "always"
     WAVES = "waves"
@@ -59,29 +63,33 @@ class Condition(Enum):
     NEVER = "never"
 
 
-FORMATS = {str: "text", bool: "flag", int: "count", float: "number"}  # formats of `reports.elements.Column`
-SHOWN_UNITS = {"s": ("µs", 1e6), "B": ("B", 1.0)}  # by the unit in files: the unit in reports, and the factor to it
+# formats of `reports.elements.Column`
+FORMATS = {str: "text", bool: "flag", int: "count", float: "number"}
+# by the unit in files: the unit in reports, and the factor to it
+SHOWN_UNITS = {"s": ("µs", 1e6), "B": ("B", 1.0)}
 PERCENT = ("%", 100.0)  # unit and factor of shares
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a file, and its form in reports. A blank text is a value; a number or a flag may be blank only if
-    `blank` is set."""
+    """A column of a file, and its form in reports. A blank text is a value; a number or a flag may
+    be blank only if `blank` is set."""
 
     name: str
     type: type  # str, bool, int (never below 0) or float
     unit: str = ""  # s or B; empty for names, counts and ratios
     blank: bool = False
     optional: bool = False  # some tables lack it
-    default: object = None  # value in frames that are made without the column (`add_default_columns`)
+    # value in frames that are made without the column (`add_default_columns`)
+    default: object = None
     pattern: str = ""  # regular expression of all texts; empty: any
     among: tuple[str, ...] = ()  # allowed texts; empty: any
     head: str = ""  # heading in reports, without the unit; empty: the name
     format: str = ""  # in reports; empty: that of its type
     note: str = ""  # its meaning, for readers of a report
     shown: Condition = Condition.ALWAYS
-    blank_without: str = ""  # a report's cell is blank if this column of its row is blank, 0 or False; or SCHEDULE
+    # a report's cell is blank if this column of its row is blank, 0 or False; or SCHEDULE
+    blank_without: str = ""
 
     @property
     def shown_format(self) -> str:
@@ -90,7 +98,11 @@ class Field:
     @property
     def shown_unit(self) -> tuple[str, float]:
         """The unit in which reports show the values, and the factor to it from that of the file."""
-        return PERCENT if self.format in ("percent", "signed") else SHOWN_UNITS.get(self.unit, ("", 1.0))
+        return (
+            PERCENT
+            if self.format in ("percent", "signed")
+            else SHOWN_UNITS.get(self.unit, ("", 1.0))
+        )
 
     @property
     def title(self) -> str:
@@ -118,8 +130,11 @@ def list_columns(schema: Schema, *types: type) -> list[str]:
 
 
 def select_fields(schema: Schema, wanted: str, optional: bool = False) -> Schema:
-    """Return the fields of the `wanted` columns; `optional` columns may be missing, and other columns are allowed."""
-    return tuple(replace(field, optional=optional) for field in schema if field.name in wanted.split())
+    """Return the fields of the `wanted` columns; `optional` columns may be missing, and other
+    columns are allowed."""
+    return tuple(
+        replace(field, optional=optional) for field in schema if field.name in wanted.split()
+    )
 
 
 _time_fields = partial(_split_fields, float, unit="s", blank=True)
@@ -138,10 +153,11 @@ OBSERVATIONS = (
     *_time_fields("skew"),
     *_split_fields(bool, "valid"),
     *_split_fields(str, "stop", among=STOP_REASONS),
-    # Settings of probes and points; each probe has some of them. The column tables in native/probes explain them.
+    # Settings of probes and points; each probe has some of them. The column tables in native/probes
+    # explain them.
     replace(ALTERNATIVE, optional=True),
-    # `setting` names the circumstances of the measurement, or is blank (`files/quantities.py`). `where` has the nodes
-    # of a probe that does not run on the first ones, as 3+17.
+    # `setting` names the circumstances of the measurement, or is blank (`files/quantities.py`).
+    # `where` has the nodes of a probe that does not run on the first ones, as 3+17.
     *_split_fields(str, "apart direction how level what path setting where", optional=True),
     *_count_fields("bytes", unit="B", optional=True),
     # The last four: the two nodes of a pair, the number of nodes, and the number of round trips.
@@ -150,9 +166,11 @@ OBSERVATIONS = (
         optional=True,
     ),
     *_split_fields(float, "count", blank=True, optional=True),
-    # `cpu` of a wave, all processes of an overlay network; `computation` of a kernel, without its communication.
+    # `cpu` of a wave, all processes of an overlay network; `computation` of a kernel, without its
+    # communication.
     *_time_fields("cpu computation", optional=True),
-    # Of points of several waves: their number, and the latencies of the first and of the last wave of a sample.
+    # Of points of several waves: their number, and the latencies of the first and of the last wave
+    # of a sample.
     *_count_fields("waves", optional=True),
     *_time_fields("first last", optional=True),
 )
@@ -168,7 +186,8 @@ SUMMARY = (
     *_split_fields(str, "batch raw"),
     *_split_fields(str, "setting", optional=True),
 )
-DISTRIBUTIONS = (  # a row for each bin of a histogram, from `low` to `high`; `tail`: the bin of all outliers
+# a row for each bin of a histogram, from `low` to `high`; `tail`: the bin of all outliers
+DISTRIBUTIONS = (
     *_split_fields(str, "id platform"),
     *_split_fields(bool, "simulated"),
     *_split_fields(str, "pair"),
@@ -196,13 +215,15 @@ RATIO = Field("single_message_ratio", float, blank=True)
 PREDICTIONS = (
     *_split_fields(str, "point model"),
     *_time_fields("seconds"),
-    *_time_fields("low high", optional=True),  # the prediction interval of the recommended prediction
+    # the prediction interval of the recommended prediction
+    *_time_fields("low high", optional=True),
     *_time_fields("parameter_low parameter_high"),
     VALIDITY,
     RATIO,
     *_split_fields(bool, "held_out", optional=True),  # False if the model was fitted to the point
 )
-MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; texts that do not apply are blank
+# of a matrix that is predicted without an experiment; texts that do not apply are blank
+MATRIX_PREDICTIONS = (
     *_split_fields(str, "operation algorithm topology layout"),
     *_split_fields(int, "ranks"),
     *_split_fields(int, "bytes", unit="B"),
@@ -216,13 +237,19 @@ MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; t
     RATIO,
 )
 # The texts of `compare.comparison.Measurement`.
-MEASUREMENT_PATTERN = r"ok(, \d+ of \d+ passes)?(, uncertain by a factor of [0-9.,e+inf]+)?|not measured(: .+)?"
+MEASUREMENT_PATTERN = (
+    r"ok(, \d+ of \d+ passes)?(, uncertain by a factor of [0-9.,e+inf]+)?|not measured(: .+)?"
+)
 SCHEDULE = "a schedule"  # for `blank_without`: blank unless models can predict the row's pattern
 HIDDEN = Condition.NEVER
 _wave_fields = partial(_time_fields, default=nan, shown=Condition.WAVES)
-_process_count_field = partial(Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
+_process_count_field = partial(
+    Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED
+)
 _schedule_field = partial(Field, blank_without=SCHEDULE)
-_recommended_field = partial(Field, optional=True, blank_without="weights", shown=Condition.RECOMMENDED)
+_recommended_field = partial(
+    Field, optional=True, blank_without="weights", shown=Condition.RECOMMENDED
+)
 _predicted_field = partial(_schedule_field, type=float, unit="s", blank=True)
 COMPARISON = (
     *_split_fields(str, "point platform operation"),
@@ -276,7 +303,9 @@ COMPARISON = (
     Field("stop", str, among=("", *STOP_REASONS), head="stopped by"),
     *_time_fields("skew"),
     # Blank if the programs did not report it, and in simulations.
-    _process_count_field("processes", note="on the host of the first rank", blank_without="processors"),
+    _process_count_field(
+        "processes", note="on the host of the first rank", blank_without="processors"
+    ),
     _process_count_field(
         "processors",
         note="of that host; if there are more processes, they take turns",
@@ -299,7 +328,9 @@ COMPARISON = (
         note="data from which predicted low and high come",
     ),
     # How the recommended prediction was computed; blank in the rows of models.
-    _recommended_field("weights", str, default="", note="of the models in the stack, a weighted geometric mean"),
+    _recommended_field(
+        "weights", str, default="", note="of the models in the stack, a weighted geometric mean"
+    ),
     _recommended_field("stack", float, "s", default=nan, blank=True, note="before the correction"),
     _recommended_field(
         "correction",
@@ -356,7 +387,9 @@ COMPARISON = (
     ),
     _schedule_field("held_out", bool, note="not used to fit the model"),
     _schedule_field(
-        "best", bool, note="fastest measured alternative of its workload among those that the model predicts"
+        "best",
+        bool,
+        note="fastest measured alternative of its workload among those that the model predicts",
     ),
     _schedule_field("chosen", bool, note="the model chooses this alternative"),
     _schedule_field("tie", bool, note="chosen as the first of alternatives with equal predictions"),
@@ -392,8 +425,8 @@ def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
 def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
     """Return a CSV table with the columns of a schema, after checking every cell.
 
-    Texts that look like numbers stay texts. Whole numbers are floats in a column with blanks. The types of further
-    columns are chosen by pandas.
+    Texts that look like numbers stay texts. Whole numbers are floats in a column with blanks. The
+    types of further columns are chosen by pandas.
     """
     try:
         frame = _read_csv(path, schema, rows)
@@ -403,7 +436,9 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     for field in schema:
         if field.name not in frame:
             if not field.optional:
-                raise UserError(f"found no column '{field.name}' among {', '.join(frame)}", file=path, line=1)
+                raise UserError(
+                    f"found no column '{field.name}' among {', '.join(frame)}", file=path, line=1
+                )
             continue
         column = frame[field.name].fillna("") if field.type is str else frame[field.name]
         if _find_wrong_cells(field, column).any():
@@ -423,8 +458,8 @@ def add_default_columns(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 def _read_csv(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
     """Read a table in pieces, and store equal texts once.
 
-    Most cells of large tables are names that occur often. The types of flags, and of columns outside of
-    the schema, are chosen by pandas.
+    Most cells of large tables are names that occur often. The types of flags, and of columns
+    outside of the schema, are chosen by pandas.
     """
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
@@ -434,7 +469,9 @@ def _read_csv(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
     with open_bounded(path, MAX_TABLE_BYTES, "a smaller table") as stream:
         pieces = []
         for piece in pd.read_csv(stream, dtype=types, nrows=rows, chunksize=ROWS_PER_PIECE):
-            texts = {name: _share_texts(piece[name], shared) for name in piece if types.get(name) is str}
+            texts = {
+                name: _share_texts(piece[name], shared) for name in piece if types.get(name) is str
+            }
             pieces.append(piece.assign(**texts))
         if len(pieces) > 1 and all(piece.dtypes.equals(pieces[0].dtypes) for piece in pieces):
             return pd.concat(pieces, ignore_index=True)
@@ -450,7 +487,9 @@ def _share_texts(column: pd.Series, shared: dict[str, str]) -> pd.Series:
     import pandas as pd
 
     codes, texts = pd.factorize(column)  # -1: blank
-    by_code = np.array([*(shared.setdefault(str(text), str(text)) for text in texts), ""], dtype=object)
+    by_code = np.array(
+        [*(shared.setdefault(str(text), str(text)) for text in texts), ""], dtype=object
+    )
     return pd.Series(by_code[codes], index=column.index, dtype=object)
 
 
@@ -460,7 +499,8 @@ def read_column_names(path: AnyPath) -> list[str]:
 
 
 def _find_wrong_cells(field: Field, column: pd.Series) -> pd.Series:
-    """Return for each cell of a column whether it violates its schema; numbers may still be texts."""
+    """Return for each cell of a column whether it violates its schema; numbers may still be
+    texts."""
     import pandas as pd
 
     blank = column.isna()
@@ -471,14 +511,19 @@ def _find_wrong_cells(field: Field, column: pd.Series) -> pd.Series:
     if field.type is bool:
         return ~column.isin((True, False, "True", "False")) & ~(blank & field.blank)
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
-    right = numbers.between(0, MAX_EXACT_INTEGER) & (numbers % 1 == 0) if field.type is int else numbers.notna()
+    right = (
+        numbers.between(0, MAX_EXACT_INTEGER) & (numbers % 1 == 0)
+        if field.type is int
+        else numbers.notna()
+    )
     if field.unit:
         right &= numbers.abs() < math.inf
     return ~right & ~(blank & field.blank)
 
 
 def _refuse_cells(path: AnyPath, schema: Schema) -> None:
-    """Raise an error that lists the cells that violate their schema. The table is read again, as text."""
+    """Raise an error that lists the cells that violate their schema. The table is read again, as
+    text."""
     import numpy as np
     import pandas as pd
 
@@ -491,7 +536,9 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
             wanted = " or ".join(field.among) or WANTED_BY_TYPE[field.type]
             for row in rows[:MAX_SHOWN_MISTAKES].tolist():
                 cell = column.iloc[row]
-                shown = "nothing" if pd.isna(cell) or cell == "" else f"'{make_printable(cell, 60)}'"
+                shown = (
+                    "nothing" if pd.isna(cell) or cell == "" else f"'{make_printable(cell, 60)}'"
+                )
                 wrong_cells.append((row, field.name, f"found {shown}, wanted {wanted}"))
             uncounted += max(len(rows) - MAX_SHOWN_MISTAKES, 0)
     wrong_cells.sort(key=lambda cell: cell[0])
@@ -504,8 +551,8 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
 
 
 def _find_lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
-    """Return the number of the line on which each of the given rows ends. Blank lines are no rows, and cells may have
-    several lines."""
+    """Return the number of the line on which each of the given rows ends. Blank lines are no rows,
+    and cells may have several lines."""
     lines: dict[int, int] = {}
     with open_bounded(path, MAX_TABLE_BYTES, "a smaller table") as stream:
         reader = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
@@ -518,12 +565,19 @@ def _find_lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
 
 
 def stream_rows(
-    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, unique_columns: bool = False, advice: str = ""
+    path: AnyPath,
+    wanted: tuple[str, ...],
+    separator: str = ",",
+    *,
+    unique_columns: bool = False,
+    advice: str = "",
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a CSV table from another source, as texts by column, each with its line number.
+    """Yield the rows of a CSV table from another source, as texts by column, each with its line
+    number.
 
-    Column names are read in any case, and are in lower case here. Each wanted column must occur exactly once; with
-    `unique_columns`, no column may occur twice. `advice` is the end of the error about a missing column.
+    Column names are read in any case, and are in lower case here. Each wanted column must occur
+    exactly once; with `unique_columns`, no column may occur twice. `advice` is the end of the error
+    about a missing column.
     """
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE_BYTES, "a smaller table"))
@@ -532,9 +586,15 @@ def stream_rows(
         reader.fieldnames = names = [name.lower() for name in found_names]
         for name in wanted:
             if name not in names:
-                hint = f"; wanted {SEPARATORS[separator]} between the cells" if len(names) == 1 else advice
+                hint = (
+                    f"; wanted {SEPARATORS[separator]} between the cells"
+                    if len(names) == 1
+                    else advice
+                )
                 found_text = ", ".join(found_names) or "none"
-                raise UserError(f"found no column '{name}' among {found_text}{hint}", file=path, line=1)
+                raise UserError(
+                    f"found no column '{name}' among {found_text}{hint}", file=path, line=1
+                )
         for name in names if unique_columns else wanted:
             if names.count(name) > 1:
                 raise UserError(f"found the column '{name}' twice", file=path, line=1)
@@ -545,7 +605,9 @@ def stream_rows(
                 raise UserError(message, file=path, line=reader.line_num)
             yield reader.line_num, {name: cell.strip() for name, cell in row.items()}
     except csv.Error as error:
-        raise UserError(f"cannot read the table: {error}", file=path, line=reader.reader.line_num) from None
+        raise UserError(
+            f"cannot read the table: {error}", file=path, line=reader.reader.line_num
+        ) from None
     if row is None:
         raise UserError("found no rows below the column names", file=path)
 
@@ -566,7 +628,9 @@ def parse_cell(row: dict[str, str], column: str, parse: Callable[[str], Cell]) -
 
 
 @contextmanager
-def add_line_to_errors(file: AnyPath, line: int, mistakes: Mistakes | None = None) -> Iterator[None]:
+def add_line_to_errors(
+    file: AnyPath, line: int, mistakes: Mistakes | None = None
+) -> Iterator[None]:
     """Add file and line to an error of the block, unless it names its file.
 
     With `mistakes`, the error is collected there, and the next line can be read.
@@ -574,7 +638,11 @@ def add_line_to_errors(file: AnyPath, line: int, mistakes: Mistakes | None = Non
     try:
         yield
     except UserError as error:
-        placed = error if error.file is not None else UserError(error.found, file=file, line=line, key=error.key)
+        placed = (
+            error
+            if error.file is not None
+            else UserError(error.found, file=file, line=line, key=error.key)
+        )
         if mistakes is None:
             raise placed from None
         mistakes.add(placed)

@@ -1,5 +1,5 @@
-"""Typed records from JSON and YAML data (`read_json_record`, `parse_record`). Pydantic checks them, and each mistake
-becomes an error line with its key, the found and the wanted value."""
+"""Typed records from JSON and YAML data (`read_json_record`, `parse_record`). Pydantic checks them,
+and each mistake becomes an error line with its key, the found and the wanted value."""
 
 import json
 from typing import TypeVar
@@ -41,7 +41,9 @@ def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
         raise make_user_error(errors, Document(path, json.loads(text), {})) from None
 
 
-def parse_record(form: TypeAdapter[Record], data: object, document: Document, within: KeyPath = ()) -> Record:
+def parse_record(
+    form: TypeAdapter[Record], data: object, document: Document, within: KeyPath = ()
+) -> Record:
     """Return a record from the data of a document, or of its part `within`.
 
     The data are passed as JSON, since pydantic's strict mode makes no tuples from Python's lists.
@@ -53,10 +55,12 @@ def parse_record(form: TypeAdapter[Record], data: object, document: Document, wi
 
 
 def make_user_error(errors: ValidationError, document: Document, within: KeyPath = ()) -> UserError:
-    """Return all mistakes as one error with a line for each, in the order of the file, missing keys last."""
+    """Return all mistakes as one error with a line for each, in the order of the file, missing keys
+    last."""
 
     def place(error: ErrorDetails) -> KeyPath:
-        """Return the part of a pydantic path that the document has: the path also names members of unions."""
+        """Return the part of a pydantic path that the document has: the path also names members of
+        unions."""
         path = (*within, *error["loc"], *error.get("ctx", {}).get("path", ()))
         while not document.has(path):
             path = path[:-1]
@@ -66,7 +70,9 @@ def make_user_error(errors: ValidationError, document: Document, within: KeyPath
     for error in errors.errors(include_url=False):
         by_place.setdefault(place(error), []).append(error)
     mistakes = Mistakes()
-    missing = {path: all(error["type"] == "missing" for error in group) for path, group in by_place.items()}
+    missing = {
+        path: all(error["type"] == "missing" for error in group) for path, group in by_place.items()
+    }
     for path in sorted(by_place, key=lambda path: (missing[path], document.line(path) or 0)):
         mistakes.add(document.error(path, _make_message(by_place[path])))
     try:
@@ -77,7 +83,8 @@ def make_user_error(errors: ValidationError, document: Document, within: KeyPath
 
 
 def _make_message(mistakes: list[ErrorDetails]) -> str:
-    """Return the message for all mistakes at one place; a value that matches none of several types has one for each."""
+    """Return the message for all mistakes at one place; a value that matches none of several types
+    has one for each."""
     first = mistakes[0]
     match first["type"]:
         case "refused":
@@ -94,6 +101,7 @@ def _make_message(mistakes: list[ErrorDetails]) -> str:
             return "found 'nan', wanted a number"
         case _:
             wanted = dict.fromkeys(
-                WANTED_WORDS.get(error["type"], error["msg"].removeprefix(PYDANTIC_PREFIX)) for error in mistakes
+                WANTED_WORDS.get(error["type"], error["msg"].removeprefix(PYDANTIC_PREFIX))
+                for error in mistakes
             )
             return f"found {show_value(first['input'])}, wanted {' or '.join(wanted)}"

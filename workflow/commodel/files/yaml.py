@@ -1,7 +1,7 @@
 """YAML files as plain data, with the line of every key (`read_yaml`, `parse_yaml`).
 
-Values are str, int, float, bool, None, list and dict, built directly from the parser's events, so no tag can construct
-anything else.
+Values are str, int, float, bool, None, list and dict, built directly from the parser's events, so
+no tag can construct anything else.
 """
 
 import re
@@ -25,7 +25,8 @@ Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 Content = yaml.ScalarEvent | yaml.MappingStartEvent | yaml.SequenceStartEvent
 
-# YAML 1.1 reads `no` as false, 6:30 as 390, 010 as 8 and a date as a date. Here all of these are texts.
+# YAML 1.1 reads `no` as false, 6:30 as 390, 010 as 8 and a date as a date. Here all of these are
+# texts.
 _INT = re.compile(r"[+-]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
@@ -51,7 +52,11 @@ class Document:
     def has(self, path: KeyPath) -> bool:
         value: Any = self.data
         for part in path:
-            inside = part in value if isinstance(value, dict) else isinstance(value, list) and part in range(len(value))
+            inside = (
+                part in value
+                if isinstance(value, dict)
+                else isinstance(value, list) and part in range(len(value))
+            )
             if not inside:
                 return False
             value = value[part]
@@ -70,13 +75,17 @@ class _Node:
 
 def key_name(path: KeyPath) -> str:
     """Return a path as text, such as matrix[0].axes.bytes."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(
+        "."
+    )
 
 
 def read_yaml(file: str | Path | SafePath, max_bytes: int = MAX_FILE_BYTES) -> Document:
     content = read_bytes(file, max_bytes, "a smaller YAML file")
     if content.startswith(ZIP):
-        raise UserError("found a workbook (.xlsx) or another zip file, wanted a YAML file", file=file)
+        raise UserError(
+            "found a workbook (.xlsx) or another zip file, wanted a YAML file", file=file
+        )
     return parse_yaml(decode_text(content, file), file)
 
 
@@ -92,7 +101,9 @@ def parse_yaml(text: str, file: str | Path | SafePath) -> Document:
             message = "found a tab, which YAML does not take for indentation; wanted blanks"
             raise UserError(message, file=file, line=mark.line + 1) from None
         raise UserError(
-            f"not YAML: {error.problem or error.context}", file=file, line=mark.line + 1 if mark else None
+            f"not YAML: {error.problem or error.context}",
+            file=file,
+            line=mark.line + 1 if mark else None,
         ) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
@@ -105,12 +116,14 @@ def _is_indented_by_tab(text: str, number: int) -> bool:
 
 
 def _find_line(event: yaml.Event) -> int:
-    """Return the number of the line on which an event starts; the parser knows it for every event of a text."""
+    """Return the number of the line on which an event starts; the parser knows it for every event
+    of a text."""
     return event.start_mark.line + 1 if event.start_mark else 1
 
 
 class _Reader:
-    """A single pass over the events of a document, with its lines, anchors and the count of its nodes."""
+    """A single pass over the events of a document, with its lines, anchors and the count of its
+    nodes."""
 
     def __init__(self, file: Path | SafePath, events: Iterator[yaml.Event]) -> None:
         self.file = file
@@ -143,9 +156,12 @@ class _Reader:
                 raise self.refuse(event, f"found the alias '*{event.anchor}' without its anchor")
             node = self.anchors[event.anchor]
         elif isinstance(event, Content):
-            if event.tag not in (None, "!") or (event.tag == "!" and not isinstance(event, yaml.ScalarEvent)):
+            if event.tag not in (None, "!") or (
+                event.tag == "!" and not isinstance(event, yaml.ScalarEvent)
+            ):
                 raise self.refuse(
-                    event, f"found the tag '{make_printable(event.tag, 60)}', wanted plain YAML without tags"
+                    event,
+                    f"found the tag '{make_printable(event.tag, 60)}', wanted plain YAML without tags",
                 )
             if isinstance(event, yaml.MappingStartEvent):
                 node = self.mapping(event, path)
@@ -173,7 +189,10 @@ class _Reader:
             key = self.key(key_event)
             if key in value:
                 first = self.lines[(*path, key)]
-                raise self.refuse(key_event, f"found the key '{make_printable(key, 60)}' twice, first on line {first}")
+                raise self.refuse(
+                    key_event,
+                    f"found the key '{make_printable(key, 60)}' twice, first on line {first}",
+                )
             self.lines[(*path, key)] = _find_line(key_event)
             child = self.node(next(self.events), (*path, key))
             value[key], size, height = child.value, size + child.size, max(height, child.height)
@@ -199,7 +218,8 @@ class _Reader:
         key = self.scalar(event)
         if not isinstance(key, str):
             raise self.refuse(
-                event, f"found the key '{make_printable(event.value, 60)}', wanted text; put it in quotes"
+                event,
+                f"found the key '{make_printable(event.value, 60)}', wanted text; put it in quotes",
             )
         return key
 
@@ -211,11 +231,20 @@ class _Reader:
             return _WORDS[text]
         if _INT.fullmatch(text) or _FLOAT.fullmatch(text):
             if len(text) > 40 or abs(float(text)) > 1e300:
-                raise self.refuse(event, f"found the number '{make_printable(text, 60)}', wanted a shorter one")
+                raise self.refuse(
+                    event, f"found the number '{make_printable(text, 60)}', wanted a shorter one"
+                )
             return int(text) if _INT.fullmatch(text) else float(text)
         return text
 
 
 def format_yaml(document: Mapping[str, Any]) -> str:
     """Return data as YAML text: keys in the given order, short lists on one line."""
-    return yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    return yaml.dump(
+        document,
+        Dumper=Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=120,
+    )

@@ -1,7 +1,8 @@
-"""Parameter sets from data sheets (`make_set_from_sheets`): latency and bandwidth of a network's links, without
-measurement.
+"""Parameter sets from data sheets (`make_set_from_sheets`): latency and bandwidth of a network's
+links, without measurement.
 
-Only models with values by distance class are possible. The set and each prediction from it name this source.
+Only models with values by distance class are possible. The set and each prediction from it name
+this source.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,9 +20,9 @@ NOT_IN_DATA_SHEETS = "not in data sheets: assumed to be 0"
 
 @dataclass(frozen=True)
 class SheetTimes:
-    """Times from data sheets. `single_message`: seconds of an empty message and seconds per byte, by distance class.
-    `shared`: seconds per byte of all traffic that leaves a group, by level. `overhead`: seconds of
-    software at each end of a message."""
+    """Times from data sheets. `single_message`: seconds of an empty message and seconds per byte,
+    by distance class. `shared`: seconds per byte of all traffic that leaves a group, by level.
+    `overhead`: seconds of software at each end of a message."""
 
     levels: Hierarchy
     single_message: Mapping[str, tuple[float, float]]
@@ -33,29 +34,45 @@ class SheetTimes:
 def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> ParameterSet:
     families = ("shares", *MAKERS_BY_FAMILY)
     if name not in families:
-        raise UserError(f"data sheets do not contain the parameters of model {name}; wanted {', '.join(families)}")
+        raise UserError(
+            f"data sheets do not contain the parameters of model {name}; wanted {', '.join(families)}"
+        )
     entry, levels = find_family(name), times.levels
     settings: dict[str, Any] = (
-        {"levels": levels.group_lists, "probed_classes": list(times.single_message)} if levels.groups else {}
+        {"levels": levels.group_lists, "probed_classes": list(times.single_message)}
+        if levels.groups
+        else {}
     )
     if name == "shares":
         numbers = _make_shares(times)
     else:
-        nearest, *other_distances = (distance for distance in times.single_message if distance != NODE)
+        nearest, *other_distances = (
+            distance for distance in times.single_message if distance != NODE
+        )
         numbers = MAKERS_BY_FAMILY[name](*times.single_message[nearest], times.overhead)
         other_distances += [NODE] if NODE in times.single_message else []
         if levels.groups and other_distances:
             settings["classes"] = other_distances
             for distance in other_distances:
                 of_class = MAKERS_BY_FAMILY[name](*times.single_message[distance], times.overhead)
-                is_function = {text: bool(entry.by_name[text.partition(".")[0]].argument) for text in of_class}
-                numbers |= {add_class(text, distance, is_function[text]): value for text, value in of_class.items()}
-    missing = {"gamma": NOT_IN_DATA_SHEETS} | ({} if times.overhead else {"overhead of software": NOT_IN_DATA_SHEETS})
+                is_function = {
+                    text: bool(entry.by_name[text.partition(".")[0]].argument) for text in of_class
+                }
+                numbers |= {
+                    add_class(text, distance, is_function[text]): value
+                    for text, value in of_class.items()
+                }
+    missing = {"gamma": NOT_IN_DATA_SHEETS} | (
+        {} if times.overhead else {"overhead of software": NOT_IN_DATA_SHEETS}
+    )
     return ParameterSet(
         name,
         platform,
         DATA_SHEET_SOURCE,
-        {text: Estimate.exact(value, find_unit(entry, text, {})) for text, value in numbers.items()},
+        {
+            text: Estimate.exact(value, find_unit(entry, text, {}))
+            for text, value in numbers.items()
+        },
         settings=settings,
         missing=missing,
         provenance={DATA_SHEET_SOURCE: platform},

@@ -1,14 +1,16 @@
 """Measured collectives from a table of the user or of another tool: points and their times.
 
-The columns are operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, setting (see
-`files/quantities.py`) and statistic: which ranks a time is of. Other columns are ignored. Alternatives are compared,
-so all points of a workload have one statistic: the wanted one, else that of most of its points, else the first of
-STATISTICS. Different workloads may have different ones, such as single messages and collectives of OSU.
+The columns are operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share
+nodes, setting (see `files/quantities.py`) and statistic: which ranks a time is of. Other columns
+are ignored. Alternatives are compared, so all points of a workload have one statistic: the wanted
+one, else that of most of its points, else the first of STATISTICS. Different workloads may have
+different ones, such as single messages and collectives of OSU.
 
-The meaning of `bytes` depends on the operation (see `operations`): for gather and allgather it is one block, not the
-whole result. Rows of one point in one setting are samples, and the median is its time. Rows of the algorithm `library`
-have no prediction. They are counted, and their times are a baseline of choices. Rows of several waves are only counted,
-since their times are not those of one pattern.
+The meaning of `bytes` depends on the operation (see `operations`): for gather and allgather it is
+one block, not the whole result. Rows of one point in one setting are samples, and the median is its
+time. Rows of the algorithm `library` have no prediction. They are counted, and their times are a
+baseline of choices. Rows of several waves are only counted, since their times are not those of one
+pattern.
 """
 
 from collections import Counter
@@ -25,7 +27,13 @@ from commodel.files.safe_paths import check_inside
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.records import LIBRARY, ROOTED_OPERATIONS, Point, Statistic
-from commodel.units import format_count, parse_bytes, parse_count, parse_number_of_seconds, parse_waves
+from commodel.units import (
+    format_count,
+    parse_bytes,
+    parse_count,
+    parse_number_of_seconds,
+    parse_waves,
+)
 
 
 def _check_spec(spec: str) -> str:
@@ -34,7 +42,8 @@ def _check_spec(spec: str) -> str:
 
 
 IMPORT_ADVICE = "; convert a table with other column names: commodel import csv FILE --column NAME=COLUMN -o TABLE"
-# Statistics from the best for a fit to the worst: what is nearest to the time until an operation is complete.
+# Statistics from the best for a fit to the worst: what is nearest to the time until an operation is
+# complete.
 STATISTICS = (Statistic.COMPLETION, Statistic.LAST_RANK, Statistic.RANK_MEAN, Statistic.FIRST_RANK)
 COLUMNS: dict[str, Callable] = {
     "operation": _check_spec,
@@ -48,25 +57,29 @@ COLUMNS: dict[str, Callable] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """The measured points and their times, once for each setting and in the order of the table. Also the numbers of
-    unused rows."""
+    """The measured points and their times, once for each setting and in the order of the table.
+    Also the numbers of unused rows."""
 
     points: list[Point]
     seconds: list[float]
     unpredicted: int  # rows of the library default
     streams: int = 0  # rows of several waves
-    places: dict[Point, list[str]] = field(default_factory=dict)  # of each point in the tables, as `times.csv:3`
-    settings: list[str] = field(default_factory=list)  # of each point, blank if it has none; empty list: no row has one
-    library: dict[tuple[str, str], float] = field(default_factory=dict)  # of the library default, by workload, setting
+    # of each point in the tables, as `times.csv:3`
+    places: dict[Point, list[str]] = field(default_factory=dict)
+    # of each point, blank if it has none; empty list: no row has one
+    settings: list[str] = field(default_factory=list)
+    # of the library default, by workload, setting
+    library: dict[tuple[str, str], float] = field(default_factory=dict)
     other_statistics: int = 0  # points without a time of the statistic of their workload
     is_assumed: bool = False  # whether some rows do not state the statistic
-    without_layout: int = 0  # rows that state no layout: each rank counts as one on a node of its own
+    # rows that state no layout: each rank counts as one on a node of its own
+    without_layout: int = 0
 
 
 def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
-    """Return the points of one or several tables. Rows of one point in several tables are samples of it. `statistic` is
-    that of rows that state none, and the one to read where a workload has several; without it, such rows count as
-    completions."""
+    """Return the points of one or several tables. Rows of one point in several tables are samples
+    of it. `statistic` is that of rows that state none, and the one to read where a workload has
+    several; without it, such rows count as completions."""
     samples: dict[tuple[Point, str], list[float]] = {}
     places: dict[Point, list[str]] = {}
     library: dict[tuple[str, str, Statistic], list[float]] = {}
@@ -80,7 +93,9 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
             with suppress(UserError):  # mistakes in a row that is not fitted are ignored
                 point, setting, seconds = _read_row(row, assumed)
                 if not _has_several_waves(row):
-                    library.setdefault((point.workload, setting, point.statistic), []).append(seconds)
+                    library.setdefault((point.workload, setting, point.statistic), []).append(
+                        seconds
+                    )
             continue
         with add_line_to_errors(path, line, mistakes):
             if _has_several_waves(row):
@@ -94,18 +109,28 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
     mistakes.raise_any()
     if not samples:
         unused = (
-            [f"{format_count(unpredicted, 'row')} of algorithm '{LIBRARY}', whose schedule is unknown"]
+            [
+                f"{format_count(unpredicted, 'row')} of algorithm '{LIBRARY}', whose schedule is unknown"
+            ]
             if unpredicted
             else []
         )
-        unused += [f"{format_count(streams, 'row')} of several waves, which are not fitted"] if streams else []
+        unused += (
+            [f"{format_count(streams, 'row')} of several waves, which are not fitted"]
+            if streams
+            else []
+        )
         raise UserError(f"found only {' and '.join(unused)}", file=paths[0])
     found = dict.fromkeys(point.statistic for point, _ in samples)
     if statistic and statistic not in found:
         names = " and ".join(f"'{name}'" for name in found)
-        raise UserError(f"found times of {names}, wanted '{statistic}'", file=paths[0], key="--statistic")
+        raise UserError(
+            f"found times of {names}, wanted '{statistic}'", file=paths[0], key="--statistic"
+        )
     chosen = _choose_statistics((point for point, _ in samples), statistic)
-    read = {key: times for key, times in samples.items() if key[0].statistic is chosen[key[0].workload]}
+    read = {
+        key: times for key, times in samples.items() if key[0].statistic is chosen[key[0].workload]
+    }
     default = {
         (workload, setting): times
         for (workload, setting, stated), times in library.items()
@@ -126,8 +151,8 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
 
 
 def _choose_statistics(points: Iterable[Point], wanted: Statistic | None) -> dict[str, Statistic]:
-    """Return the statistic of the points to read, for each workload: the wanted one if it has that, else the one that
-    most of its points have; of several, the first of STATISTICS."""
+    """Return the statistic of the points to read, for each workload: the wanted one if it has that,
+    else the one that most of its points have; of several, the first of STATISTICS."""
     counts: dict[str, Counter[Statistic]] = {}
     for point in set(points):
         counts.setdefault(point.workload, Counter())[point.statistic] += 1
@@ -157,7 +182,8 @@ def _states_statistic(row: dict[str, str]) -> bool:
 
 
 def _read_row(row: dict[str, str], assumed: Statistic) -> tuple[Point, str, float]:
-    """Return the point, its setting and its time, of the `assumed` statistic if the row states none."""
+    """Return the point, its setting and its time, of the `assumed` statistic if the row states
+    none."""
     point = make_point(PlatformResources.unlimited(), _make_combination(row))
     seconds = parse_cell(row, "seconds", parse_number_of_seconds)
     setting = parse_cell(row, "setting", parse_setting) if row.get("setting") else ""
@@ -174,16 +200,21 @@ def _make_combination(row: dict[str, str]) -> dict[str, Any]:
 
 
 def describe_statistics(points: Iterable[Point]) -> str:
-    """Return how many points have times of which statistic, such as `20 points of completion, 4 of rank mean`."""
+    """Return how many points have times of which statistic, such as `20 points of completion, 4 of
+    rank mean`."""
     counts = Counter(point.statistic for point in points)
     (first, count), *less_frequent = counts.most_common()
     return ", ".join(
-        [f"{format_count(count, 'point')} of {first}", *(f"{count} of {name}" for name, count in less_frequent)]
+        [
+            f"{format_count(count, 'point')} of {first}",
+            *(f"{count} of {name}" for name, count in less_frequent),
+        ]
     )
 
 
 def describe_assumed_statistic(measured: Measured) -> str:
-    """Return a note if the times of rooted operations were taken for completions without the tables' saying so."""
+    """Return a note if the times of rooted operations were taken for completions without the
+    tables' saying so."""
     rooted = sorted({point.operation for point in measured.points} & ROOTED_OPERATIONS)
     if not measured.is_assumed or not rooted:
         return ""

@@ -1,14 +1,16 @@
 """Search for the values of a model whose predictions of given schedules are nearest to given times.
 
-Values are positive, and their logarithms are searched. Arrays of logarithms have one row for each start or draw.
+Values are positive, and their logarithms are searched. Arrays of logarithms have one row for each
+start or draw.
 
-The loss of a misfit r = ln(predicted/measured) is 2s²(u − 1) with u = √(1 + (r/s)²) and a bend s: quadratic below s,
-linear above. Times that the model does not explain therefore have a bounded influence. The loss is minimised by
-iteratively reweighted least squares: values and the weights 1/u of the squares are updated in turn.
+The loss of a misfit r = ln(predicted/measured) is 2s²(u − 1) with u = √(1 + (r/s)²) and a bend s:
+quadratic below s, linear above. Times that the model does not explain therefore have a bounded
+influence. The loss is minimised by iteratively reweighted least squares: values and the weights 1/u
+of the squares are updated in turn.
 
-`find_protocol_changes` splits functions of the message size into pieces. The sizes of the points' largest messages are
-candidates for an edge between two pieces. An edge is kept if the fit improves by more than the Bayesian information
-criterion requires for the additional values.
+`find_protocol_changes` splits functions of the message size into pieces. The sizes of the points'
+largest messages are candidates for an edge between two pieces. An edge is kept if the fit improves
+by more than the Bayesian information criterion requires for the additional values.
 """
 
 from bisect import bisect
@@ -21,7 +23,15 @@ import numpy as np
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.families import Family
-from commodel.models.fitting.numerics import MIN_DIVISOR, Residuals, exp, log, minimize_rows, multiply_columns, solve
+from commodel.models.fitting.numerics import (
+    MIN_DIVISOR,
+    Residuals,
+    exp,
+    log,
+    minimize_rows,
+    multiply_columns,
+    solve,
+)
 from commodel.models.keys import make_key
 from commodel.patterns.build import ScheduleSum, stack_points
 from commodel.patterns.schedule import Schedule
@@ -32,8 +42,10 @@ from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes
 
 MAX_CELLS = 500_000  # of one array: sizes × draws × messages
-START_RANGE = 4.6  # largest distance of a start from the first guess, as a logarithm: a factor of 100
-MAX_LOG_VALUE = 13.8  # largest distance of a value from its start, as a logarithm: a factor of a million
+# largest distance of a start from the first guess, as a logarithm: a factor of 100
+START_RANGE = 4.6
+# largest distance of a value from its start, as a logarithm: a factor of a million
+MAX_LOG_VALUE = 13.8
 DIFFERENCE_STEP = 1e-4  # step of a logarithm in difference quotients
 SEARCH_STEPS = {"difference_step": DIFFERENCE_STEP, "max_change": 1.5}
 MIN_GAIN_OF_DRAW, MIN_GAIN_OF_BEST = (
@@ -41,21 +53,26 @@ MIN_GAIN_OF_DRAW, MIN_GAIN_OF_BEST = (
     1e-10,
 )  # relative gain at which a search stops: of a draw, and of the best values
 MIN_SQUARED_RESIDUAL = 1e-10  # mean squared misfit of points that lie on the model: rounding errors
-# Gauss-Newton steps: of the best values, from a start far from them or near them, and of a rough search in large tables
+# Gauss-Newton steps: of the best values, from a start far from them or near them, and of a rough
+# search in large tables
 MAX_STEPS_OF_BEST, MAX_STEPS_FROM_FAR, MAX_STEPS_FROM_NEAR, MAX_ROUGH_STEPS = 120, 30, 10, 5
 LARGE_TABLE_MESSAGES = 20_000  # messages of all points, above which fewer predictions are evaluated
-DRAW_RIDGE, MAX_LINEAR_STEP = 1e-4, 1.0  # of linearised fits: ridge of the covariance, and largest offset of a value
-HUBER_SD = 1.5  # standard deviations; for normal errors the estimate has 95 % of the efficiency of least squares
-MIN_BEND = 0.005  # of a logarithm; residuals from rounding and small effects outside of the model keep full weight
-CHI_SQUARED_95 = 3.84  # 95 % quantile of χ² with one degree of freedom; a smaller increase of the loss is insignificant
+# of linearised fits: ridge of the covariance, and largest offset of a value
+DRAW_RIDGE, MAX_LINEAR_STEP = 1e-4, 1.0
+# standard deviations; for normal errors the estimate has 95 % of the efficiency of least squares
+HUBER_SD = 1.5
+# of a logarithm; residuals from rounding and small effects outside of the model keep full weight
+MIN_BEND = 0.005
+# 95 % quantile of χ² with one degree of freedom; a smaller increase of the loss is insignificant
+CHI_SQUARED_95 = 3.84
 PROFILE_OFFSETS = np.round(
     np.geomspace(0.02, MAX_LOG_VALUE, 16), 6
 )  # distances from the best logarithm at which the profile likelihood is evaluated
 
 
 def stack_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
-    """Yield points stacked by shape: their numbers, their schedules, and a repeat count. A sum is split into its
-    parts."""
+    """Yield points stacked by shape: their numbers, their schedules, and a repeat count. A sum is
+    split into its parts."""
     for numbers, pattern in stack_points(points, many_sizes=True):
         counted = pattern.iterate_parts() if isinstance(pattern, ScheduleSum) else [(1, pattern)]
         yield from ((numbers, part, count) for count, part in counted)
@@ -69,7 +86,8 @@ class SearchTask:
     model: Family
     names: Sequence[str]
     forms: Mapping[str, str]  # form of each function of the message size, such as `piecewise`
-    stacks: Sequence[tuple[list[int], Schedule, int]]  # numbers of points, their schedules stacked, and a repeat count
+    # numbers of points, their schedules stacked, and a repeat count
+    stacks: Sequence[tuple[list[int], Schedule, int]]
     seconds: Array
     weights: Array | float = 1.0  # of the squared misfits, one for each point
     edges: tuple[float, ...] = ()  # message sizes at which the model's values by size change
@@ -79,7 +97,11 @@ class SearchTask:
     def fixed(self) -> dict[str, float]:
         """The edges as values of the model, which are not searched."""
         functions = self.model.by_size if self.edges else ()
-        return {make_key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
+        return {
+            make_key(name, f"x{number}"): edge
+            for name in functions
+            for number, edge in enumerate(self.edges, 1)
+        }
 
     @cached_property
     def messages(self) -> int:
@@ -87,7 +109,8 @@ class SearchTask:
 
     @property
     def large(self) -> bool:
-        """Whether predicting all points once is so slow that the search must use few evaluations."""
+        """Whether predicting all points once is so slow that the search must use few
+        evaluations."""
         return self.is_rough or self.messages > LARGE_TABLE_MESSAGES
 
     @property
@@ -95,21 +118,30 @@ class SearchTask:
         """The number of steps of a search from near the best values."""
         return MAX_ROUGH_STEPS if self.large else MAX_STEPS_FROM_NEAR
 
-    def linearise(self, best: Array, misfit: Array, ridge_share: float = 1e-9) -> tuple[Array, Array]:
-        """Return the change of each value per misfit of each point, (points, values), and the covariance of the values
-        for misfits of variance 1. Both are from predictions linearised at the best logarithms. A ridge of `ridge_share`
-        of the mean keeps values fixed that hardly influence predictions."""
-        slopes = (self.misfit(best + DIFFERENCE_STEP * np.eye(len(best))) - misfit) / DIFFERENCE_STEP
+    def linearise(
+        self, best: Array, misfit: Array, ridge_share: float = 1e-9
+    ) -> tuple[Array, Array]:
+        """Return the change of each value per misfit of each point, (points, values), and the
+        covariance of the values for misfits of variance 1. Both are from predictions linearised at
+        the best logarithms. A ridge of `ridge_share` of the mean keeps values fixed that hardly
+        influence predictions."""
+        slopes = (
+            self.misfit(best + DIFFERENCE_STEP * np.eye(len(best))) - misfit
+        ) / DIFFERENCE_STEP
         normal = multiply_columns(self.weigh_misfit(slopes)[None])[0]
         ridge = ridge_share * np.trace(normal) / len(normal) + MIN_DIVISOR
-        covariance = solve(np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal)))
+        covariance = solve(
+            np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal))
+        )
         return (slopes * self.weights).T @ covariance, covariance
 
     def update_weights(self, best: Array) -> "SearchTask":
         """Return the task with the weights that follow from the misfits at these logarithms."""
         misfit = self.misfit(best[None])[0]
         free = len(misfit) / max(len(misfit) - len(self.names), 1)
-        bend = HUBER_SD * max(MAD_TO_SIGMA * float(np.median(np.abs(misfit))) * np.sqrt(free), MIN_BEND)
+        bend = HUBER_SD * max(
+            MAD_TO_SIGMA * float(np.median(np.abs(misfit))) * np.sqrt(free), MIN_BEND
+        )
         return replace(self, weights=1 / np.sqrt(1 + np.square(misfit / bend)))
 
     def weigh_misfit(self, misfit: Array) -> Array:
@@ -121,41 +153,51 @@ class SearchTask:
 
     @property
     def damping_factor(self) -> float:
-        """The factor by which values change less with fixed weights (u⁻¹) than with updated weights (u⁻³)."""
+        """The factor by which values change less with fixed weights (u⁻¹) than with updated weights
+        (u⁻³)."""
         return float(np.mean(self.weights) / np.mean(self.weights**3))
 
     def noise(self, misfit: Array) -> float:
-        """Return by how much one more value reduces the loss if only noise remains: for least squares, the mean
-        square."""
+        """Return by how much one more value reduces the loss if only noise remains: for least
+        squares, the mean square."""
         squares = np.sum(np.square(self.weights * misfit)) / (len(misfit) - len(self.names))
-        return max(float(squares * self.damping_factor**2 / np.mean(self.weights)), MIN_SQUARED_RESIDUAL)
+        return max(
+            float(squares * self.damping_factor**2 / np.mean(self.weights)), MIN_SQUARED_RESIDUAL
+        )
 
     def predictions(self, logs: Array) -> Array:
         """Return predicted times (draws, points) of logarithms (draws, values)."""
         predictions, columns = np.zeros((len(logs), len(self.seconds))), exp(logs).T[..., None]
-        values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
+        values = dict(zip(self.names, columns, strict=True)) | {
+            name: np.array([[x]]) for name, x in self.fixed.items()
+        }
         model = Model.of(self.model, Values(values, self.forms))
         for numbers, pattern, count in self.stacks:
             batch_size = max(1, MAX_CELLS // max(pattern.sizes * pattern.width, 1))
             for first in range(0, len(logs), batch_size):
                 stop = min(first + batch_size, len(logs))
                 cost = model.select_rows(first, stop).cost(pattern)
-                predictions[first:stop, numbers] += count * np.broadcast_to(cost, (len(numbers), stop - first)).T
+                predictions[first:stop, numbers] += (
+                    count * np.broadcast_to(cost, (len(numbers), stop - first)).T
+                )
         return predictions
 
     def misfit(self, logs: Array) -> Array:
         return log(np.maximum(self.predictions(logs), 1e-300) / self.seconds)
 
     def fit_targets(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
-        """Return, for each row of `start`, the logarithms whose misfits are nearest to the same row of `target`, and
-        their losses."""
+        """Return, for each row of `start`, the logarithms whose misfits are nearest to the same row
+        of `target`, and their losses."""
         return _minimize_rows(
-            lambda rows, logs: self.weigh_misfit(self.misfit(logs) - target[rows]), start, steps, MIN_GAIN_OF_DRAW
+            lambda rows, logs: self.weigh_misfit(self.misfit(logs) - target[rows]),
+            start,
+            steps,
+            MIN_GAIN_OF_DRAW,
         )
 
     def refit_without(self, included: np.ndarray, best: Array) -> Array:
-        """Return ln(measured/predicted) of all points for each row of flags, after a fit near `best` to only the
-        flagged points; in a large table after one linearised step."""
+        """Return ln(measured/predicted) of all points for each row of flags, after a fit near
+        `best` to only the flagged points; in a large table after one linearised step."""
         if self.large:
             return self._step_without(included, best)
         start = np.tile(best, (len(included), 1))
@@ -185,8 +227,8 @@ class SearchTask:
         return misfit[0], (misfit[1:] - misfit[0]) / DIFFERENCE_STEP
 
     def find_minimum(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
-        """Return the minimum found from each row of `start`, and its loss. A distance of START_RANGE from the first
-        guess adds `pull` to the loss."""
+        """Return the minimum found from each row of `start`, and its loss. A distance of
+        START_RANGE from the first guess adds `pull` to the loss."""
         root_of_pull = np.sqrt(pull)
         return _minimize_rows(
             lambda _, logs: np.hstack(
@@ -198,8 +240,8 @@ class SearchTask:
         )
 
     def profile_values(self, best: Array) -> tuple[Array, Array]:
-        """Return the profile likelihood of every value: offsets below and above its best logarithm, and the loss of
-        each value at each offset after a fit of the other values."""
+        """Return the profile likelihood of every value: offsets below and above its best logarithm,
+        and the loss of each value at each offset after a fit of the other values."""
         offsets = np.concatenate([-PROFILE_OFFSETS[::-1], PROFILE_OFFSETS])
         number = np.repeat(np.arange(len(best)), len(offsets))  # the value that a row moves
         start = np.tile(best, (len(number), 1))
@@ -210,11 +252,15 @@ class SearchTask:
             return self.weigh_misfit(self.misfit(logs))
 
         bounds = best - 2 * MAX_LOG_VALUE, best + 2 * MAX_LOG_VALUE
-        loss = minimize_rows(residuals, start, bounds, MAX_STEPS_FROM_FAR, min_gain=MIN_GAIN_OF_DRAW, **SEARCH_STEPS)[1]
+        loss = minimize_rows(
+            residuals, start, bounds, MAX_STEPS_FROM_FAR, min_gain=MIN_GAIN_OF_DRAW, **SEARCH_STEPS
+        )[1]
         return offsets, loss.reshape(len(best), -1)
 
 
-def _minimize_rows(residuals: Residuals, start: Array, steps: int, min_gain: float) -> tuple[Array, Array]:
+def _minimize_rows(
+    residuals: Residuals, start: Array, steps: int, min_gain: float
+) -> tuple[Array, Array]:
     bounds = start.min(axis=0) - MAX_LOG_VALUE, start.max(axis=0) + MAX_LOG_VALUE
     return minimize_rows(residuals, start, bounds, steps, min_gain=min_gain, **SEARCH_STEPS)
 
@@ -233,11 +279,17 @@ def find_protocol_changes(task: SearchTask, best: Array) -> tuple[SearchTask, Ar
         for edge in _list_candidate_edges(largest, task.edges):
             report_step(f"whether values change at {format_bytes(int(edge))}")
             trial, start = _add_edge(task, best, edge)
-            ends, losses = trial.fit_targets(start[None], np.zeros((1, count)), trial.steps_from_near)
+            ends, losses = trial.fit_targets(
+                start[None], np.zeros((1, count)), trial.steps_from_near
+            )
             trials.append((float(losses[0]), edge, trial, ends[0]))
-        least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))
+        least, _, trial, end = min(
+            trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best)
+        )
         loss = max(task.loss(task.misfit(best[None])[0]), count * MIN_SQUARED_RESIDUAL)
-        if count * float(log(loss / max(least, MIN_DIVISOR))) <= VALUES_PER_EDGE * float(log(float(count))):
+        if count * float(log(loss / max(least, MIN_DIVISOR))) <= VALUES_PER_EDGE * float(
+            log(float(count))
+        ):
             break
         task = trial.update_weights(end)
         best = task.fit_targets(end[None], np.zeros((1, count)), MAX_STEPS_FROM_FAR)[0][0]
@@ -253,14 +305,17 @@ def _find_largest_messages(task: SearchTask) -> Array:
 
 
 def _list_candidate_edges(largest: Array, edges: tuple[float, ...]) -> Iterator[float]:
-    """Return the sizes that can be an edge. The piece before the edge includes it; each piece needs enough points."""
+    """Return the sizes that can be an edge. The piece before the edge includes it; each piece needs
+    enough points."""
     candidates = []
     for edge in np.unique(largest[largest > 0]):
         ends = np.array(sorted({*edges, float(edge)}))
         points = np.bincount(np.searchsorted(ends, largest), minlength=len(ends) + 1)
         if edge not in edges and points.min() >= MIN_POINTS_OF_PIECE:
             candidates.append(float(edge))
-    indices = np.linspace(0, len(candidates) - 1, min(MAX_EDGE_CANDIDATES, len(candidates))).astype(int)
+    indices = np.linspace(0, len(candidates) - 1, min(MAX_EDGE_CANDIDATES, len(candidates))).astype(
+        int
+    )
     yield from (candidates[index] for index in np.unique(indices))
 
 
@@ -269,9 +324,15 @@ def _add_edge(task: SearchTask, best: Array, edge: float) -> tuple[SearchTask, A
     logs, piece = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
     pieces: dict[str, float] = {}
     for function in task.model.by_size:
-        values_of_pieces = [logs.pop(make_key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
+        values_of_pieces = [
+            logs.pop(make_key(function, f"a{number or ''}"))
+            for number in range(len(task.edges) + 1)
+        ]
         values_of_pieces.insert(piece, values_of_pieces[piece])
-        pieces |= {make_key(function, f"a{number or ''}"): value for number, value in enumerate(values_of_pieces)}
+        pieces |= {
+            make_key(function, f"a{number or ''}"): value
+            for number, value in enumerate(values_of_pieces)
+        }
     logs = pieces | logs
     edges = tuple(sorted((*task.edges, edge)))
     forms = dict(task.forms) | dict.fromkeys(task.model.by_size, "piecewise")

@@ -1,23 +1,27 @@
-"""Fits of a model to a table by a prior for each value (`fit_with_priors`): models `shares` and `taulop`.
+"""Fits of a model to a table by a prior for each value (`fit_with_priors`): models `shares` and
+`taulop`.
 
-A table of collectives determines some values well and others hardly. Each value therefore has a prior: a typical value
-and a factor, within which, either way, it lies with a probability of two thirds. The result maximises the product of
-prior and likelihood. Where the table says nothing, it is the typical value, with the width of the prior.
+A table of collectives determines some values well and others hardly. Each value therefore has a
+prior: a typical value and a factor, within which, either way, it lies with a probability of two
+thirds. The result maximises the product of prior and likelihood. Where the table says nothing, it
+is the typical value, with the width of the prior.
 
-The model replays all messages, so predictions are slow. Only a sample of the points is predicted: at most MAX_POINTS
-with together at most MAX_MESSAGES messages, first a smaller one. Starts are drawn from the priors. Of these, the best
-few are searched by Gauss–Newton steps.
+The model replays all messages, so predictions are slow. Only a sample of the points is predicted:
+at most MAX_POINTS with together at most MAX_MESSAGES messages, first a smaller one. Starts are
+drawn from the priors. Of these, the best few are searched by Gauss–Newton steps.
 
-Eager limits change predictions in steps, so they are not searched by slopes. Few points depend on them, and a random
-sample has too few of these. Their own search (`LimitSearch`) uses those points of the whole table whose predictions
-change most if their messages are eager or not. It tries all combinations of LIMITS. Values and limits are searched in
-turn: the limits again after every few steps of the values.
+Eager limits change predictions in steps, so they are not searched by slopes. Few points depend on
+them, and a random sample has too few of these. Their own search (`LimitSearch`) uses those points
+of the whole table whose predictions change most if their messages are eager or not. It tries all
+combinations of LIMITS. Values and limits are searched in turn: the limits again after every few
+steps of the values.
 
-Large residuals count less than their square, as in `parameter_search.py`. Intervals of values are from the curvature
-at the best ones. That of an eager limit contains all limits whose loss is not significantly above the least; the end
-is the next power of two. If all are as good, the limit is missing. There are no draws, since each would take as long to
-predict as the estimate. The errors of points left out are those after one Gauss–Newton step from the best values,
-without their own times: this needs no further prediction.
+Large residuals count less than their square, as in `parameter_search.py`. Intervals of values are
+from the curvature at the best ones. That of an eager limit contains all limits whose loss is not
+significantly above the least; the end is the next power of two. If all are as good, the limit is
+missing. There are no draws, since each would take as long to predict as the estimate. The errors of
+points left out are those after one Gauss–Newton step from the best values, without their own times:
+this needs no further prediction.
 """
 
 from __future__ import annotations
@@ -46,10 +50,12 @@ ROUGH_POINTS, ROUGH_MESSAGES = 100, 15_000  # of the first, smaller sample
 MAX_SHARE_OF_POINT = 0.05  # of the messages of a sample, in one point
 CANDIDATES_PER_POINT = 3  # points whose messages are counted, for each one of the sample
 RANDOM_STARTS, REFINED_STARTS = 3, 2
-MAX_LIMIT_MESSAGES, MIN_LIMIT_POINTS = 1000, 100  # messages of a point that shows a limit; such points for each limit
+# messages of a point that shows a limit; such points for each limit
+MAX_LIMIT_MESSAGES, MIN_LIMIT_POINTS = 1000, 100
 ROUGH_STEPS, FINE_STEPS = 5, 4  # Gauss–Newton steps between two choices of the eager limit
 REWEIGHTINGS = 2
-LIMITS = tuple(float(1 << power) for power in range(8, 21))  # bytes: eager limits that are tried, besides none
+# bytes: eager limits that are tried, besides none
+LIMITS = tuple(float(1 << power) for power in range(8, 21))
 NEVER = 2.0**62  # bytes; an eager limit that no message exceeds
 DIFFERENCE_STEP = 0.02  # of a logarithm: predictions have kinks, which a small step would see alone
 MAX_CHANGE = 1.0  # of a logarithm in a step
@@ -61,8 +67,8 @@ MIN_NOISE = 0.02  # of a logarithm: smallest standard deviation of the misfit
 
 @dataclass(frozen=True, eq=False)
 class PriorTask:
-    """Schedules with their measured times, and the priors of the values to search. `limits` are the names of the
-    eager limits, which change predictions in steps."""
+    """Schedules with their measured times, and the priors of the values to search. `limits` are the
+    names of the eager limits, which change predictions in steps."""
 
     model: Family
     priors: Mapping[str, Prior]
@@ -92,11 +98,14 @@ class PriorTask:
         return log(np.array([prior.factor for prior in self.priors.values()]))
 
     def misfit(self, logs: Array, limits: Array) -> Array:
-        """Return ln(predicted/measured) for rows of logarithms and their eager limits: (rows, points)."""
+        """Return ln(predicted/measured) for rows of logarithms and their eager limits: (rows,
+        points)."""
         rows = dict(zip(self.names, exp(logs).T[..., None], strict=True))
         rows |= dict(zip(self.limits, limits.T[..., None], strict=True))
         constants = {name: np.full((len(logs), 1), value) for name, value in self.constants.items()}
-        model = Model.of(self.model, Values(rows | constants, dict(self.forms), dict(self.settings)))
+        model = Model.of(
+            self.model, Values(rows | constants, dict(self.forms), dict(self.settings))
+        )
         predicted = np.zeros((len(logs), len(self.seconds)))
         for numbers, pattern, count in self.stacks:
             cost = model.cost(pattern)
@@ -104,13 +113,14 @@ class PriorTask:
         return log(np.maximum(predicted, 1e-300) / self.seconds)
 
     def residuals(self, logs: Array, limits: Array) -> Array:
-        """Return the weighted misfits and the distances from the priors, whose squares add up to the loss."""
+        """Return the weighted misfits and the distances from the priors, whose squares add up to
+        the loss."""
         distances = self.noise * (logs - self.centre) / self.widths
         return np.hstack([self.misfit(logs, limits) * np.sqrt(self.weights), distances])
 
     def losses(self, logs: Array, limits: Array) -> Array:
-        """Return the robust loss of each row. It does not use the weights, which would hide what another limit
-        explains."""
+        """Return the robust loss of each row. It does not use the weights, which would hide what
+        another limit explains."""
         from_priors = np.square(self.noise * (logs - self.centre) / self.widths)
         return self.bend(self.misfit(logs, limits)).sum(axis=1) + from_priors.sum(axis=1)
 
@@ -120,7 +130,8 @@ class PriorTask:
         return 2 * bend**2 * (np.sqrt(1 + np.square(misfit / bend)) - 1)
 
     def predict_cases(self, logs: Array) -> Array:
-        """Return the misfits if no messages or all are eager. There is an axis for each limit, of length 2."""
+        """Return the misfits if no messages or all are eager. There is an axis for each limit, of
+        length 2."""
         cases = np.array(list(product((0.0, NEVER), repeat=len(self.limits))))
         misfit = self.misfit(np.tile(logs, (len(cases), 1)), cases)
         return misfit.reshape(*[2] * len(self.limits), -1)
@@ -139,7 +150,8 @@ class PriorTask:
         )[0]
 
     def reweighted(self, logs: Array, limits: Array) -> PriorTask:
-        """Return the task with the noise and the weights that follow from the misfits at one set of values."""
+        """Return the task with the noise and the weights that follow from the misfits at one set of
+        values."""
         misfit = self.misfit(logs[None], limits[None])[0]
         noise = max(MAD_TO_SIGMA * float(np.median(np.abs(misfit))), MIN_NOISE)
         return self.with_noise(noise, 1 / np.sqrt(1 + np.square(misfit / (HUBER_SD * noise))))
@@ -151,25 +163,33 @@ class PriorTask:
 
     @property
     def sizes(self) -> Array:
-        """The bytes of the messages of each point; 0 if it has none, or messages of several sizes."""
+        """The bytes of the messages of each point; 0 if it has none, or messages of several
+        sizes."""
         low, high = np.full(len(self.points), np.inf), np.zeros(len(self.points))
         for numbers, pattern, _ in self.stacks:
             if pattern.messages:
                 smallest, largest = (np.ravel(end) for end in pattern.extremes())
-                low[numbers], high[numbers] = np.minimum(low[numbers], smallest), np.maximum(high[numbers], largest)
+                low[numbers], high[numbers] = (
+                    np.minimum(low[numbers], smallest),
+                    np.maximum(high[numbers], largest),
+                )
         return np.where(low == high, high, 0.0)
 
     def only(self, numbers: Sequence[int] | np.ndarray) -> PriorTask:
         """Return the task of some of the points."""
-        return replace(self, points=[self.points[number] for number in numbers], seconds=self.seconds[list(numbers)])
+        return replace(
+            self,
+            points=[self.points[number] for number in numbers],
+            seconds=self.seconds[list(numbers)],
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class LimitSearch:
     """Search for the eager limits by the points that depend on them most.
 
-    All messages of such a point have the same size. A limit therefore makes all of them eager or none, and predictions
-    of these cases suffice for all limits.
+    All messages of such a point have the same size. A limit therefore makes all of them eager or
+    none, and predictions of these cases suffice for all limits.
     """
 
     task: PriorTask
@@ -179,13 +199,19 @@ class LimitSearch:
     def of(cls, task: PriorTask, logs: Array) -> LimitSearch:
         """Return the points whose times depend most on whether messages are eager, at these values.
 
-        Shapes of points, which differ in sizes only, are compared at their middle size. All sizes of the best are
-        taken, since the time over the size shows the limit.
+        Shapes of points, which differ in sizes only, are compared at their middle size. All sizes
+        of the best are taken, since the time over the size shows the limit.
         """
-        shapes = [numbers for numbers, shape in group_by_shape(task.points) if shape.point.ranks <= MAX_LIMIT_MESSAGES]
+        shapes = [
+            numbers
+            for numbers, shape in group_by_shape(task.points)
+            if shape.point.ranks <= MAX_LIMIT_MESSAGES
+        ]
         middles = task.only([numbers[len(numbers) // 2] for numbers in shapes])
         is_suitable = (middles.sizes > 0) & (count_messages(middles.points) <= MAX_LIMIT_MESSAGES)
-        shapes = [numbers for numbers, suitable in zip(shapes, is_suitable, strict=True) if suitable]
+        shapes = [
+            numbers for numbers, suitable in zip(shapes, is_suitable, strict=True) if suitable
+        ]
         if not shapes:
             return cls(task.only([]), np.zeros(0))
         cases = middles.only(np.flatnonzero(is_suitable)).predict_cases(logs)
@@ -201,15 +227,20 @@ class LimitSearch:
         return cls(points, points.sizes)
 
     def list_limits(self) -> Array:
-        """Return the eager limits to try: all that some messages exceed, and one that none exceeds."""
+        """Return the eager limits to try: all that some messages exceed, and one that none
+        exceeds."""
         smallest, largest = self.sizes.min(initial=NEVER), self.sizes.max(initial=0)
         return np.array([*(limit for limit in LIMITS if smallest / 2 <= limit < largest), NEVER])
 
     def losses(self, logs: Array) -> Array:
-        """Return the robust loss of all combinations of eager limits, with an axis for each of them."""
+        """Return the robust loss of all combinations of eager limits, with an axis for each of
+        them."""
         losses, count = self.task.bend(self.task.predict_cases(logs)), len(self.task.limits)
         is_eager = (self.sizes <= self.list_limits()[:, None]).astype(int)
-        cases = [np.expand_dims(is_eager, [axis for axis in range(count) if axis != number]) for number in range(count)]
+        cases = [
+            np.expand_dims(is_eager, [axis for axis in range(count) if axis != number])
+            for number in range(count)
+        ]
         return losses[(*cases, np.arange(len(self.sizes)))].sum(axis=-1)
 
     def with_noise(self, noise: float) -> LimitSearch:
@@ -219,10 +250,13 @@ class LimitSearch:
         """Return the best eager limits for each row of values."""
         losses = [self.losses(row) for row in logs]
         best = [np.unravel_index(loss.argmin(), loss.shape) for loss in losses]
-        return self.list_limits()[np.array(best, dtype=int).reshape(len(logs), len(self.task.limits))]
+        return self.list_limits()[
+            np.array(best, dtype=int).reshape(len(logs), len(self.task.limits))
+        ]
 
     def find_good_limits(self, logs: Array) -> list[list[float]]:
-        """Return for each eager limit all values whose loss is not significantly above the least one."""
+        """Return for each eager limit all values whose loss is not significantly above the least
+        one."""
         losses, limits = self.losses(logs), self.list_limits()
         is_good = losses <= losses.min() + CHI_SQUARED_95 * self.task.noise**2
         return [
@@ -246,8 +280,8 @@ class PriorFit:
     slopes: Array = field(repr=False)  # of the misfits in the logarithms: (values, points)
 
     def refit_without(self, included: np.ndarray) -> Array:
-        """Return ln(measured/predicted) of the sample for each row of flags, after one Gauss–Newton step from the best
-        values with the flagged points only."""
+        """Return ln(measured/predicted) of the sample for each row of flags, after one Gauss–Newton
+        step from the best values with the flagged points only."""
         logs = []
         for flags in included:
             weights = np.broadcast_to(self.task.weights, self.misfit.shape) * flags
@@ -269,7 +303,8 @@ def fit_with_priors(task: PriorTask, rng: np.random.Generator) -> PriorFit:
     report_step("which points depend on eager limits")
     search = LimitSearch.of(task, starts[0])
     report_step(f"the best of {len(starts)} starts")
-    # Values and limits are searched in turn: a wrong limit would be compensated by other wrong values.
+    # Values and limits are searched in turn: a wrong limit would be compensated by other wrong
+    # values.
     limits = search.choose(starts)
     for kept_count in (len(starts), REFINED_STARTS):
         order = np.argsort(rough.losses(starts, limits), kind="stable")[:kept_count]
@@ -286,7 +321,9 @@ def fit_with_priors(task: PriorTask, rng: np.random.Generator) -> PriorFit:
     return _describe_minimum(fine.reweighted(best, limit), best, limit, sample, search)
 
 
-def _describe_minimum(task: PriorTask, best: Array, limit: Array, sample: list[int], search: LimitSearch) -> PriorFit:
+def _describe_minimum(
+    task: PriorTask, best: Array, limit: Array, sample: list[int], search: LimitSearch
+) -> PriorFit:
     shifted = np.vstack([best, best + DIFFERENCE_STEP * np.eye(len(best))])
     misfit_rows = task.misfit(shifted, np.tile(limit, (len(shifted), 1)))
     misfit, slopes = misfit_rows[0], (misfit_rows[1:] - misfit_rows[0]) / DIFFERENCE_STEP
@@ -299,7 +336,9 @@ def _describe_minimum(task: PriorTask, best: Array, limit: Array, sample: list[i
     values = dict(zip(task.names, exp(best).tolist(), strict=True))
     intervals = {name: (float(low[i]), float(high[i])) for i, name in enumerate(task.names)}
     missing = {}
-    for name, value, good in zip(task.limits, limit.tolist(), search.find_good_limits(best), strict=True):
+    for name, value, good in zip(
+        task.limits, limit.tolist(), search.find_good_limits(best), strict=True
+    ):
         if len(good) == len(search.list_limits()):
             missing[name] = UNDETERMINED_NOTE
         elif value == NEVER:
@@ -312,10 +351,14 @@ def _describe_minimum(task: PriorTask, best: Array, limit: Array, sample: list[i
 
 def _make_normal(slopes: Array, weights: Array, task: PriorTask) -> Array:
     """Return the matrix of the normal equations, with the priors."""
-    return multiply_columns((slopes * np.sqrt(weights))[None])[0] + np.diag((task.noise / task.widths) ** 2)
+    return multiply_columns((slopes * np.sqrt(weights))[None])[0] + np.diag(
+        (task.noise / task.widths) ** 2
+    )
 
 
-def _solve_step(slopes: Array, weights: Array, misfit: Array, task: PriorTask, best: Array) -> Array:
+def _solve_step(
+    slopes: Array, weights: Array, misfit: Array, task: PriorTask, best: Array
+) -> Array:
     """Return the Gauss–Newton step of the logarithms for these weights."""
     of_priors = (task.noise / task.widths) ** 2 * (best - task.centre)
     gradient = np.sum(slopes * (weights * misfit), axis=1) + of_priors
@@ -323,8 +366,8 @@ def _solve_step(slopes: Array, weights: Array, misfit: Array, task: PriorTask, b
 
 
 def count_messages(points: Sequence[Point]) -> Array:
-    """Return the messages of each point, at least 1. Of points that differ in their size, those between two of equal
-    counts are not built."""
+    """Return the messages of each point, at least 1. Of points that differ in their size, those
+    between two of equal counts are not built."""
     counts = np.ones(len(points))
     for numbers, _ in group_by_shape(points):
         by_size = sorted(numbers, key=lambda number: points[number].bytes)
@@ -340,16 +383,22 @@ def _count_messages(point: Point) -> int:
     return sum(count * pattern.messages for _, pattern, count in stack_parts([point]))
 
 
-def select_sample(points: Sequence[Point], most_points: int, most_messages: int, rng: np.random.Generator) -> list[int]:
-    """Return the numbers of points in random order, as many as the limits of points and of messages allow. A point with
-    very many messages is left out, unless all have."""
+def select_sample(
+    points: Sequence[Point], most_points: int, most_messages: int, rng: np.random.Generator
+) -> list[int]:
+    """Return the numbers of points in random order, as many as the limits of points and of messages
+    allow. A point with very many messages is left out, unless all have."""
     candidates = rng.permutation(len(points))[: CANDIDATES_PER_POINT * most_points].tolist()
     counts = count_messages([points[number] for number in candidates])
     largest = max(MAX_SHARE_OF_POINT * most_messages, counts.min())
     chosen: list[int] = []
     used = 0.0
     for number, messages in zip(candidates, counts.tolist(), strict=True):
-        if messages > largest or (chosen and used + messages > most_messages) or len(chosen) == most_points:
+        if (
+            messages > largest
+            or (chosen and used + messages > most_messages)
+            or len(chosen) == most_points
+        ):
             continue
         chosen.append(number)
         used += messages

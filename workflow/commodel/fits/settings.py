@@ -1,12 +1,13 @@
-"""Latency and bandwidth factors between settings of one table (`estimate_factors`), and fits of a model to a table of
-several settings (`fit_in_settings`).
+"""Latency and bandwidth factors between settings of one table (`estimate_factors`), and fits of a
+model to a table of several settings (`fit_in_settings`).
 
-The factors apply to a reference, measured or predicted (module `recalibration`). They minimise the squares (Huber's
-loss for many points) of ln(time/reference time) − ln(prediction with factors/without), and are positive. Predictions
-are nearly linear in both factors unless the critical path changes, so a few Gauss-Newton steps suffice. The interval
-uses Student's distribution, with one degree of freedom for each point beyond the number of factors. It is at least as
-wide as the intervals of the times. Two points determine two factors only if the model's residuals are known from
-elsewhere.
+The factors apply to a reference, measured or predicted (module `recalibration`). They minimise the
+squares (Huber's loss for many points) of ln(time/reference time) − ln(prediction with
+factors/without), and are positive. Predictions are nearly linear in both factors unless the
+critical path changes, so a few Gauss-Newton steps suffice. The interval uses Student's
+distribution, with one degree of freedom for each point beyond the number of factors. It is at least
+as wide as the intervals of the times. Two points determine two factors only if the model's
+residuals are known from elsewhere.
 
     >>> from commodel.models.parameter_sets import make_given_set
     >>> from commodel.predictions.predictions import predict
@@ -18,8 +19,8 @@ elsewhere.
     >>> f"{factors.latency.value:.3f} {factors.per_byte.value:.3f}"
     '2.000 1.500'
 
-A table of several settings is fitted at one of them, the reference; the other settings get factors against it.
-Residuals in the other settings widen the prediction intervals of the model.
+A table of several settings is fitted at one of them, the reference; the other settings get factors
+against it. Residuals in the other settings widen the prediction intervals of the model.
 """
 
 from collections import Counter
@@ -61,18 +62,25 @@ MAX_LOG_FACTOR = 7.0  # factors are only searched within exp(±MAX_LOG_FACTOR)
 MAX_LOG_STEP = 1.0  # of a logarithm; the largest step
 # smallest share of the latency or of the time per byte in a prediction that determines its factor
 MIN_FACTOR_SHARE = 0.02
-MAX_LOG_HALF_WIDTH = 0.7  # half-width of the interval of a logarithm, from which on two factors become a common one
+# half-width of the interval of a logarithm, from which on two factors become a common one
+MAX_LOG_HALF_WIDTH = 0.7
 MANY_POINTS = 8  # points from which on outliers get lower weights
 HUBER_SD = 1.345  # standard deviations beyond which a point gets a lower weight
 MIN_NOISE = 1e-4  # relative standard deviation that each time has at least
-SEPARATE_FACTORS, COMMON_FACTOR = np.eye(2), np.ones((1, 2))  # directions of the search in (ln f_L, ln f_B)
+# directions of the search in (ln f_L, ln f_B)
+SEPARATE_FACTORS, COMMON_FACTOR = np.eye(2), np.ones((1, 2))
 
 
 def estimate_factors(
-    parameters: ParameterSet, points: Sequence[Point], logs: Array, noise: Array | float = 0.0, shared: float = 0.0
+    parameters: ParameterSet,
+    points: Sequence[Point],
+    logs: Array,
+    noise: Array | float = 0.0,
+    shared: float = 0.0,
 ) -> RecalibrationFactors:
-    """Return the factors that change the predictions of the set by `logs`, ln(time/reference time) of each point.
-    `noise` is the known standard deviation of each point, `shared` that of an error common to all points."""
+    """Return the factors that change the predictions of the set by `logs`, ln(time/reference time)
+    of each point. `noise` is the known standard deviation of each point, `shared` that of an error
+    common to all points."""
     if not can_recalibrate(parameters):
         raise UserError(
             f"model {parameters.model} has no latency and no time per byte: recalibration does not change it"
@@ -81,7 +89,11 @@ def estimate_factors(
     effect = Effect(parameters, points)
     is_determined = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= MIN_FACTOR_SHARE
     deviations = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), MIN_NOISE)
-    for directions in [SEPARATE_FACTORS, COMMON_FACTOR] if is_determined.all() else [SEPARATE_FACTORS[is_determined]]:
+    for directions in (
+        [SEPARATE_FACTORS, COMMON_FACTOR]
+        if is_determined.all()
+        else [SEPARATE_FACTORS[is_determined]]
+    ):
         if not 0 < len(directions) <= len(logs):
             continue
         best, half_widths, scatter = _solve_factors(effect, logs, directions, deviations, shared)
@@ -100,14 +112,19 @@ class Effect:
     points: Sequence[Point]
 
     def __call__(self, logs: Array) -> Array:
-        """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the factors."""
+        """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the
+        factors."""
         entry, rows = find_family(self.parameters.model), np.exp(np.vstack([np.zeros(2), logs]))
-        values = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
+        values = {
+            name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()
+        }
         scaled = scale_values(entry, self.parameters.forms, values, rows[:, :1], rows[:, 1:])
         model = Model.of(entry, Values(scaled, self.parameters.forms, self.parameters.settings))
         predictions = np.zeros((len(rows), len(self.points)))
         for numbers, pattern, count in self._parts:
-            predictions[:, numbers] += count * np.broadcast_to(model.cost(pattern), (len(numbers), len(rows))).T
+            predictions[:, numbers] += (
+                count * np.broadcast_to(model.cost(pattern), (len(numbers), len(rows))).T
+            )
         return np.log(predictions[1:] / predictions[0])
 
     @cached_property
@@ -123,13 +140,17 @@ class Effect:
 def _solve_factors(
     effect: Effect, logs: Array, directions: Array, noise: Array, shared: float
 ) -> tuple[Array, Array, float]:
-    """Return the best logarithms along `directions`, the half-widths of their intervals, and the standard deviation of
-    the residuals. Points are weighted by their precision."""
-    from scipy.special import stdtrit  # imported here since it loads slowly, and reports do not need it
+    """Return the best logarithms along `directions`, the half-widths of their intervals, and the
+    standard deviation of the residuals. Points are weighted by their precision."""
+    # imported here since it loads slowly, and reports do not need it
+    from scipy.special import stdtrit
 
     precision, best = noise.min() / noise, np.zeros(len(directions))
     for _ in range(MAX_STEPS):
-        slopes, residuals = effect.slopes(best @ directions) @ directions.T, logs - effect(best @ directions[None])[0]
+        slopes, residuals = (
+            effect.slopes(best @ directions) @ directions.T,
+            logs - effect(best @ directions[None])[0],
+        )
         weight = precision**2 * _weigh_huber(precision * residuals, len(directions))
         normal = (slopes * weight[:, None]).T @ slopes
         step = np.linalg.lstsq(normal, slopes.T @ (weight * residuals), rcond=None)[0]
@@ -140,8 +161,11 @@ def _solve_factors(
     inverse = np.linalg.pinv((slopes * (precision**2)[:, None]).T @ slopes)
     degrees_of_freedom = len(logs) - len(directions)
     if not degrees_of_freedom and not shared:
-        return best, np.full(len(directions), np.inf), 0.0  # the fit of the factors to these points is unknown
-    scatter = _estimate_scatter(precision * residuals, len(directions)) if degrees_of_freedom else 0.0
+        # the fit of the factors to these points is unknown
+        return best, np.full(len(directions), np.inf), 0.0
+    scatter = (
+        _estimate_scatter(precision * residuals, len(directions)) if degrees_of_freedom else 0.0
+    )
     width = max(
         scatter * stdtrit(degrees_of_freedom, 0.975) if degrees_of_freedom else 0.0,
         NORMAL_QUANTILE * float(noise.min()),
@@ -155,19 +179,24 @@ def _weigh_huber(residuals: Array, parameters: int) -> Array:
         return np.ones(len(residuals))
     return np.minimum(
         1.0,
-        HUBER_SD * _estimate_deviation(residuals, parameters) / np.maximum(np.abs(residuals), MIN_NOISE * MIN_NOISE),
+        HUBER_SD
+        * _estimate_deviation(residuals, parameters)
+        / np.maximum(np.abs(residuals), MIN_NOISE * MIN_NOISE),
     )
 
 
 def _estimate_deviation(residuals: Array, parameters: int) -> float:
     typical = (
-        MAD_TO_SIGMA * float(np.median(np.abs(residuals))) * np.sqrt(len(residuals) / (len(residuals) - parameters))
+        MAD_TO_SIGMA
+        * float(np.median(np.abs(residuals)))
+        * np.sqrt(len(residuals) / (len(residuals) - parameters))
     )
     return max(typical, MIN_NOISE)
 
 
 def _estimate_scatter(residuals: Array, parameters: int) -> float:
-    """Return the standard deviation for intervals; for many points Huber's estimate (Huber 1981, 7.6.3)."""
+    """Return the standard deviation for intervals; for many points Huber's estimate (Huber 1981,
+    7.6.3)."""
     degrees_of_freedom = len(residuals) - parameters
     if len(residuals) < MANY_POINTS:
         return float(np.sqrt(np.sum(residuals**2) / degrees_of_freedom))
@@ -175,7 +204,11 @@ def _estimate_scatter(residuals: Array, parameters: int) -> float:
     inside = float(np.mean(np.abs(residuals) <= cut))
     inside = max(inside, 1 / len(residuals))
     correction = 1 + parameters / len(residuals) * (1 - inside) / inside
-    return float(correction * np.sqrt(np.sum(np.clip(residuals, -cut, cut) ** 2) / degrees_of_freedom) / inside)
+    return float(
+        correction
+        * np.sqrt(np.sum(np.clip(residuals, -cut, cut) ** 2) / degrees_of_freedom)
+        / inside
+    )
 
 
 def _make_factors(
@@ -183,14 +216,21 @@ def _make_factors(
 ) -> RecalibrationFactors:
     factors = [Factor(known=False)] * 2
     for direction, middle, half_width in zip(directions, best, half_widths, strict=True):
-        factor, low, high = (float(np.exp(log)) for log in (middle, middle - half_width, middle + half_width))
+        factor, low, high = (
+            float(np.exp(log)) for log in (middle, middle - half_width, middle + half_width)
+        )
         fitted = Factor(factor, low, high)
-        factors = [fitted if applies else other for applies, other in zip(direction, factors, strict=True)]
+        factors = [
+            fitted if applies else other for applies, other in zip(direction, factors, strict=True)
+        ]
     latency, per_byte = factors
-    return RecalibrationFactors(latency, per_byte, bool(directions.sum() > len(directions)), points, scatter)
+    return RecalibrationFactors(
+        latency, per_byte, bool(directions.sum() > len(directions)), points, scatter
+    )
 
 
-SETTING_KEY, FACTORS_KEY, REASON_KEY = "setting", "paces", "why_not"  # keys in the provenance of a set
+# keys in the provenance of a set
+SETTING_KEY, FACTORS_KEY, REASON_KEY = "setting", "paces", "why_not"
 NO_NAME = "(none)"  # name of the setting of rows without one
 
 
@@ -222,24 +262,32 @@ def choose_reference(measured: Measured, wanted: str | None = None) -> str:
     """Return the wanted setting, else the first of those with most points."""
     counts = Counter(list_settings(measured))
     if wanted is not None and wanted not in counts:
-        raise UserError(f"found no point of setting '{wanted}'; {suggest_name(wanted, counts)}", key="--setting")
+        raise UserError(
+            f"found no point of setting '{wanted}'; {suggest_name(wanted, counts)}", key="--setting"
+        )
     return counts.most_common(1)[0][0] if wanted is None else wanted
 
 
-def fit_in_settings(measured: Measured, name: str, table: str, wanted: str | None = None) -> ParameterSet:
-    """Fit a model to the points of one setting of a table, the reference. If there are several settings, the provenance
-    names the reference and has the factors of the others."""
+def fit_in_settings(
+    measured: Measured, name: str, table: str, wanted: str | None = None
+) -> ParameterSet:
+    """Fit a model to the points of one setting of a table, the reference. If there are several
+    settings, the provenance names the reference and has the factors of the others."""
     reference = choose_reference(measured, wanted)
     reference_points = select_setting(measured, reference)
     parameters = fit_measured(reference_points.points, reference_points.seconds, name, table)
-    other_settings = [setting for setting in dict.fromkeys(list_settings(measured)) if setting != reference]
+    other_settings = [
+        setting for setting in dict.fromkeys(list_settings(measured)) if setting != reference
+    ]
     if not other_settings:
         of_reference = {SETTING_KEY: reference} if reference else {}
         return replace(parameters, provenance={**parameters.provenance, **of_reference})
     factors_of_others = []
     for setting in other_settings:
         try:
-            factors = _estimate_against_reference(parameters, select_setting(measured, setting), reference_points)
+            factors = _estimate_against_reference(
+                parameters, select_setting(measured, setting), reference_points
+            )
             factors_of_others.append(format_factors(factors, setting))
         except UserError as error:
             factors_of_others.append({SETTING_KEY: setting, REASON_KEY: error.message})
@@ -247,7 +295,11 @@ def fit_in_settings(measured: Measured, name: str, table: str, wanted: str | Non
         parameters,
         source=f"{parameters.source}, of {name_setting(reference)}",
         residuals=_add_residuals_of_settings(parameters, measured, reference),
-        provenance={**parameters.provenance, SETTING_KEY: reference, FACTORS_KEY: factors_of_others},
+        provenance={
+            **parameters.provenance,
+            SETTING_KEY: reference,
+            FACTORS_KEY: factors_of_others,
+        },
     )
 
 
@@ -262,20 +314,29 @@ def describe_factors(parameters: ParameterSet) -> Iterator[str]:
             yield f"{name} against {reference}: {parse_factors(entry).text}; {entry['points']} points"
 
 
-def _estimate_against_reference(parameters: ParameterSet, other: Measured, reference: Measured) -> RecalibrationFactors:
-    """Return the factors of one setting. Points that were also measured in the reference setting are compared with
-    those times, other points with predictions."""
+def _estimate_against_reference(
+    parameters: ParameterSet, other: Measured, reference: Measured
+) -> RecalibrationFactors:
+    """Return the factors of one setting. Points that were also measured in the reference setting
+    are compared with those times, other points with predictions."""
     times = dict(zip(reference.points, reference.seconds, strict=True))
     predictions = predict_seconds(parameters, other.points)
     reference_times = np.array(
-        [times.get(point, prediction) for point, prediction in zip(other.points, predictions, strict=True)]
+        [
+            times.get(point, prediction)
+            for point, prediction in zip(other.points, predictions, strict=True)
+        ]
     )
     predicted = np.isfinite(reference_times) & np.isfinite(predictions)
     points = list(compress(other.points, predicted))
-    return estimate_factors(parameters, points, np.log(np.array(other.seconds)[predicted] / reference_times[predicted]))
+    return estimate_factors(
+        parameters, points, np.log(np.array(other.seconds)[predicted] / reference_times[predicted])
+    )
 
 
-def _add_residuals_of_settings(parameters: ParameterSet, measured: Measured, reference: str) -> StoredResiduals | None:
+def _add_residuals_of_settings(
+    parameters: ParameterSet, measured: Measured, reference: str
+) -> StoredResiduals | None:
     """Return the residuals of a set, with those of its predictions in the other settings."""
     other = select_points(measured, [setting != reference for setting in list_settings(measured)])
     logs = np.log(np.array(other.seconds) / predict_seconds(parameters, other.points))

@@ -1,33 +1,36 @@
-"""Fits of a model to a table of measured collectives (`fit_measured`, `fit_points`), their residuals at held-out points
-(`cross_validate_points`), and remarks about a fit (`describe_fit`).
+"""Fits of a model to a table of measured collectives (`fit_measured`, `fit_points`), their
+residuals at held-out points (`cross_validate_points`), and remarks about a fit (`describe_fit`).
 
-`fit_points` finds the values whose predictions of the measured schedules are nearest to the times. The source of the
-set states that its points are not held out. For residuals at held-out points, one size, number of ranks, number of
-nodes or operation is left out in turn (or one of FOLDS parts). The model is fitted to the other points, from the best
-values and without draws, and predicts the left-out points.
+`fit_points` finds the values whose predictions of the measured schedules are nearest to the times.
+The source of the set states that its points are not held out. For residuals at held-out points, one
+size, number of ranks, number of nodes or operation is left out in turn (or one of FOLDS parts). The
+model is fitted to the other points, from the best values and without draws, and predicts the
+left-out points.
 
     >>> points = [Point("", "bcast", "linear", "", "", ranks=2, bytes=size) for size in (0, 1000, 2000, 4000)]
     >>> fitted = fit_points(find_family("hockney"), points, [1e-5 + 1e-9 * point.bytes for point in points])
     >>> {name: f"{draws[0]:.3g}" for name, draws in fitted.values.items()}
     {'alpha.a': '1e-05', 'beta.a': '1e-09'}
 
-Loss: the sum of squares of ln(predicted/measured), the relative error for small errors, in which a factor of 2 counts
-the same in both directions. Large residuals count less than their square (see `parameter_search.py`), so that a few
-unexplained times do not change the values for all others.
+Loss: the sum of squares of ln(predicted/measured), the relative error for small errors, in which a
+factor of 2 counts the same in both directions. Large residuals count less than their square (see
+`parameter_search.py`), so that a few unexplained times do not change the values for all others.
 
-Search: all values are positive, so their logarithms are searched, from many starts. If several sets of values fit
-equally well, the one nearest to the model's first guess is used. Predictions have kinks, so a difference in the last
-bit could change the result. The search therefore has the same input bits on all machines: points in a fixed order,
-times of ten digits, and arithmetic with defined rounding.
+Search: all values are positive, so their logarithms are searched, from many starts. If several sets
+of values fit equally well, the one nearest to the model's first guess is used. Predictions have
+kinks, so a difference in the last bit could change the result. The search therefore has the same
+input bits on all machines: points in a fixed order, times of ten digits, and arithmetic with
+defined rounding.
 
-Draws: the residuals are multiplied by random factors and added to the predictions (wild bootstrap). Each draw is fitted
-from a start up to a hundred times smaller or larger than the best values, and from the best values. The first fit is
-used unless it is worse.
+Draws: the residuals are multiplied by random factors and added to the predictions (wild bootstrap).
+Each draw is fitted from a start up to a hundred times smaller or larger than the best values, and
+from the best values. The first fit is used unless it is worse.
 
-Intervals also include the profile likelihood: how far each value can change while the others compensate. A value that
-the points do not determine, or only together with another one, therefore has a wide interval. The intervals of
-predictions are not wide. If several values have the same effect, such as gap and overheads, noise decides between them.
-On synthetic LogGP machines, the 95 % interval of g covered the true value in 92 % of the cases, that of gamma in 87 %.
+Intervals also include the profile likelihood: how far each value can change while the others
+compensate. A value that the points do not determine, or only together with another one, therefore
+has a wide interval. The intervals of predictions are not wide. If several values have the same
+effect, such as gap and overheads, noise decides between them. On synthetic LogGP machines, the 95 %
+interval of g covered the true value in 92 % of the cases, that of gamma in 87 %.
 
 Remarks name the rows that a fit cannot explain, and a LogGP that is equal to Hockney.
 """
@@ -69,7 +72,14 @@ from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
 from commodel.models.families import LOCAL_WORK, Family, find_family, infer_forms, list_family_names
-from commodel.models.fitting.numerics import MIN_DIVISOR, draw_normals, exp, log, multiply_columns, solve
+from commodel.models.fitting.numerics import (
+    MIN_DIVISOR,
+    draw_normals,
+    exp,
+    log,
+    multiply_columns,
+    solve,
+)
 from commodel.models.fitting.observed import DEFAULT_DRAWS, Fitted
 from commodel.models.fitting.regression import make_curve
 from commodel.models.keys import make_key, make_sample_key, parse_key
@@ -90,13 +100,19 @@ from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes, format_seconds
 
 
-def select_observable_points(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
-    """Return the points to which a model is fitted, and their times: those whose statistic it predicts.
+def select_observable_points(
+    entry: Family, points: list[Point], seconds: Array
+) -> tuple[list[Point], Array]:
+    """Return the points to which a model is fitted, and their times: those whose statistic it
+    predicts.
 
-    A model that ignores message size is fitted only to the smallest size of each pattern, as by probes. Of these
-    patterns only those with short messages are used. A fit to all sizes would be wrong at each of them.
+    A model that ignores message size is fitted only to the smallest size of each pattern, as by
+    probes. Of these patterns only those with short messages are used. A fit to all sizes would be
+    wrong at each of them.
     """
-    predicted = [number for number, point in enumerate(points) if not explain_missing_statistic(entry, point)]
+    predicted = [
+        number for number, point in enumerate(points) if not explain_missing_statistic(entry, point)
+    ]
     points, seconds = [points[number] for number in predicted], seconds[predicted]
     if entry.uses_bytes:
         return points, seconds
@@ -107,7 +123,9 @@ def select_observable_points(entry: Family, points: list[Point], seconds: Array)
         if size == min(shape.sizes)
     )
     longest = {number: _find_longest_message(points[number]) for number in smallest}
-    max_message = max(min((size for size in longest.values() if size), default=0.0), MIN_COUNTED_BYTES)
+    max_message = max(
+        min((size for size in longest.values() if size), default=0.0), MIN_COUNTED_BYTES
+    )
     selected = [number for number, size in longest.items() if size <= max_message]
     return [points[number] for number in selected], seconds[selected]
 
@@ -121,18 +139,25 @@ def _find_longest_message(point: Point) -> float:
 def list_placements(points: Sequence[Point]) -> list[str]:
     """Return the distance classes of messages: between nodes, within them, or both."""
     layouts = {(point.layout, point.ranks) for point in points}
-    distances = {distance for layout, ranks in layouts for distance in FLAT.classes(place_ranks(layout, ranks))}
+    distances = {
+        distance
+        for layout, ranks in layouts
+        for distance in FLAT.classes(place_ranks(layout, ranks))
+    }
     return [FLAT.names[distance] for distance in sorted(distances)]
 
 
-MAX_LOG_HALF_WIDTH = 0.5  # half-width of the interval of a logarithm, from which on a value is not identifiable
+# half-width of the interval of a logarithm, from which on a value is not identifiable
+MAX_LOG_HALF_WIDTH = 0.5
 
 
-def compute_intervals(task: SearchTask, logs: Array, equally_good: Array) -> dict[str, tuple[float, float]]:
+def compute_intervals(
+    task: SearchTask, logs: Array, equally_good: Array
+) -> dict[str, tuple[float, float]]:
     """Return the 95 % interval of every value.
 
-    It includes the draws, equally good sets, and the profile likelihood: the range of a value in which the loss does
-    not grow significantly. For large tables predictions are linearised.
+    It includes the draws, equally good sets, and the profile likelihood: the range of a value in
+    which the loss does not grow significantly. For large tables predictions are linearised.
     """
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
     misfit = task.misfit(best[None])[0]
@@ -144,7 +169,9 @@ def compute_intervals(task: SearchTask, logs: Array, equally_good: Array) -> dic
         crossings = half_widths[:, None] * np.array([-1.0, 1.0])
     else:
         offsets, losses = task.profile_values(best)
-        crossings = [_find_crossings(offsets, (loss - least_loss) / allowed_growth) for loss in losses]
+        crossings = [
+            _find_crossings(offsets, (loss - least_loss) / allowed_growth) for loss in losses
+        ]
     intervals: dict[str, tuple[float, float]] = {}
     for number, name in enumerate(task.names):
         ends = best[number] + crossings[number]
@@ -162,15 +189,26 @@ def _find_crossings(offsets: Array, growth: Array) -> Array:
     middle = len(offsets) // 2
     crossings = []
     for direction in (slice(middle - 1, None, -1), slice(middle, None)):
-        distances, roots = np.abs([0.0, *offsets[direction]]), np.sqrt(np.maximum([0.0, *growth[direction]], 0))
+        distances, roots = (
+            np.abs([0.0, *offsets[direction]]),
+            np.sqrt(np.maximum([0.0, *growth[direction]], 0)),
+        )
         last = int(np.flatnonzero(roots <= 1)[-1])
-        share = (1 - roots[last]) / (roots[last + 1] - roots[last]) if last + 1 < len(distances) else 0.0
-        crossings.append(distances[last] + share * (distances[min(last + 1, len(distances) - 1)] - distances[last]))
+        share = (
+            (1 - roots[last]) / (roots[last + 1] - roots[last])
+            if last + 1 < len(distances)
+            else 0.0
+        )
+        crossings.append(
+            distances[last]
+            + share * (distances[min(last + 1, len(distances) - 1)] - distances[last])
+        )
     return np.array([-crossings[0], crossings[1]])
 
 
 def find_unidentified(intervals: Mapping[str, tuple[float, float]]) -> dict[str, str]:
-    """Return a note for each value whose interval is wider than e-fold: half-width MAX_LOG_HALF_WIDTH."""
+    """Return a note for each value whose interval is wider than e-fold: half-width
+    MAX_LOG_HALF_WIDTH."""
     return {
         name: f"not identifiable from these points: anything from {low:.2g} to {high:.2g} does"
         for name, (low, high) in intervals.items()
@@ -178,25 +216,37 @@ def find_unidentified(intervals: Mapping[str, tuple[float, float]]) -> dict[str,
     }
 
 
-FOLDS = 6  # parts of workloads, sizes, places or operations that are left out in turn, if there are more
+# parts of workloads, sizes, places or operations that are left out in turn, if there are more
+FOLDS = 6
 LEFT_OUT = ("workload", "size", "place", "operation")
 ONE_ALLOCATION = "table"  # a table names no allocations
-Refit = Callable[[np.ndarray], Array]  # returns ln(measured/predicted) of all points, after a fit to each row of flags
+# returns ln(measured/predicted) of all points, after a fit to each row of flags
+Refit = Callable[[np.ndarray], Array]
 
 
 def cross_validate_points(points: Sequence[Point], refit: Refit) -> StoredResiduals | None:
-    """Return the residuals at the points of a table, as the set stores them. Their scatter is that of fits without a
-    workload, a size, a place or an operation."""
+    """Return the residuals at the points of a table, as the set stores them. Their scatter is that
+    of fits without a workload, a size, a place or an operation."""
     places = Places.of_points(points)
-    folds = {kind: number_labels(label) % FOLDS for kind, label in places.labels().items() if kind in LEFT_OUT}
-    is_left_out = [fold == number for fold in folds.values() for number in range(fold.max() + 1) if fold.any()]
+    folds = {
+        kind: number_labels(label) % FOLDS
+        for kind, label in places.labels().items()
+        if kind in LEFT_OUT
+    }
+    is_left_out = [
+        fold == number for fold in folds.values() for number in range(fold.max() + 1) if fold.any()
+    ]
     refitted = iter(refit(~np.array([np.zeros(len(points), dtype=bool), *is_left_out])))
     fitted_logs, left_out = next(refitted), {}
     for kind, fold in folds.items():
         if fold.any():
-            logs_of_folds = [np.where(fold == number, next(refitted), 0.0) for number in range(fold.max() + 1)]
+            logs_of_folds = [
+                np.where(fold == number, next(refitted), 0.0) for number in range(fold.max() + 1)
+            ]
             left_out[kind] = np.sum(logs_of_folds, axis=0)
-    residuals = replace(MeasuredResiduals.of(places, fitted_logs, allocation=ONE_ALLOCATION), left_out=left_out)
+    residuals = replace(
+        MeasuredResiduals.of(places, fitted_logs, allocation=ONE_ALLOCATION), left_out=left_out
+    )
     is_known = np.isfinite(np.array([fitted_logs, *left_out.values()])).all(axis=0)
     model = ResidualModel.fit(residuals.only(np.asarray(is_known)))
     return store_residuals(model) if model else None
@@ -227,10 +277,14 @@ MAX_REWEIGHTINGS, MAX_WEIGHT_CHANGE = (
     10,
     0.02,
 )  # updates of weights and fit in turn; they end when no weight changes by more
-STARTS_TO_REFINE, FEWER_STARTS_TO_REFINE = 5, 3  # best results of the starts that are searched to the minimum
-TIME_DIGITS = 10  # significant digits of a time: fewer than a float has, more than measurements need
-MAX_MESSAGE_DRAWS, MIN_DRAWS = 4_000_000, 40  # limit of messages × draws, and the minimum number of draws
-GUESS_PENALTY = 0.05  # added loss at a distance of START_RANGE from the first guess, relative to the noise
+# best results of the starts that are searched to the minimum
+STARTS_TO_REFINE, FEWER_STARTS_TO_REFINE = 5, 3
+# significant digits of a time: fewer than a float has, more than measurements need
+TIME_DIGITS = 10
+# limit of messages × draws, and the minimum number of draws
+MAX_MESSAGE_DRAWS, MIN_DRAWS = 4_000_000, 40
+# added loss at a distance of START_RANGE from the first guess, relative to the noise
+GUESS_PENALTY = 0.05
 EDGE_NOTE = "found in the points; the change lies between this size and the next larger message"
 ONE_SIZE_NOTE = "points of one size do not determine it"
 
@@ -251,35 +305,47 @@ def fit_measured(
     table: str,
     seed: int = 1,
 ) -> ParameterSet:
-    """Fit one model to measured collectives. Unlike all other sets, this set used matrix points, which its source
-    states."""
+    """Fit one model to measured collectives. Unlike all other sets, this set used matrix points,
+    which its source states."""
     entry = find_family(name)
     fitted = fit_points(entry, points, seconds, seed)
     used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
     ranks = [point.ranks for point in points]
     return replace(
-        parameters.with_settings(probed_classes=list_placements(points), fitted_ranks=[min(ranks), max(ranks)]),
+        parameters.with_settings(
+            probed_classes=list_placements(points), fitted_ranks=[min(ranks), max(ranks)]
+        ),
         source=f"fitted from {used} points of {table}; these points are not held out",
         provenance={"held_out": False, "points": used, "seed": seed},
     )
 
 
 def fit_regression(points: Sequence[Point], seconds: Sequence[float]) -> ParameterSet:
-    """Fit a regression in the performance model normal form, without residuals of held-out points."""
+    """Fit a regression in the performance model normal form, without residuals of held-out
+    points."""
     entry = find_family("pmnf")
     assert entry.fit_points is not None
-    return make_parameter_set(entry, entry.fit_points([build_schedule(point) for point in points], np.asarray(seconds)))
+    return make_parameter_set(
+        entry, entry.fit_points([build_schedule(point) for point in points], np.asarray(seconds))
+    )
 
 
-def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
+def fit_points(
+    entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1
+) -> Fitted:
     if not _can_fit_tables(entry):
-        raise UserError(f"model {entry.name} cannot be fitted to collectives alone: it needs its probes")
-    table_points, table_seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
+        raise UserError(
+            f"model {entry.name} cannot be fitted to collectives alone: it needs its probes"
+        )
+    table_points, table_seconds = select_observable_points(
+        entry, list(points), np.asarray(seconds, dtype=float)
+    )
     rng = np.random.default_rng(seed)
     if entry.priors is None:
         table_points, table_seconds = _take_sample(table_points, table_seconds, rng)
     order, points, sorted_seconds = _sort_points(table_points, table_seconds)
-    if entry.fit_points is not None:  # this fit does not depend on the last bit, so times are not rounded
+    # this fit does not depend on the last bit, so times are not rounded
+    if entry.fit_points is not None:
         schedules, exact_seconds = [build_schedule(point) for point in points], table_seconds[order]
         residuals = cross_validate_points(points, make_refit(entry, schedules, exact_seconds))
         return replace(entry.fit_points(schedules, exact_seconds), residuals=residuals)
@@ -317,9 +383,16 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     table_order = np.argsort(order)
     sizes = [float(points[number].bytes) for number in table_order]
     labels = ("size of the operation / B", "time / s")
-    title, predictions = "prediction of the fitted points", task.predictions(best[None])[0, table_order]
-    fitted_curve = make_curve(title, sizes, table_seconds, predictions, entry.equation, len(values), labels)
-    messages = np.concatenate([end for _, pattern, _ in stacks if pattern.messages for end in pattern.extremes()])
+    title, predictions = (
+        "prediction of the fitted points",
+        task.predictions(best[None])[0, table_order],
+    )
+    fitted_curve = make_curve(
+        title, sizes, table_seconds, predictions, entry.equation, len(values), labels
+    )
+    messages = np.concatenate(
+        [end for _, pattern, _ in stacks if pattern.messages for end in pattern.extremes()]
+    )
     size_range = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
     lacks_gamma = "gamma" in entry.by_name and "gamma" not in values
     return Fitted(
@@ -330,7 +403,9 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         unidentified=find_unidentified(intervals),
         intervals=intervals,
         curves=(fitted_curve,),
-        missing={"gamma": "not measured: " + (ONE_SIZE_NOTE if has_local_work else "no point reduces")}
+        missing={
+            "gamma": "not measured: " + (ONE_SIZE_NOTE if has_local_work else "no point reduces")
+        }
         if lacks_gamma
         else {},
         residuals=residuals,
@@ -341,8 +416,11 @@ WHOLE_POINTS, WHOLE_MESSAGES = 1000, 400_000  # of a table that is fitted as a w
 MIN_SAMPLE_POINTS = 40  # of a sample that replaces a table, or with which a search begins
 
 
-def _take_sample(points: list[Point], seconds: Array, rng: np.random.Generator) -> tuple[list[Point], Array]:
-    """Return the points to fit and their times, in the order of the table: all, or a sample of a large table."""
+def _take_sample(
+    points: list[Point], seconds: Array, rng: np.random.Generator
+) -> tuple[list[Point], Array]:
+    """Return the points to fit and their times, in the order of the table: all, or a sample of a
+    large table."""
     if len(points) <= WHOLE_POINTS and count_messages(points).sum() <= WHOLE_MESSAGES:
         return points, seconds
     order, sorted_points, _ = _sort_points(points, seconds)
@@ -355,8 +433,11 @@ def _take_sample(points: list[Point], seconds: Array, rng: np.random.Generator) 
 PROTOCOL_NOTE = "the best of the powers of two"
 
 
-def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: np.random.Generator) -> Fitted:
-    """Return the fit of a model with a prior for each value. Classes of distance without messages have no value."""
+def _fit_by_priors(
+    entry: Family, points: Sequence[Point], seconds: Array, rng: np.random.Generator
+) -> Fitted:
+    """Return the fit of a model with a prior for each value. Classes of distance without messages
+    have no value."""
     assert entry.priors is not None
     operations = list_operations()
     reduces = any(operations[find_base_name(point.operation)].reduces for point in points)
@@ -365,7 +446,9 @@ def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: 
     priors = {name: prior for name, prior in all_priors.items() if prior.needs in present}
     limits = [name for name, need in (entry.eager_limits or {}).items() if need in present]
     if len(points) <= len(priors):
-        raise UserError(f"model {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values")
+        raise UserError(
+            f"model {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values"
+        )
     constants = dict.fromkeys(_list_origins(priors), 0.0)
     forms, settings = infer_forms(entry, [*priors, *constants]), dict(entry.table_settings or {})
     task = PriorTask(entry, priors, forms, constants, limits, points, seconds, settings)
@@ -374,10 +457,17 @@ def _fit_by_priors(entry: Family, points: Sequence[Point], seconds: Array, rng: 
     sample_seconds = seconds[fit.sample]
     report_step("its error at sizes, ranks and operations left out")
     predictions = sample_seconds * exp(fit.misfit)
-    title, labels = "prediction of some of the fitted points", ("size of the operation / B", "time / s")
+    title, labels = (
+        "prediction of some of the fitted points",
+        ("size of the operation / B", "time / s"),
+    )
     sizes = [float(point.bytes) for point in sample]
-    curve = make_curve(title, sizes, sample_seconds, predictions, entry.equation, len(priors), labels)
-    ends = [end for _, pattern, _ in fit.task.stacks if pattern.messages for end in pattern.extremes()]
+    curve = make_curve(
+        title, sizes, sample_seconds, predictions, entry.equation, len(priors), labels
+    )
+    ends = [
+        end for _, pattern, _ in fit.task.stacks if pattern.messages for end in pattern.extremes()
+    ]
     messages = np.concatenate(ends) if ends else np.zeros(1)
     return Fitted(
         {name: np.array([value]) for name, value in (fit.values | constants).items()},
@@ -400,7 +490,8 @@ def _count_ranks_per_node(points: Sequence[Point]) -> int:
 
 
 def _list_origins(names: Iterable[str]) -> Iterator[str]:
-    """Yield the names of values that are 0: functions whose slope or sample has a prior begin at 0."""
+    """Yield the names of values that are 0: functions whose slope or sample has a prior begin at
+    0."""
     for key in map(parse_key, names):
         if key.sample:
             yield make_sample_key(key.function, 0, key.sample[1])
@@ -412,43 +503,58 @@ GET_FIELDS = attrgetter(*(field.name for field in fields(Point)))
 
 
 def _sort_points(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
-    """Return the original number of each point, the points in an order that does not depend on the table, and times
-    rounded to TIME_DIGITS."""
+    """Return the original number of each point, the points in an order that does not depend on the
+    table, and times rounded to TIME_DIGITS."""
     rounded = np.array([float(f"{time:.{TIME_DIGITS}g}") for time in seconds])
-    order = sorted(range(len(points)), key=lambda number: (*GET_FIELDS(points[number]), rounded[number]))
+    order = sorted(
+        range(len(points)), key=lambda number: (*GET_FIELDS(points[number]), rounded[number])
+    )
     return np.array(order), [points[number] for number in order], rounded[order]
 
 
-def _search_best(task: SearchTask, guess: Array, rng: np.random.Generator) -> tuple[SearchTask, Array, Array]:
+def _search_best(
+    task: SearchTask, guess: Array, rng: np.random.Generator
+) -> tuple[SearchTask, Array, Array]:
     """Return the task with its weights, the best logarithms, and all equally good ones.
 
-    A small penalty for the distance from the first guess makes the best one unique if the points do not determine all
-    values.
+    A small penalty for the distance from the first guess makes the best one unique if the points do
+    not determine all values.
     """
-    count, kept_count = (FEWER_STARTS, FEWER_STARTS_TO_REFINE) if task.large else (STARTS, STARTS_TO_REFINE)
+    count, kept_count = (
+        (FEWER_STARTS, FEWER_STARTS_TO_REFINE) if task.large else (STARTS, STARTS_TO_REFINE)
+    )
     starts = np.vstack([guess, guess + START_RANGE * rng.uniform(-1, 1, (count, len(guess)))])
     # Multiplying all values by a factor multiplies predictions by it.
     starts -= np.median(task.misfit(starts), axis=1, keepdims=True)
     targets = np.zeros((len(starts), len(task.seconds)))
-    logs, loss = task.fit_targets(starts, targets, MAX_ROUGH_STEPS if task.large else MAX_STEPS_FROM_FAR)
+    logs, loss = task.fit_targets(
+        starts, targets, MAX_ROUGH_STEPS if task.large else MAX_STEPS_FROM_FAR
+    )
     candidates = logs[np.argsort(loss, kind="stable")[:kept_count]]
     if task.large:  # only the best starts are searched to the end
-        candidates = logs = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_FAR)[0]
+        candidates = logs = task.fit_targets(
+            candidates, targets[: len(candidates)], MAX_STEPS_FROM_FAR
+        )[0]
     for _ in range(MAX_REWEIGHTINGS):
         before, task = task.weights, task.update_weights(candidates[0])
-        candidates, loss = task.fit_targets(candidates, targets[: len(candidates)], task.steps_from_near)
+        candidates, loss = task.fit_targets(
+            candidates, targets[: len(candidates)], task.steps_from_near
+        )
         candidates = candidates[np.argsort(loss, kind="stable")]
         if np.max(np.abs(task.weights - before)) <= MAX_WEIGHT_CHANGE:
             break
     logs, loss = task.fit_targets(logs, targets[: len(logs)], task.steps_from_near)
     noise = task.noise(task.misfit(candidates[:1])[0])
-    minima, losses = task.find_minimum(np.vstack([candidates, starts[:1]]), starts[0], GUESS_PENALTY * noise)
+    minima, losses = task.find_minimum(
+        np.vstack([candidates, starts[:1]]), starts[0], GUESS_PENALTY * noise
+    )
     best = minima[losses.argmin()]
     return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + CHI_SQUARED_95 * noise]
 
 
 def _refine(task: SearchTask, guess: Array, best: Array) -> tuple[SearchTask, Array]:
-    """Return a large task with its weights, and the best logarithms near those that fit some of its points best."""
+    """Return a large task with its weights, and the best logarithms near those that fit some of its
+    points best."""
     guess = guess - np.median(task.misfit(guess[None]))
     task = task.update_weights(best)
     noise = task.noise(task.misfit(best[None])[0])
@@ -458,19 +564,25 @@ def _refine(task: SearchTask, guess: Array, best: Array) -> tuple[SearchTask, Ar
 def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Array:
     """Return the best logarithms, then draws of them.
 
-    If predictions are slow there are fewer draws; if they are very slow, predictions are linearised.
+    If predictions are slow there are fewer draws; if they are very slow, predictions are
+    linearised.
     """
     misfit = task.misfit(best[None])[0]
     count, noise = len(misfit), task.noise(misfit)
-    # Points with high leverage have small misfits for that reason. Their residuals are increased (HC3).
+    # Points with high leverage have small misfits for that reason. Their residuals are increased
+    # (HC3).
     shifted = task.misfit(best + DIFFERENCE_STEP * np.eye(len(best)))
     residuals = (
-        task.damping_factor * misfit / np.maximum(1 - _compute_leverage(task.weigh_misfit(shifted - misfit)), 0.1)
+        task.damping_factor
+        * misfit
+        / np.maximum(1 - _compute_leverage(task.weigh_misfit(shifted - misfit)), 0.1)
     )
     if task.large:
         moves, _ = task.linearise(best, misfit, DRAW_RIDGE)
         noisy_residuals = residuals * draw_normals(rng, (DEFAULT_DRAWS, count))
-        return np.vstack([best, best + np.clip(-noisy_residuals @ moves, -MAX_LINEAR_STEP, MAX_LINEAR_STEP)])
+        return np.vstack(
+            [best, best + np.clip(-noisy_residuals @ moves, -MAX_LINEAR_STEP, MAX_LINEAR_STEP)]
+        )
     draws = int(np.clip(MAX_MESSAGE_DRAWS // max(task.messages, 1), MIN_DRAWS, DEFAULT_DRAWS))
     target = misfit - residuals * draw_normals(rng, (draws, count))
     from_near, loss = task.fit_targets(np.tile(best, (draws, 1)), target, MAX_STEPS_FROM_NEAR)
@@ -482,14 +594,16 @@ def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Ar
 
 
 def _compute_leverage(slopes: Array) -> Array:
-    """Return how much each point's own time influences its prediction, from slopes (values, points)."""
+    """Return how much each point's own time influences its prediction, from slopes (values,
+    points)."""
     normal = multiply_columns(slopes[None])[0]
     ridge = 1e-9 * np.trace(normal) + MIN_DIVISOR  # for values that no prediction depends on
     solved = solve(np.tile(normal + ridge * np.eye(len(normal)), (slopes.shape[1], 1, 1)), slopes.T)
     return np.sum(solved * slopes.T, axis=1)
 
 
-# standard deviations of the residuals, beyond which a row is not explained; of normal residuals 1 in 16,000 is beyond
+# standard deviations of the residuals, beyond which a row is not explained; of normal residuals 1
+# in 16,000 is beyond
 MAX_TYPICAL_RESIDUALS = 4.0
 MIN_ANOMALY_LOG = math.log(2)  # deviation of a logarithm below which rows are not reported
 MAX_NAMED_ROWS = 5
@@ -498,7 +612,9 @@ MAX_RELATIVE_DIFFERENCE = 0.02  # of predictions, up to which LogGP counts as eq
 
 def describe_fit(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
     """Yield a line for each remark about a fit. Of a large table, only a sample is predicted."""
-    points, seconds = _take_sample(measured.points, np.array(measured.seconds), np.random.default_rng(1))
+    points, seconds = _take_sample(
+        measured.points, np.array(measured.seconds), np.random.default_rng(1)
+    )
     if len(points) < len(measured.points):
         yield f"{table}: remarks are about a sample of {len(points)} of its {len(measured.points)} points"
     measured = replace(measured, points=points, seconds=seconds.tolist())
@@ -516,7 +632,10 @@ def _describe_unexplained_rows(predictions: Array, measured: Measured, table: st
         return
     median = np.median(factors[predicted])
     distances = np.abs(factors - median)
-    max_distance = max(MIN_ANOMALY_LOG, MAX_TYPICAL_RESIDUALS * MAD_TO_SIGMA * float(np.median(distances[predicted])))
+    max_distance = max(
+        MIN_ANOMALY_LOG,
+        MAX_TYPICAL_RESIDUALS * MAD_TO_SIGMA * float(np.median(distances[predicted])),
+    )
     order = np.argsort(-np.where(predicted, distances, 0), kind="stable")
     unexplained = order[distances[order] > max_distance]
     for number in unexplained[:MAX_NAMED_ROWS]:
@@ -529,14 +648,20 @@ def _describe_unexplained_rows(predictions: Array, measured: Measured, table: st
         yield f"{table}: {len(unexplained) - MAX_NAMED_ROWS} more rows are not explained"
 
 
-def _describe_collapse(parameters: ParameterSet, predictions: Array, points: list[Point]) -> Iterator[str]:
+def _describe_collapse(
+    parameters: ParameterSet, predictions: Array, points: list[Point]
+) -> Iterator[str]:
     """Yield a line if the overheads and the gap of LogGP have no effect.
 
     LogGP is then Hockney with α = o_s + L + o_r and β = G.
     """
     values = parameters.numbers
     alpha, beta = values["o_s"] + values["L"] + values["o_r"], values["G"]
-    numbers = {"alpha.a": (alpha, "s"), "beta.a": (beta, "s/B"), "gamma": (values.get("gamma", 0.0), "s/B")}
+    numbers = {
+        "alpha.a": (alpha, "s"),
+        "beta.a": (beta, "s/B"),
+        "gamma": (values.get("gamma", 0.0), "s/B"),
+    }
     estimates = {name: Estimate.exact(value, unit) for name, (value, unit) in numbers.items()}
     hockney = ParameterSet(model="hockney", platform="", source="", values=estimates)
     difference = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / predictions))))
@@ -546,6 +671,9 @@ def _describe_collapse(parameters: ParameterSet, predictions: Array, points: lis
 
 
 def predict_seconds(parameters: ParameterSet, points: Sequence[Point]) -> Array:
-    """Return predicted times; NaN if the model ignores the size of a point, or a time is not above 0."""
+    """Return predicted times; NaN if the model ignores the size of a point, or a time is not above
+    0."""
     rows = predict(parameters, points, strict=False, draws=0)
-    return np.array([row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows])
+    return np.array(
+        [row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows]
+    )

@@ -1,11 +1,12 @@
-"""Formats of files of other tools, one module each. The `FORMAT` of a module has a reader of measured times or of a
-parameter set, or names a format that is only written.
+"""Formats of files of other tools, one module each. The `FORMAT` of a module has a reader of
+measured times or of a parameter set, or names a format that is only written.
 
-This module has the shared parts of readers: measured times (`MeasuredTime`, `ImportedTimes`), limits, and the parsing
-of numbers from unknown sources. A measured time is that of a collective operation of commodel. If a file has several
-statistics of a point, each is a row. Half a round trip of two ranks is stored as a linear broadcast over two ranks,
-which is one message, a bandwidth or message rate as the time of a window of the operation `pairs`. The library default
-has the algorithm `library`: its times can be reported, not predicted. Modules about patterns are imported inside
+This module has the shared parts of readers: measured times (`MeasuredTime`, `ImportedTimes`),
+limits, and the parsing of numbers from unknown sources. A measured time is that of a collective
+operation of commodel. If a file has several statistics of a point, each is a row. Half a round trip
+of two ranks is stored as a linear broadcast over two ranks, which is one message, a bandwidth or
+message rate as the time of a window of the operation `pairs`. The library default has the algorithm
+`library`: its times can be reported, not predicted. Modules about patterns are imported inside
 functions, since shell completion imports every format for its title and has to be fast.
 """
 
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 256 * MIB
 MAX_LISTED_NAMES = 12  # at most, of operations and algorithms that are left out, in a message
 WANTED_STATISTIC = (
-    "give --statistic 'rank mean' for means over the ranks, as OSU prints, or completion, 'last rank', 'first rank'"
+    "give --statistic 'rank mean' for means over the ranks, as OSU prints, or completion, 'last "
+    "rank', 'first rank'"
 )
 COMMON_OPTIONS = ("algorithm", "ranks", "layout")  # of most formats
-SINGLE_MESSAGE = ("bcast", "linear", 2)  # operation, algorithm and ranks by which one message is stored
+# operation, algorithm and ranks by which one message is stored
+SINGLE_MESSAGE = ("bcast", "linear", 2)
 OPERATIONS = {  # by the tools' names in lower case, without separators
     "bcast": "bcast",
     "broadcast": "bcast",
@@ -54,7 +57,8 @@ OPERATIONS = {  # by the tools' names in lower case, without separators
 
 @dataclass(frozen=True, slots=True)
 class PrintedTime:
-    """A time that a benchmark prints: which ranks it is of, and how its repetitions became one time."""
+    """A time that a benchmark prints: which ranks it is of, and how its repetitions became one
+    time."""
 
     seconds: float
     statistic: Statistic
@@ -73,7 +77,9 @@ class Window:
     def operation(self) -> str:
         from commodel.patterns.operations import canonicalize_operation
 
-        return canonicalize_operation(f"pairs:messages={self.messages}:directions={self.directions}")
+        return canonicalize_operation(
+            f"pairs:messages={self.messages}:directions={self.directions}"
+        )
 
     def find_seconds(self, rate: float, pairs: int = 1) -> float:
         """Return the time of a window from the number of all messages per second."""
@@ -101,7 +107,8 @@ class MeasuredTime:
 
 @dataclass(frozen=True)
 class StatedProperties:
-    """Properties of the measurements that the user states because a file lacks them; empty or 0: not stated."""
+    """Properties of the measurements that the user states because a file lacks them; empty or 0:
+    not stated."""
 
     operation: str = ""
     algorithm: str = ""
@@ -115,8 +122,8 @@ class StatedProperties:
 
 @dataclass
 class ImportedTimes:
-    """The measured times of files, and the number of rows left out: those of operations or algorithms that commodel
-    lacks."""
+    """The measured times of files, and the number of rows left out: those of operations or
+    algorithms that commodel lacks."""
 
     times: list[MeasuredTime] = field(default_factory=list)
     left_out: Counter = field(default_factory=Counter)
@@ -134,17 +141,21 @@ class ImportedTimes:
     ) -> None:
         """Add a collective with its times, a row each, or count it as left out.
 
-        `algorithm_name` is empty for the library default. With 0 bytes to move, a library returns at once, so such a
-        row is not used.
+        `algorithm_name` is empty for the library default. With 0 bytes to move, a library returns
+        at once, so such a row is not used.
         """
         from commodel.patterns.operations import find_base_name, has_size, list_operations
 
-        operation = OPERATIONS.get(normalize_operation(name), name if find_base_name(name) in list_operations() else "")
+        operation = OPERATIONS.get(
+            normalize_operation(name), name if find_base_name(name) in list_operations() else ""
+        )
         if operation and has_size(operation) and not size and algorithm_name in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
             return
         algorithm_name = source_row.stated.algorithm or algorithm_name or LIBRARY
-        if not operation or (algorithm_name != LIBRARY and not _has_algorithm(operation, algorithm_name)):
+        if not operation or (
+            algorithm_name != LIBRARY and not _has_algorithm(operation, algorithm_name)
+        ):
             self.left_out[name if algorithm_name == LIBRARY else f"{name} {algorithm_name}"] += 1
             return
         ranks = self.find_ranks(source_row, ranks)
@@ -160,15 +171,27 @@ class ImportedTimes:
         self.uses_name |= not (found or source_row.stated.ranks)
         ranks = source_row.choose_ranks(found)
         if not ranks:
-            raise source_row.error("found no number of ranks in the file, none or several in its name; give --ranks")
+            raise source_row.error(
+                "found no number of ranks in the file, none or several in its name; give --ranks"
+            )
         return ranks
 
-    def add_message(self, source_row: SourceRow, size: int, seconds: float, repetitions: Repetitions) -> None:
+    def add_message(
+        self, source_row: SourceRow, size: int, seconds: float, repetitions: Repetitions
+    ) -> None:
         """Add half a round trip of two ranks, as one message."""
-        self._add(source_row, *SINGLE_MESSAGE, size, PrintedTime(seconds, Statistic.COMPLETION, repetitions))
+        self._add(
+            source_row,
+            *SINGLE_MESSAGE,
+            size,
+            PrintedTime(seconds, Statistic.COMPLETION, repetitions),
+        )
 
-    def add_pairs(self, source_row: SourceRow, window: Window, ranks: int, size: int, seconds: float) -> None:
-        """Add the time in which all pairs of ranks exchange a window of messages, a mean over repetitions."""
+    def add_pairs(
+        self, source_row: SourceRow, window: Window, ranks: int, size: int, seconds: float
+    ) -> None:
+        """Add the time in which all pairs of ranks exchange a window of messages, a mean over
+        repetitions."""
         time = PrintedTime(seconds, Statistic.COMPLETION, Repetitions.MEAN)
         try:
             operation = window.operation
@@ -213,13 +236,15 @@ class ImportedTimes:
 
 @dataclass(frozen=True)
 class SourceRow:
-    """The file and line of a row, for errors and the column `source`, and the properties that the user states."""
+    """The file and line of a row, for errors and the column `source`, and the properties that the
+    user states."""
 
     file: Path
     line: int  # 0: the row is from the file `tool_name` in an archive
     stated: StatedProperties
     layout: str = ""
-    tool_name: str = ""  # the tool's name of the algorithm, if commodel has one algorithm for several of the tool's
+    # the tool's name of the algorithm, if commodel has one algorithm for several of the tool's
+    tool_name: str = ""
     setting: str = ""
 
     @property
@@ -236,16 +261,22 @@ class SourceRow:
         return UserError(message, file=self.file, line=self.line or None)
 
     def choose_ranks(self, found: int) -> int:
-        """Return the number of ranks that the file states, else the user, else the file's name; 0 if it is unknown.
-        Refuse two that differ."""
+        """Return the number of ranks that the file states, else the user, else the file's name; 0
+        if it is unknown. Refuse two that differ."""
         stated, named = self.stated.ranks, self.stated.named_ranks
         if found and stated not in (0, found):
-            raise self.error(f"found {found} ranks in the file and --ranks {stated}; leave --ranks out")
+            raise self.error(
+                f"found {found} ranks in the file and --ranks {stated}; leave --ranks out"
+            )
         if found and named.certain and named.count != found:
-            raise self.error(f"found {found} ranks in the file and {named.count} in its name; rename the file")
+            raise self.error(
+                f"found {found} ranks in the file and {named.count} in its name; rename the file"
+            )
         return found or stated or named.count
 
-    def split(self, columns: Sequence[str], cells: Sequence[str], *, cell_name: str = "numbers") -> dict[str, str]:
+    def split(
+        self, columns: Sequence[str], cells: Sequence[str], *, cell_name: str = "numbers"
+    ) -> dict[str, str]:
         """Return the cells by column; refuse a row with more or fewer cells than columns."""
         if len(cells) != len(columns):
             raise self.error(f"found {len(cells)} {cell_name}, wanted {' '.join(columns)}")
@@ -266,7 +297,8 @@ class SourceRow:
 
 @dataclass(frozen=True)
 class Format:
-    """A format, with the reader of measured times or of a parameter set. A format without a reader is only written."""
+    """A format, with the reader of measured times or of a parameter set. A format without a reader
+    is only written."""
 
     name: str
     title: str
@@ -279,21 +311,28 @@ class Format:
 def read_all_times(
     entry: Format, files: Sequence[Path], stated: StatedProperties, ranks: Sequence[int] = ()
 ) -> ImportedTimes:
-    """Return all times of some files; a file without any time is refused, since it may have another format.
+    """Return all times of some files; a file without any time is refused, since it may have another
+    format.
 
     `ranks` has the number of ranks of all files, or that of each file.
     """
     joined = ImportedTimes()
     by_name: dict[str, NamedRanks] = {}
     assert entry.read_times is not None
-    for file, count in zip(files, _choose_stated_ranks(files, ranks or [stated.ranks]), strict=True):
+    for file, count in zip(
+        files, _choose_stated_ranks(files, ranks or [stated.ranks]), strict=True
+    ):
         named = read_ranks_in_name(file)
         imported = entry.read_times(file, replace(stated, ranks=count, named_ranks=named))
         if not imported.times:
             explanation = (
-                f", only {describe_left_out(imported)}" if imported.left_out else f"; is it a file of {entry.title}?"
+                f", only {describe_left_out(imported)}"
+                if imported.left_out
+                else f"; is it a file of {entry.title}?"
             )
-            raise UserError(f"found no time of a known operation and algorithm{explanation}", file=file)
+            raise UserError(
+                f"found no time of a known operation and algorithm{explanation}", file=file
+            )
         joined.times += imported.times
         joined.left_out += imported.left_out
         joined.remarks += imported.remarks
@@ -303,15 +342,19 @@ def read_all_times(
         joined.remarks.append(_describe_ranks_by_name(by_name))
     unknown = sum(time.statistic is Statistic.UNKNOWN for time in joined.times)
     if unknown:
-        joined.remarks.append(f"the statistic of {format_count(unknown, 'time')} is unknown; {WANTED_STATISTIC}")
+        joined.remarks.append(
+            f"the statistic of {format_count(unknown, 'time')} is unknown; {WANTED_STATISTIC}"
+        )
     return joined
 
 
 def _choose_stated_ranks(files: Sequence[Path], ranks: Sequence[int]) -> Sequence[int]:
-    """Return the number of ranks that the user states for each file, 0 for none. Refuse numbers that contradict the
-    files' names."""
+    """Return the number of ranks that the user states for each file, 0 for none. Refuse numbers
+    that contradict the files' names."""
     if len(ranks) not in (1, len(files)):
-        raise UserError(f"found {len(ranks)} values of --ranks for {len(files)} files, wanted one for each file")
+        raise UserError(
+            f"found {len(ranks)} values of --ranks for {len(files)} files, wanted one for each file"
+        )
     counts = ranks if len(ranks) == len(files) else [*ranks] * len(files)
     names = [read_ranks_in_name(file) for file in files]
     numbers = {named.count for named in names if named.count}
@@ -330,7 +373,11 @@ def _describe_ranks_by_name(by_name: Mapping[str, NamedRanks]) -> str:
     texts = [f"{name} {named.count}" for name, named in list(by_name.items())[:MAX_LISTED_NAMES]]
     hidden = len(by_name) - len(texts)
     texts += [f"and {hidden} more"] if hidden else []
-    hint = "" if all(named.certain for named in by_name.values()) else "; if they are wrong, give --ranks for each file"
+    hint = (
+        ""
+        if all(named.certain for named in by_name.values())
+        else "; if they are wrong, give --ranks for each file"
+    )
     return f"numbers of ranks by the files' names: {', '.join(texts)}{hint}"
 
 
@@ -343,7 +390,8 @@ def describe_left_out(imported: ImportedTimes) -> str:
 
 
 def read_text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Return the lines of a text file with their numbers. Invalid UTF-8 is replaced, since only names can have it."""
+    """Return the lines of a text file with their numbers. Invalid UTF-8 is replaced, since only
+    names can have it."""
     return read_lines(path, MAX_FILE_BYTES, "a table of times", strict=False)
 
 
@@ -354,7 +402,8 @@ def read_source_rows(path: Path, stated: StatedProperties) -> Iterator[tuple[Sou
 
 
 def normalize_operation(name: str) -> str:
-    """Return an operation's name in lower case, without prefixes and separators that differ between tools."""
+    """Return an operation's name in lower case, without prefixes and separators that differ between
+    tools."""
     name = name.removeprefix("MPI_").removesuffix(" Personalized Exchange")
     return re.sub(r"[^a-z]", "", name.lower())
 

@@ -1,15 +1,16 @@
-"""Text output of the Intel MPI Benchmarks (`read_file`): a block for each benchmark and number of processes, in
-microseconds.
+"""Text output of the Intel MPI Benchmarks (`read_file`): a block for each benchmark and number of
+processes, in microseconds.
 
-The times of a row are the least, mean and largest of the ranks' own mean times. With a root that rotates, as in
-versions before 2017 or with `-root_shift on`, every rank is the root in turn. The least and largest times are then not
-those of the first and last rank, and only the mean is used. PingPong prints half a round trip, PingPing the time of two
-messages in opposite directions, Uniband and Biband the messages per second of all pairs.
+The times of a row are the least, mean and largest of the ranks' own mean times. With a root that
+rotates, as in versions before 2017 or with `-root_shift on`, every rank is the root in turn. The
+least and largest times are then not those of the first and last rank, and only the mean is used.
+PingPong prints half a round trip, PingPing the time of two messages in opposite directions, Uniband
+and Biband the messages per second of all pairs.
 
-As in commodel, a size is that of a block for gather, allgather, scatter and alltoall, and of the whole vector for
-reductions. The size of Reduce_scatter is that of the vector in versions up to 2019, and in the IMB-MPI1 of the source
-folder src_c, which prints version 2018. From 2019 Update 1 on it is that of one block, as in all versions for
-Reduce_scatter_block.
+As in commodel, a size is that of a block for gather, allgather, scatter and alltoall, and of the
+whole vector for reductions. The size of Reduce_scatter is that of the vector in versions up to
+2019, and in the IMB-MPI1 of the source folder src_c, which prints version 2018. From 2019 Update 1
+on it is that of one block, as in all versions for Reduce_scatter_block.
 """
 
 import re
@@ -28,11 +29,14 @@ from commodel.interchange import (
 )
 from commodel.records import ROOTED_OPERATIONS, Repetitions, Statistic
 
-VERSION = re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks ([0-9]{1,4})(?:\.([0-9]{1,4}))?(?: Update ([0-9]{1,4}))?\b")
+VERSION = re.compile(
+    r"#\s*Intel ?\(R\) MPI Benchmarks ([0-9]{1,4})(?:\.([0-9]{1,4}))?(?: Update ([0-9]{1,4}))?\b"
+)
 NAME = re.compile(r"#\s*Benchmarking\s+(\S+)")
 PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]{1,9})\b")
 HEADER = re.compile(r"\s*#(?:bytes|repetitions)\b")
-OPTION = re.compile(r"-(root_shift|window_size)[ =]+(\w{1,9})")  # in the command line that IMB repeats as a comment
+# in the command line that IMB repeats as a comment
+OPTION = re.compile(r"-(root_shift|window_size)[ =]+(\w{1,9})")
 BYTES_COLUMN, TIME_COLUMN, RATE_COLUMN = "#bytes", "t[usec]", "Msg/sec"
 DIRECTIONS = {"uniband": 1, "biband": 2}
 PINGPING = Window(1, 2)
@@ -96,7 +100,8 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         elif HEADER.match(line):
             columns = line.split()
         elif line.lstrip().startswith("#") or not line.strip():
-            columns = columns if line.lstrip().startswith("#-") else []  # a block ends at the first line that is no row
+            # a block ends at the first line that is no row
+            columns = columns if line.lstrip().startswith("#-") else []
         elif columns and name:
             cells = line.split()
             if ABORT_MARKS & set(cells):
@@ -109,7 +114,12 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
 
 
 def _add_row(
-    imported: ImportedTimes, source_row: SourceRow, name: str, ranks: int, run: Run, row: dict[str, str]
+    imported: ImportedTimes,
+    source_row: SourceRow,
+    name: str,
+    ranks: int,
+    run: Run,
+    row: dict[str, str],
 ) -> None:
     size = source_row.parse_whole(row[BYTES_COLUMN]) if BYTES_COLUMN in row else 0
     operation = normalize_operation(name)
@@ -120,7 +130,9 @@ def _add_row(
         seconds = source_row.parse_number(row[TIME_COLUMN]) / 1e6
         imported.add_message(source_row, size, seconds, Repetitions.MEAN)
     elif name.lower() == "pingping" and TIME_COLUMN in row:
-        imported.add_pairs(source_row, PINGPING, 2, size, source_row.parse_number(row[TIME_COLUMN]) / 1e6)
+        imported.add_pairs(
+            source_row, PINGPING, 2, size, source_row.parse_number(row[TIME_COLUMN]) / 1e6
+        )
     elif name.lower() in DIRECTIONS and RATE_COLUMN in row and ranks:
         pairs = ranks // 2
         window = Window(run.window, DIRECTIONS[name.lower()])
@@ -129,17 +141,26 @@ def _add_row(
     elif not columns:
         imported.left_out[name] += 1
     elif operation == "reducescatter" and run.version is None:
-        imported.left_out[f"{name}, whose sizes are ambiguous, since the file does not name the version of IMB"] += 1
+        imported.left_out[
+            f"{name}, whose sizes are ambiguous, since the file does not name the version of IMB"
+        ] += 1
     else:
-        if operation == "reducescatterblock" or (operation == "reducescatter" and run.prints_one_block):
+        if operation == "reducescatterblock" or (
+            operation == "reducescatter" and run.prints_one_block
+        ):
             size *= source_row.choose_ranks(ranks) or 1
         times = [
-            PrintedTime(source_row.parse_number(row[column]) / 1e6, STATISTICS[column], Repetitions.MEAN)
+            PrintedTime(
+                source_row.parse_number(row[column]) / 1e6, STATISTICS[column], Repetitions.MEAN
+            )
             for column in columns
         ]
         imported.add_collective(source_row, name, "", ranks, size, *times)
 
 
 FORMAT = Format(
-    "imb", "the Intel MPI Benchmarks", read_file, examples=("imb.txt -o imb.csv", "imb.txt --layout block:2 -o imb.csv")
+    "imb",
+    "the Intel MPI Benchmarks",
+    read_file,
+    examples=("imb.txt -o imb.csv", "imb.txt --layout block:2 -o imb.csv"),
 )

@@ -1,7 +1,8 @@
-"""MRNet's topology files with the names of real hosts: node i of a tree is on the host in line i of a list
-(`name_hosts`).
+"""MRNet's topology files with the names of real hosts: node i of a tree is on the host in line i of
+a list (`name_hosts`).
 
-A host that is listed again gets a further process, `host:1`, `host:2`, … `patterns/trees/files.py` reads such files.
+A host that is listed again gets a further process, `host:1`, `host:2`, … `patterns/trees/files.py`
+reads such files.
 """
 
 import re
@@ -22,10 +23,14 @@ def name_hosts(tree: Tree, hosts: Path) -> Tree:
         if not host:
             continue
         if not HOST.fullmatch(host):
-            raise UserError(f"found {show_value(host)}, wanted a host's name", file=hosts, line=number)
+            raise UserError(
+                f"found {show_value(host)}, wanted a host's name", file=hosts, line=number
+            )
         names.append(host)
     if len(names) < tree.nodes:
-        raise UserError(f"found {len(names)} hosts, wanted one for each of {tree.nodes} nodes", file=hosts)
+        raise UserError(
+            f"found {len(names)} hosts, wanted one for each of {tree.nodes} nodes", file=hosts
+        )
     return place_on_hosts(tree, names)
 
 

@@ -1,14 +1,16 @@
-"""Text output of the OSU microbenchmarks: a title, a line of column names, then rows of a size and times in
-microseconds.
+"""Text output of the OSU microbenchmarks: a title, a line of column names, then rows of a size and
+times in microseconds.
 
-The title names the operation. The number of ranks is that of a header or of the launcher's command line above the
-title, if the file has one (`read_ranks_in_line`). As in commodel, a size is that of a block for gather, allgather,
-scatter and alltoall, and of the whole vector for reductions, including reduce-scatter.
+The title names the operation. The number of ranks is that of a header or of the launcher's command
+line above the title, if the file has one (`read_ranks_in_line`). As in commodel, a size is that of
+a block for gather, allgather, scatter and alltoall, and of the whole vector for reductions,
+including reduce-scatter.
 
-OSU prints the mean over the ranks of each rank's own mean time, with `-f` also the least and largest of the ranks'
-means. Its percentiles (`-z`) are those of the repetitions' means over the ranks. The latency test prints half a round
-trip, the multi-latency test the mean of those of all pairs. Bandwidths and message rates are of windows of messages,
-between one pair of ranks or all pairs; a file that does not state the window has the usual one.
+OSU prints the mean over the ranks of each rank's own mean time, with `-f` also the least and
+largest of the ranks' means. Its percentiles (`-z`) are those of the repetitions' means over the
+ranks. The latency test prints half a round trip, the multi-latency test the mean of those of all
+pairs. Bandwidths and message rates are of windows of messages, between one pair of ranks or all
+pairs; a file that does not state the window has the usual one.
 """
 
 import re
@@ -30,7 +32,10 @@ from commodel.records import Repetitions, Statistic
 TITLE = re.compile(r"#\s*OSU\s+(?P<name>.+?)\s+Test\b")
 LATENCY = re.compile(r"MPI(?:-\w+)?\s+(?P<name>.*?)\s*Latency")
 LATENCY_TEST = "latency"
-COLUMN = re.compile(r"(?P<size>Size)|(?P<kind>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)", re.IGNORECASE)
+COLUMN = re.compile(
+    r"(?P<size>Size)|(?P<kind>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)",
+    re.IGNORECASE,
+)
 NUMBER = re.compile(r"[-+]?(?:[0-9.]+|nan|inf)", re.IGNORECASE)
 COLUMNS = {  # of each statistic, the preferred one first
     Statistic.FIRST_RANK: ("min",),
@@ -45,7 +50,9 @@ DIRECTIONS = {  # the directions of messages, by the test's name
     "MPI Multiple Bandwidth / Message Rate": 1,
 }
 MULTI_LATENCY = "Multi"
-WINDOW_LINE = re.compile(r"# \[ pairs: (?P<pairs>[0-9]{1,9}) \] \[ window size: (?P<window>[0-9]{1,9}) \]")
+WINDOW_LINE = re.compile(
+    r"# \[ pairs: (?P<pairs>[0-9]{1,9}) \] \[ window size: (?P<window>[0-9]{1,9}) \]"
+)
 BANDWIDTH_COLUMNS = re.compile(r"# Size (?:Bandwidth \()?MB/s\)?(?P<rate> Messages/s)?")
 BANDWIDTH, RATE = "MB/s", "messages/s"
 MEDIAN_COLUMN = "p50"  # the other columns are means over the repetitions
@@ -56,7 +63,8 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     pairs, window = 1, DEFAULT_WINDOW
     columns: list[str] = []
     for source_row, text in read_source_rows(path, stated):
-        line = " ".join(text.split())  # a regular expression would search very long runs of blanks repeatedly
+        # a regular expression would search very long runs of blanks repeatedly
+        line = " ".join(text.split())
         if title := TITLE.match(line):
             latency = LATENCY.fullmatch(title["name"])
             name, columns = (latency["name"] or LATENCY_TEST) if latency else "", []
@@ -84,23 +92,34 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
                 raise source_row.error("found numbers before a title '# OSU MPI … Latency Test'")
             if not columns:
                 raise source_row.error(f"found {len(cells)} numbers, wanted column names first")
-            _add_row(imported, source_row, name, ranks, source_row.split(columns, cells[: len(columns)]))
+            _add_row(
+                imported, source_row, name, ranks, source_row.split(columns, cells[: len(columns)])
+            )
     return imported
 
 
 def _parse_column_names(line: str) -> list[str]:
     """Return the column names of the line in their order, such as size, latency, avg, max, p50."""
     matches = COLUMN.finditer(line.lstrip(" #"))
-    return ["size" if match["size"] else match["other"] or (match["kind"] or "latency").lower() for match in matches]
+    return [
+        "size" if match["size"] else match["other"] or (match["kind"] or "latency").lower()
+        for match in matches
+    ]
 
 
-def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, ranks: int, row: dict[str, str]) -> None:
+def _add_row(
+    imported: ImportedTimes, source_row: SourceRow, name: str, ranks: int, row: dict[str, str]
+) -> None:
     times = []
-    for statistic, names in (LATENCY_COLUMNS if name in (LATENCY_TEST, MULTI_LATENCY) else COLUMNS).items():
+    for statistic, names in (
+        LATENCY_COLUMNS if name in (LATENCY_TEST, MULTI_LATENCY) else COLUMNS
+    ).items():
         column = next((column for column in names if column in row), None)
         if column is not None:
             repetitions = Repetitions.MEDIAN if column == MEDIAN_COLUMN else Repetitions.MEAN
-            times.append(PrintedTime(source_row.parse_number(row[column]) / 1e6, statistic, repetitions))
+            times.append(
+                PrintedTime(source_row.parse_number(row[column]) / 1e6, statistic, repetitions)
+            )
     if not times:
         raise source_row.error("found no column of average latency")
     size = source_row.parse_whole(row["size"]) if "size" in row else 0
@@ -116,8 +135,8 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, ranks: i
 def _add_bandwidth(
     imported: ImportedTimes, source_row: SourceRow, window: Window, pairs: int, row: dict[str, str]
 ) -> None:
-    """Add the time of a window. Its ranks are those of the pairs, whatever the number of ranks of the job. A message
-    rate has more digits than the bandwidth of short messages."""
+    """Add the time of a window. Its ranks are those of the pairs, whatever the number of ranks of
+    the job. A message rate has more digits than the bandwidth of short messages."""
     size = source_row.parse_whole(row["size"])
     if RATE in row:
         rate = source_row.parse_number(row[RATE])
@@ -130,5 +149,8 @@ FORMAT = Format(
     "osu",
     "the OSU microbenchmarks",
     read_file,
-    examples=("osu_bcast.txt --ranks 16 -o osu.csv", "osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv"),
+    examples=(
+        "osu_bcast.txt --ranks 16 -o osu.csv",
+        "osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv",
+    ),
 )

@@ -1,1 +1,2 @@
-"""Measurement of a batch: its programs are started, watched, and restarted where they stopped. No sample is lost."""
+"""Measurement of a batch: its programs are started, watched, and restarted where they stopped. No
+sample is lost."""

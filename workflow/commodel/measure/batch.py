@@ -1,12 +1,13 @@
-"""Measurement of one batch (`measure_batch`): passes over all its cases, until all are measured or given up, or until
-the time limit.
+"""Measurement of one batch (`measure_batch`): passes over all its cases, until all are measured or
+given up, or until the time limit.
 
-In a pass, one start of a program measures many cases. The program writes the name of its current case into the file
-`.now` beside its samples. `Watch` checks time limits by a monotonic clock. If a case ends the program, `measure_start`
-marks the case and restarts the program for the other cases. If the program fails before its first case, the batch ends.
+In a pass, one start of a program measures many cases. The program writes the name of its current
+case into the file `.now` beside its samples. `Watch` checks time limits by a monotonic clock. If a
+case ends the program, `measure_start` marks the case and restarts the program for the other cases.
+If the program fails before its first case, the batch ends.
 
-A case with a raw file, or with samples of a pass, is not measured again. A killed batch therefore continues where it
-stopped. `measure_now` measures a few points without a campaign."""
+A case with a raw file, or with samples of a pass, is not measured again. A killed batch therefore
+continues where it stopped. `measure_now` measures a few points without a campaign."""
 
 import math
 import os
@@ -30,7 +31,13 @@ from commodel.measure.process import (
     read_output,
     run_launcher,
 )
-from commodel.measure.program_starts import Start, StartContext, add_image_command, list_starts, prepare_start
+from commodel.measure.program_starts import (
+    Start,
+    StartContext,
+    add_image_command,
+    list_starts,
+    prepare_start,
+)
 from commodel.measure.provenance import collect_provenance, describe_nodes
 from commodel.plan.config import load_named_platform
 from commodel.plan.duration import SIMULATED_LIMIT_FACTOR, Durations
@@ -61,15 +68,17 @@ STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT, STOPPED_BY_BUDGET = "starting", "
 MAX_START_SECONDS = 300.0  # seconds from the start of a program to its first case
 
 
-SLOWEST_FACTOR = 20.0  # limit of a simulated case, relative to the slowest case measured before in its batch
+# limit of a simulated case, relative to the slowest case measured before in its batch
+SLOWEST_FACTOR = 20.0
 
 
 @dataclass
 class CaseLimit:
     """The time limit of a case in a pass, in seconds.
 
-    How long SimGrid takes depends on how many messages share links, so a few cases may take a thousand times as long as
-    the others. Their limit is relative to the cases measured before, from `shortest` to `longest`.
+    How long SimGrid takes depends on how many messages share links, so a few cases may take a
+    thousand times as long as the others. Their limit is relative to the cases measured before, from
+    `shortest` to `longest`.
     """
 
     longest: float
@@ -95,10 +104,18 @@ class CaseLimit:
 
 
 class Watch:
-    """Time limits of a running program. A call returns the reason to stop the program, or an empty text."""
+    """Time limits of a running program. A call returns the reason to stop the program, or an empty
+    text."""
 
-    def __init__(self, folder: AnyPath, limit: CaseLimit, deadline: float, report_alive: Callable[[], None]):
-        self.folder, self.limit, self.deadline, self.report_alive = folder, limit, deadline, report_alive
+    def __init__(
+        self, folder: AnyPath, limit: CaseLimit, deadline: float, report_alive: Callable[[], None]
+    ):
+        self.folder, self.limit, self.deadline, self.report_alive = (
+            folder,
+            limit,
+            deadline,
+            report_alive,
+        )
         self.case, self.has_begun, self.last_change = "", False, time.monotonic()
 
     def __call__(self) -> str:
@@ -111,14 +128,17 @@ class Watch:
         self.report_alive()
         if seconds >= self.deadline:
             return STOPPED_BY_BUDGET
-        if seconds - self.last_change > (self.limit.seconds if self.has_begun else MAX_START_SECONDS):
+        if seconds - self.last_change > (
+            self.limit.seconds if self.has_begun else MAX_START_SECONDS
+        ):
             return STOPPED_BY_TIMEOUT if self.has_begun else STOPPED_BEFORE_FIRST_CASE
         return ""
 
 
 USER_ERROR_CODE = 2  # exit code of the programs for a user's mistake, if the launcher returns it
 MAX_FAILURES = 3  # successive failed cases, after which the other cases of the start are given up
-MAX_REFUSAL_SECONDS = 180.0  # seconds for which a refused start is repeated, since Slurm may still count ended steps
+# seconds for which a refused start is repeated, since Slurm may still count ended steps
+MAX_REFUSAL_SECONDS = 180.0
 RETRY_SECONDS = 5.0  # seconds between two attempts to start
 
 
@@ -133,7 +153,8 @@ class SweepState:
 
 
 def measure_start(state: SweepState, start: Start, number: int) -> bool:
-    """Measure the remaining cases of a start in a pass. Return False if the batch's time is over."""
+    """Measure the remaining cases of a start in a pass. Return False if the batch's time is
+    over."""
     context, attempt, log = state.context, state.attempt, state.context.log(start)
     folder, failures, suspect, retry_until = context.pass_folder(number), 0, "", 0.0
     pass_text = f" in pass {number + 1} of {context.passes}" if context.passes > 1 else ""
@@ -170,7 +191,8 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
         not_measured = f"{len(unfinished)} of {len(start.rows)} cases not measured"
         refusal = UserError(f"{start.name} {ending}, {not_measured}: {failure} (log: {log})")
         if _is_external_failure(log, code, case):
-            if suspect and not case:  # the program cannot be restarted, so the marked case was not the cause
+            # the program cannot be restarted, so the marked case was not the cause
+            if suspect and not case:
                 raw_samples.remove_marker(context.folder, suspect)
             raise refusal
         if case not in unfinished:
@@ -185,7 +207,10 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
         suspect = case
         if failures == MAX_FAILURES:
             # A case with samples of an earlier pass gets no marker.
-            earlier = (raw_samples.list_finished(context.pass_folder(previous))[0] for previous in range(number))
+            earlier = (
+                raw_samples.list_finished(context.pass_folder(previous))[0]
+                for previous in range(number)
+            )
             for skipped in set(unfinished).difference({case}, *earlier):
                 given_up = f"{raw_samples.STOPPED_BY_FAILURES}: {reason}"
                 raw_samples.write_marker(context.folder, skipped, status, given_up, attempt.number)
@@ -194,14 +219,17 @@ def measure_start(state: SweepState, start: Start, number: int) -> bool:
 
 
 def _select_missing_cases(context: StartContext, start: Start, number: int) -> Start:
-    """Return the start with only the cases that have no raw file, no marker, and no samples of this pass."""
+    """Return the start with only the cases that have no raw file, no marker, and no samples of this
+    pass."""
     measured, marked = raw_samples.list_finished(context.folder)
-    return start.without(measured | marked | raw_samples.list_finished(context.pass_folder(number))[0])
+    return start.without(
+        measured | marked | raw_samples.list_finished(context.pass_folder(number))[0]
+    )
 
 
 def _is_external_failure(log: AnyPath, code: int, case: str) -> bool:
-    """Return whether no case caused the failure: none had begun, the program reports another cause, Slurm took nodes
-    away, or the disk is full."""
+    """Return whether no case caused the failure: none had begun, the program reports another cause,
+    Slurm took nodes away, or the disk is full."""
     text = read_output(log)
     return (
         not case
@@ -234,7 +262,11 @@ def measure_batch(
         raise platform.error((), "the platform has changed since the plan was made; plan again")
     launcher = LAUNCHERS[platform.launcher]
     toolchain_name = get_toolchain(platform)
-    starter = find_starter(toolchain_name, launcher.starters) if platform.uses_mpi or launcher.in_job else ""
+    starter = (
+        find_starter(toolchain_name, launcher.starters)
+        if platform.uses_mpi or launcher.in_job
+        else ""
+    )
     if starter is None:
         raise UserError(
             f"no {' or '.join(launcher.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
@@ -255,7 +287,9 @@ def measure_batch(
     )
     end_on_termination()
     with open_lock(folder, "another measurement of this batch"):
-        attempt = OwnAttempt(folder, None if context.launcher.simulated else 60 * batch.minutes, describe_commit())
+        attempt = OwnAttempt(
+            folder, None if context.launcher.simulated else 60 * batch.minutes, describe_commit()
+        )
         try:
             measured = _measure_locked(context, batch, attempt, progress)
         except BaseException as error:
@@ -267,16 +301,21 @@ def measure_batch(
 
 
 def _name_nodes(plan: Plan, batch: Batch, platform: Platform, starter: str) -> tuple[str, ...]:
-    """Return the names of a batch's nodes. Refuse a job on other hosts than those whose levels the plan has."""
+    """Return the names of a batch's nodes. Refuse a job on other hosts than those whose levels the
+    plan has."""
     hosts = list_hosts(plan, batch)
     names = LAUNCHERS[platform.launcher].names(platform, starter, batch.nodes, hosts)
     if hosts and names != hosts:
         found, surveyed = ",".join(names), ",".join(hosts)
         file = find_network_file(batch.platform, platform.digest)
         advice = (
-            f"request them (sbatch --nodelist={surveyed}), delete this file to survey again, or run with --no-survey"
+            f"request them (sbatch --nodelist={surveyed}), delete this file to survey again, or "
+            "run with --no-survey"
         )
-        raise UserError(f"the job runs on {found}, wanted {surveyed}, whose network was surveyed: {advice}", file=file)
+        raise UserError(
+            f"the job runs on {found}, wanted {surveyed}, whose network was surveyed: {advice}",
+            file=file,
+        )
     return names
 
 
@@ -287,8 +326,11 @@ def _record_failure(attempt: OwnAttempt, error: BaseException) -> None:
         attempt.end(f"error: {text}")
 
 
-def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, progress: Progress) -> int:
-    seconds = math.inf if context.launcher.simulated else 60.0 * batch.minutes  # a simulation has no time limit
+def _measure_locked(
+    context: StartContext, batch: Batch, attempt: OwnAttempt, progress: Progress
+) -> int:
+    # a simulation has no time limit
+    seconds = math.inf if context.launcher.simulated else 60.0 * batch.minutes
     deadline = time.monotonic() + seconds - min(JOIN_SECONDS, JOIN_MARGIN_SHARE * seconds)
     folder, work, ids = context.folder, context.work, set(batch.ids)
     work.remove_tree()  # left by a killed batch
@@ -304,7 +346,9 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
     large = {point.id for point in batch.points if durations.is_large_simulation(point)}
     starts = [
         start.without(already_measured | marked)
-        for start in list_starts(batch, work, context.platform.substrate, context.launcher.simulated, large)
+        for start in list_starts(
+            batch, work, context.platform.substrate, context.launcher.simulated, large
+        )
     ]
     starts_with_missing_cases = [start for start in starts if start.rows]
     _record_start(context, batch, attempt, bool(starts_with_missing_cases))
@@ -330,8 +374,8 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
 
 
 def _set_aside_other_nodes(context: StartContext, attempt: OwnAttempt, progress: Progress) -> None:
-    """Rename the samples of earlier attempts, if one of them ran on other nodes. A survey, and predictions with
-    its levels, are valid for one set of nodes."""
+    """Rename the samples of earlier attempts, if one of them ran on other nodes. A survey, and
+    predictions with its levels, are valid for one set of nodes."""
     path = context.folder / PROVENANCE
     recorded = read_json(path).get("nodes", []) if path.exists() else list(context.names)
     used = {name for earlier in attempt.earlier for name in earlier.nodes}
@@ -344,14 +388,21 @@ def _set_aside_other_nodes(context: StartContext, attempt: OwnAttempt, progress:
     for path in list_folder(context.folder):
         if path.suffix in (".csv", ".json") and path.name != STATE:
             path.replace(path.with_name(path.name + ending))
-    progress(f"{context.folder.name}: begins again: earlier samples are of other nodes (renamed to *{ending})")
+    progress(
+        f"{context.folder.name}: begins again: earlier samples are of other nodes (renamed to *{ending})"
+    )
 
 
 def _record_start(context: StartContext, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
-    """Record the start of an attempt. Existing provenance is kept if nothing is missing, since a report may use it."""
+    """Record the start of an attempt. Existing provenance is kept if nothing is missing, since a
+    report may use it."""
     path, setting = context.folder / PROVENANCE, context.setting
     folders = (context.folder, *context.pass_folders)
-    if missing and path.exists() and any(raw_samples.list_finished(folder)[0] for folder in folders):
+    if (
+        missing
+        and path.exists()
+        and any(raw_samples.list_finished(folder)[0] for folder in folders)
+    ):
         setting = check_setting(path, setting)
     if missing or not attempt.follows_done_attempt:
         attempt.write()
@@ -368,13 +419,18 @@ def _make_case_limit(context: StartContext) -> CaseLimit:
 
 
 def _run_passes(state: SweepState, missing: list[Start], name: str, progress: Progress) -> bool:
-    """Run all passes over all starts. After the last pass, the samples of each case become a raw file. Return False if
-    the batch's time is over."""
+    """Run all passes over all starts. After the last pass, the samples of each case become a raw
+    file. Return False if the batch's time is over."""
     context, total = state.context, sum(len(start.rows) for start in missing)
     for number in range(context.passes):
-        pass_text, finished = f", pass {number + 1} of {context.passes}" if context.passes > 1 else "", 0
+        pass_text, finished = (
+            f", pass {number + 1} of {context.passes}" if context.passes > 1 else "",
+            0,
+        )
         for start in missing:
-            progress(f"{name}: {finished} of {total} done{pass_text}, now {start.program} on {start.ranks} ranks")
+            progress(
+                f"{name}: {finished} of {total} done{pass_text}, now {start.program} on {start.ranks} ranks"
+            )
             state.attempt.current_pass = number + 1
             state.attempt.write()
             if not measure_start(state, start, number):
@@ -386,7 +442,8 @@ def _run_passes(state: SweepState, missing: list[Start], name: str, progress: Pr
 
 
 def _clean_up_dead_attempts(context: StartContext, attempt: OwnAttempt) -> None:
-    """Remove incomplete samples of killed attempts, and mark a case during which two attempts ended."""
+    """Remove incomplete samples of killed attempts, and mark a case during which two attempts
+    ended."""
     for samples in context.pass_folders:
         for path in list_folder(samples):
             if SAMPLES_NAME.fullmatch(path.name) and not raw_samples.is_complete(path):
@@ -395,7 +452,9 @@ def _clean_up_dead_attempts(context: StartContext, attempt: OwnAttempt) -> None:
             if not (samples / f"{case}.csv").exists() and attempt.count_crashes(case) >= 2:
                 attempt.clear_crashes(case)
                 reason = "two attempts at the batch ended without a message while it was measured"
-                raw_samples.write_marker(context.folder, case, raw_samples.CRASH, reason, attempt.number)
+                raw_samples.write_marker(
+                    context.folder, case, raw_samples.CRASH, reason, attempt.number
+                )
             clear_current_case(samples)
 
 
@@ -420,16 +479,23 @@ def _mark_unmeasured(context: StartContext, ids: set[str], attempt: OwnAttempt) 
 
 
 def _require_samples(folder: SafePath, ids: set[str]) -> None:
-    """Raise an error if all cases failed, after removing their markers: the platform is the cause, not the cases."""
+    """Raise an error if all cases failed, after removing their markers: the platform is the cause,
+    not the cases."""
     measured, marked = raw_samples.list_finished(folder)
-    markers = {case: marker for case in sorted(ids & marked) if (marker := raw_samples.read_marker(folder, case))}
+    markers = {
+        case: marker
+        for case in sorted(ids & marked)
+        if (marker := raw_samples.read_marker(folder, case))
+    }
     statuses = {status for status, _ in markers.values()}
     failed = [reason for status, reason in markers.values() if status != raw_samples.BUDGET]
-    if failed and not ids & measured and raw_samples.LATE not in statuses:  # a case with late ranks has run
+    # a case with late ranks has run
+    if failed and not ids & measured and raw_samples.LATE not in statuses:
         for case in markers:
             raw_samples.remove_marker(folder, case)
         raise UserError(
-            f"nothing could be measured, {len(failed)} of {len(ids)} cases failed: {failed[0]}", file=folder
+            f"nothing could be measured, {len(failed)} of {len(ids)} cases failed: {failed[0]}",
+            file=folder,
         )
 
 
@@ -440,18 +506,32 @@ def find_setting(option: str | None) -> str:
 
 
 def measure_now(
-    name: str, points: Sequence[Point], platform: str, settings: Measure, raw: SafePath, progress: Progress
+    name: str,
+    points: Sequence[Point],
+    platform: str,
+    settings: Measure,
+    raw: SafePath,
+    progress: Progress,
 ) -> list[list[dict]]:
-    """Return all samples of each point, stored in the folder `raw`; empty if a point could not be measured."""
+    """Return all samples of each point, stored in the folder `raw`; empty if a point could not be
+    measured."""
     entry = load_named_platform(platform)
     require_job(platform, entry)
     if not entry.image:
         build_toolchain(ROOT, get_toolchain(entry))
     upper_bounds = Durations(entry.launcher, settings).estimate_members(points, upper_bound=True)
-    batch = Batch(name, platform, max(point.nodes for point in points), tuple(points), most=upper_bounds)
+    batch = Batch(
+        name, platform, max(point.nodes for point in points), tuple(points), most=upper_bounds
+    )
     planned = record_platform(platform, entry)
-    planned = planned if planned.levels else replace(planned, hosts=())  # without levels, other nodes are welcome
+    # without levels, other nodes are welcome
+    planned = planned if planned.levels else replace(planned, hosts=())
     plan = Plan(name, "", "", 1, (), {}, settings, {platform: planned}, (batch,), __version__)
     measure_batch(plan, batch, raw, progress)
-    paths = [None if read_marker(raw, point.id) else find_raw_file(raw, point.id) for point in points]
-    return [read_samples(path, point.id) if path else [] for path, point in zip(paths, points, strict=True)]
+    paths = [
+        None if read_marker(raw, point.id) else find_raw_file(raw, point.id) for point in points
+    ]
+    return [
+        read_samples(path, point.id) if path else []
+        for path, point in zip(paths, points, strict=True)
+    ]

@@ -1,7 +1,7 @@
 """Processes that outlive the launcher that started them: `adopt_orphans` ends them.
 
-A rank leaves the session of its launcher, so no signal to a group reaches it. The kernel makes this process the parent
-of each descendant whose parent ends, as long as the block runs.
+A rank leaves the session of its launcher, so no signal to a group reaches it. The kernel makes this
+process the parent of each descendant whose parent ends, as long as the block runs.
 """
 
 import ctypes
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Environment variable of all that a launcher starts: the id of the process that measures. In a notebook, other children
-# of this process have no such variable, and are left alone.
+# Environment variable of all that a launcher starts: the id of the process that measures. In a
+# notebook, other children of this process have no such variable, and are left alone.
 MEASURED_BY = "COMMODEL_MEASURED_BY"
 PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37  # of Linux's prctl
 GRACE_SECONDS = 1.0  # seconds in which orphans may end by themselves, and remove their files
@@ -23,7 +23,8 @@ POLL_SECONDS = 0.01  # seconds between two checks
 
 @contextmanager
 def adopt_orphans() -> Iterator[dict[str, str]]:
-    """Yield the environment variables for a launcher. When the block ends, end what that launcher has left."""
+    """Yield the environment variables for a launcher. When the block ends, end what that launcher
+    has left."""
     libc, before = ctypes.CDLL(None), ctypes.c_int()
     libc.prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(before))
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)

@@ -1,15 +1,18 @@
-"""Starts of native programs (`list_starts`). One start measures many cases with the same ranks and placement.
+"""Starts of native programs (`list_starts`). One start measures many cases with the same ranks and
+placement.
 
-`prepare_start` writes the inputs of a start into the work folder: its cases, the schedules and other files that
-they name, and the placement of ranks. Programs start in the work folder and all paths are relative to it, since
-smpirun accepts no path with a space.
+`prepare_start` writes the inputs of a start into the work folder: its cases, the schedules and
+other files that they name, and the placement of ranks. Programs start in the work folder and all
+paths are relative to it, since smpirun accepts no path with a space.
 
 For another substrate than MPI, a module of its extension (`Substrate.starts`) has these functions:
 
 - `list_starts(batch, substrate)` yields the starts of all cases and points of a batch,
-- `store_inputs(rows, work, hosts)` writes what the rows of a start refer to, and returns the rows of the case file,
+- `store_inputs(rows, work, hosts)` writes what the rows of a start refer to, and returns the rows
+  of the case file,
 - `make_argv(launcher, job)` returns the command of a start,
-- `join_passes(pass_folders, folder, case)` joins further tables of a case that its program wrote in each pass.
+- `join_passes(pass_folders, folder, case)` joins further tables of a case that its program wrote in
+  each pass.
 """
 
 import csv
@@ -63,15 +66,21 @@ class Start:
     layout: str
     where: tuple[int, ...]  # the platform's node for each node of the layout; empty: the first ones
     rows: tuple[dict[str, Any], ...]  # of the case file
-    single_sample: bool = False  # of each case: its simulation takes long, and each sample would be the same
+    # of each case: its simulation takes long, and each sample would be the same
+    single_sample: bool = False
 
     @property
     def name(self) -> str:
-        """The name of the start's files. Complex layouts and many nodes are replaced by a digest."""
+        """The name of the start's files. Complex layouts and many nodes are replaced by a
+        digest."""
         layout, _, arguments = self.layout.partition(":")
-        layout += arguments if re.fullmatch(r"[0-9x]*", arguments) else f"-{compute_digest(arguments)}"
+        layout += (
+            arguments if re.fullmatch(r"[0-9x]*", arguments) else f"-{compute_digest(arguments)}"
+        )
         if nodes := format_nodes(self.where):
-            layout += f"-on{nodes if len(self.where) <= MAX_LISTED_NODES else compute_digest(self.where)}"
+            layout += (
+                f"-on{nodes if len(self.where) <= MAX_LISTED_NODES else compute_digest(self.where)}"
+            )
         return f"{self.program}-{self.ranks}r-{layout}"
 
     @property
@@ -83,7 +92,11 @@ class Start:
     @property
     def cores_per_rank(self) -> tuple[int, ...]:
         """The number of cores of each rank; empty if the layout does not define it."""
-        return tuple(map(int, list_cores(self.layout, self.ranks))) if assigns_cores(self.layout) else ()
+        return (
+            tuple(map(int, list_cores(self.layout, self.ranks)))
+            if assigns_cores(self.layout)
+            else ()
+        )
 
     @property
     def drives_accelerator(self) -> tuple[bool, ...]:
@@ -101,7 +114,8 @@ class Start:
 
 @dataclass(frozen=True)
 class StartContext:
-    """The common state of a batch's starts: the plan, the platform and its launcher, and the folder of samples."""
+    """The common state of a batch's starts: the plan, the platform and its launcher, and the folder
+    of samples."""
 
     plan: Plan
     platform: Platform
@@ -110,13 +124,16 @@ class StartContext:
     names: tuple[str, ...]  # of the nodes; empty if unknown
     folder: SafePath
     passes: int
-    image_command: tuple[str, ...] = ()  # starts the platform's container image; empty without an image
+    # starts the platform's container image; empty without an image
+    image_command: tuple[str, ...] = ()
     setting: str = ""  # name of the circumstances of the measurement
-    environment: Mapping[str, str] = field(default_factory=dict)  # environment variables for the MPI library
+    # environment variables for the MPI library
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def work(self) -> SafePath:
-        """The folder where programs start, with their inputs and logs. It is removed when the batch is done."""
+        """The folder where programs start, with their inputs and logs. It is removed when the batch
+        is done."""
         return self.folder / WORK_FOLDER
 
     def pass_folder(self, number: int) -> SafePath:
@@ -127,16 +144,23 @@ class StartContext:
         return list(map(self.pass_folder, range(self.passes)))
 
     def hosts_of(self, start: Start) -> list[str]:
-        """Return the host names of a start's ranks: this machine's name if all run here, none in a simulation."""
+        """Return the host names of a start's ranks: this machine's name if all run here, none in a
+        simulation."""
         if self.launcher.simulated:
             return []
-        return [self.names[node] for node in sorted(set(start.nodes))] if self.names else [this_machine()]
+        return (
+            [self.names[node] for node in sorted(set(start.nodes))]
+            if self.names
+            else [this_machine()]
+        )
 
     def argv(self, job: Job) -> list[str]:
         """Return the command that starts all processes of a program."""
         if self.platform.uses_mpi:
             return self.launcher.argv(job)
-        command: list[str] = find_substrate(self.platform.substrate).load_starts().make_argv(self.launcher, job)
+        command: list[str] = (
+            find_substrate(self.platform.substrate).load_starts().make_argv(self.launcher, job)
+        )
         return command
 
     def log(self, start: Start) -> SafePath:
@@ -144,15 +168,20 @@ class StartContext:
 
 
 def add_image_command(context: StartContext) -> StartContext:
-    """Check the platform's image, and return the context with the command that starts it. Without an image, the context
-    is unchanged."""
+    """Check the platform's image, and return the context with the command that starts it. Without
+    an image, the context is unchanged."""
     if not context.platform.image:
         return context
     folder = context.folder.resolve()
     work, image = folder / context.work.name, context.platform.image
     try:
         image_command = container.make_checked_prefix(
-            image, container.find_runtime(), folder, work, context.starter, context.platform.slurm_mpi
+            image,
+            container.find_runtime(),
+            folder,
+            work,
+            context.starter,
+            context.platform.slurm_mpi,
         )
     except UserError as error:
         raise context.platform.error(("container",), error.message) from None
@@ -160,10 +189,14 @@ def add_image_command(context: StartContext) -> StartContext:
 
 
 def list_starts(
-    batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool = False, large: Collection[str] = ()
+    batch: Batch,
+    work: AnyPath,
+    substrate: str = MPI,
+    simulated: bool = False,
+    large: Collection[str] = (),
 ) -> Iterator[Start]:
-    """Yield the starts of all cases and points of a batch. Those of `large` points, given by their ids, are the last
-    ones, so that all others are measured first."""
+    """Yield the starts of all cases and points of a batch. Those of `large` points, given by their
+    ids, are the last ones, so that all others are measured first."""
     if substrate != MPI:
         yield from find_substrate(substrate).load_starts().list_starts(batch, substrate)
         return
@@ -174,10 +207,16 @@ def list_starts(
     def point_key(point: Point) -> tuple[bool, int, str, str]:
         return point.id in large, point.ranks, point.layout, _select_program(point)
 
-    for (program, ranks, layout, where), cases in groupby(sorted(batch.cases, key=case_key), key=case_key):
-        yield Start(program, ranks, layout, where, tuple(_make_case_row(case, work) for case in cases))
+    for (program, ranks, layout, where), cases in groupby(
+        sorted(batch.cases, key=case_key), key=case_key
+    ):
+        yield Start(
+            program, ranks, layout, where, tuple(_make_case_row(case, work) for case in cases)
+        )
     rows = {PLAYER: lambda point: _make_player_row(point, work), LIBRARY: _make_library_row}
-    for (is_large, ranks, layout, program), points in groupby(sorted(batch.points, key=point_key), key=point_key):
+    for (is_large, ranks, layout, program), points in groupby(
+        sorted(batch.points, key=point_key), key=point_key
+    ):
         row = rows.get(program, lambda point: _make_program_row(point, not simulated))
         yield Start(program, ranks, layout, (), tuple(map(row, points)), is_large)
 
@@ -185,7 +224,11 @@ def list_starts(
 def _select_program(point: Point) -> str:
     if not point.predictable:
         return LIBRARY
-    return PLAYER if is_pattern_file(point.operation) else find_operation(point.operation).program or PLAYER
+    return (
+        PLAYER
+        if is_pattern_file(point.operation)
+        else find_operation(point.operation).program or PLAYER
+    )
 
 
 def _make_case_row(case: Case, work: AnyPath) -> dict[str, Any]:
@@ -195,18 +238,29 @@ def _make_case_row(case: Case, work: AnyPath) -> dict[str, Any]:
 
 def _make_player_row(member: Point | Case, work: AnyPath) -> dict[str, Any]:
     waves = member.waves if isinstance(member, Point) else 1
-    return {"id": member.id, "schedule": work / f"{member.id}.play", "plays": member, "waves": waves}
+    return {
+        "id": member.id,
+        "schedule": work / f"{member.id}.play",
+        "plays": member,
+        "waves": waves,
+    }
 
 
 def _make_program_row(point: Point, computes: bool) -> dict[str, Any]:
-    """Return the row of a point that a program of its operation measures. In a simulation ranks compute nothing."""
+    """Return the row of a point that a program of its operation measures. In a simulation ranks
+    compute nothing."""
     make_columns = find_operation(point.operation).case
     assert make_columns is not None, f"{point.operation} has a program and no cases"
     return {"id": point.id, **make_columns(point, computes)}
 
 
 def _make_library_row(point: Point) -> dict[str, Any]:
-    return {"id": point.id, "operation": point.operation, "bytes": point.bytes, "waves": point.waves}
+    return {
+        "id": point.id,
+        "operation": point.operation,
+        "bytes": point.bytes,
+        "waves": point.waves,
+    }
 
 
 def prepare_start(context: StartContext, start: Start, number: int) -> Job:
@@ -255,12 +309,16 @@ def _find_network(platform: Platform, work: AnyPath, folder: Path) -> Path | Non
     if platform.simgrid_file is None:
         return None
     with_traces = write_network_with_traces(platform.simgrid_file, work)
-    return Path(with_traces.name) if with_traces else Path(os.path.relpath(platform.simgrid_file.resolve(), folder))
+    return (
+        Path(with_traces.name)
+        if with_traces
+        else Path(os.path.relpath(platform.simgrid_file.resolve(), folder))
+    )
 
 
 def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[str, ...]:
-    """Return the arguments of the program for one pass: its share of the budgets, and the seed of its order of
-    cases."""
+    """Return the arguments of the program for one pass: its share of the budgets, and the seed of
+    its order of cases."""
     settings = context.plan.measure
     arguments: dict[str, str | float] = {
         "--cases": f"{start.name}.cases",
@@ -302,7 +360,8 @@ def store_case_files(row: dict[str, Any], work: AnyPath) -> dict[str, Any]:
 
 
 def _store_inputs(row: dict[str, Any], work: AnyPath) -> dict[str, Any]:
-    """Write the schedule or other files that a row refers to, and return the row of the case file."""
+    """Write the schedule or other files that a row refers to, and return the row of the case
+    file."""
     if "plays" not in row:
         return store_case_files(row, work)
     member, path = row["plays"], row["schedule"]

@@ -1,8 +1,8 @@
-"""Provenance of a batch (`collect_provenance`): hosts, placement of ranks, versions, switches, and caches of
-processors.
+"""Provenance of a batch (`collect_provenance`): hosts, placement of ranks, versions, switches, and
+caches of processors.
 
-With it, the measurements can be assessed and repeated. The native programs record MPI, compiler, hosts and clock
-themselves."""
+With it, the measurements can be assessed and repeated. The native programs record MPI, compiler,
+hosts and clock themselves."""
 
 import datetime
 import os
@@ -51,7 +51,9 @@ def collect_provenance(
         "commit": commit,
         "uncommitted_changes": dirty,
         "native_digest": compute_native_digest(platform_entry.substrate),
-        "container": describe_image(image) if (image := load_named_platform(batch.platform).image) else {},
+        "container": describe_image(image)
+        if (image := load_named_platform(batch.platform).image)
+        else {},
         "cpu": _read_cpu_name(),
         "cores": os.cpu_count(),
         # Other launchers measure on other machines than this one.
@@ -67,20 +69,27 @@ def collect_provenance(
 
 def _list_digests(plan: Plan, batch: Batch) -> dict[str, str]:
     """Return the SHA-256 of each file that the points name."""
-    return {path: plan.files[path].digest for _, path in list_named_files(batch.points) if path in plan.files}
+    return {
+        path: plan.files[path].digest
+        for _, path in list_named_files(batch.points)
+        if path in plan.files
+    }
 
 
 def _read_cpu_name() -> str:
     lines = read_text_or_empty(Path("/proc/cpuinfo")).splitlines()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )
 
 
 def describe_nodes(context: StartContext) -> dict[str, Any]:
     """Return the names and levels of nodes and processors.
 
-    `nodes` are the names of the nodes, in the order of the plan. `levels` has a group number for each node,
-    `processors` for each processor of the machine that runs commodel. `levels_from` is the launcher, if it reports the
-    levels (Slurm).
+    `nodes` are the names of the nodes, in the order of the plan. `levels` has a group number for
+    each node, `processors` for each processor of the machine that runs commodel. `levels_from` is
+    the launcher, if it reports the levels (Slurm).
     """
     entries: dict[str, Any] = {"nodes": list(context.names)} if context.names else {}
     if not context.launcher.simulated and (processors := cores.find_processor_levels().group_lists):
@@ -88,7 +97,9 @@ def describe_nodes(context: StartContext) -> dict[str, Any]:
     platform, launcher = context.platform, context.launcher
     find_levels = launcher.levels if not platform.levels and context.names else None
     try:
-        hierarchy = find_levels(context.starter, context.names) if find_levels else platform.hierarchy
+        hierarchy = (
+            find_levels(context.starter, context.names) if find_levels else platform.hierarchy
+        )
         levels = hierarchy.group_lists
     except UserError as error:
         return entries | {"levels_unknown": error.message}

@@ -1,5 +1,5 @@
-"""The models, the probes to which they are fitted, and their common mathematics. No model depends on the name of an
-algorithm.
+"""The models, the probes to which they are fitted, and their common mathematics. No model depends
+on the name of an algorithm.
 """
 
 import numpy as np

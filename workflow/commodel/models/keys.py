@@ -1,10 +1,10 @@
-"""Names of values, `o_0.fat.64x3`: a parameter, the node types for which it holds, and a coefficient or a sample
-(`make_key`, `parse_key`).
+"""Names of values, `o_0.fat.64x3`: a parameter, the node types for which it holds, and a
+coefficient or a sample (`make_key`, `parse_key`).
 
-A number is named after its parameter, `L`. A function's coefficient is `o.a`, its sample at 64 is `o.64`, and that of a
-surface at 64 with three at a time is `o.64x3`. Node types follow the parameter: `L.fat.thin` between two nodes,
-`L.fat.same` within one, `C.fat` of one. A distance class with a value of its own comes after all types: `L.beyond`,
-`alpha.beyond.a`, `g.beyond.64`.
+A number is named after its parameter, `L`. A function's coefficient is `o.a`, its sample at 64 is
+`o.64`, and that of a surface at 64 with three at a time is `o.64x3`. Node types follow the
+parameter: `L.fat.thin` between two nodes, `L.fat.same` within one, `C.fat` of one. A distance class
+with a value of its own comes after all types: `L.beyond`, `alpha.beyond.a`, `g.beyond.64`.
 """
 
 import re
@@ -39,7 +39,8 @@ class Pair(NamedTuple):
 
     @property
     def type_or_pair(self) -> "str | Pair":
-        """What the values of the channel between the two ranks are named after: within a node the node type."""
+        """What the values of the channel between the two ranks are named after: within a node the
+        node type."""
         return self.sender_type if self.within else self
 
     def __str__(self) -> str:
@@ -47,7 +48,8 @@ class Pair(NamedTuple):
 
 
 class Key(NamedTuple):
-    """The parts of a value's name. In `C.fat`, `fat` is the part too: only the parameter gives its meaning."""
+    """The parts of a value's name. In `C.fat`, `fat` is the part too: only the parameter gives its
+    meaning."""
 
     parameter: str
     function: str  # all before the part; empty if there is only the parameter
@@ -73,8 +75,9 @@ def parse_key(text: str) -> Key:
 
 
 def describe_piece(key: Key, meaning: str) -> str:
-    """Return what a value of a function in pieces means: the size above which a piece applies (`x1`), or a coefficient
-    of that piece (`a1`, `b1`). `meaning` is that of the parameter, which other values have."""
+    """Return what a value of a function in pieces means: the size above which a piece applies
+    (`x1`), or a coefficient of that piece (`a1`, `b1`). `meaning` is that of the parameter, which
+    other values have."""
     if not name_piece(key):
         return meaning
     if key.part[0] == "x":
@@ -87,11 +90,16 @@ def name_piece(key: Key) -> str:
     letter, number = key.part[:1], key.part[1:]
     if not (PART_PATTERN.fullmatch(key.part) and number):
         return ""
-    return f"size above which piece {number} applies" if letter == "x" else f"{letter} of piece {number}"
+    return (
+        f"size above which piece {number} applies"
+        if letter == "x"
+        else f"{letter} of piece {number}"
+    )
 
 
 def make_key(*parts: str | Pair) -> str:
-    """Return a name from its parts: `make_key("o_0", "fat", "a")` is `o_0.fat.a`. Empty parts are omitted."""
+    """Return a name from its parts: `make_key("o_0", "fat", "a")` is `o_0.fat.a`. Empty parts are
+    omitted."""
     return ".".join(str(part) for part in parts if part)
 
 
@@ -101,7 +109,8 @@ def make_sample_key(function: str, at: float, level: int | None = None) -> str:
 
 
 def add_class(text: str, name: str, function: bool) -> str:
-    """Return the name of a value in a distance class. `function`: the name ends in a coefficient or a sample."""
+    """Return the name of a value in a distance class. `function`: the name ends in a coefficient or
+    a sample."""
     stem, _, part = text.rpartition(".") if function else (text, "", "")
     return make_key(stem, name, part)
 
@@ -111,5 +120,7 @@ def remove_class(text: str, name: str) -> str:
     parts = text.split(".")
     for position in (-1, -2):
         if len(parts) > -position and parts[position] == name:
-            return make_key(*(part for number, part in enumerate(parts, -len(parts)) if number != position))
+            return make_key(
+                *(part for number, part in enumerate(parts, -len(parts)) if number != position)
+            )
     return ""

@@ -1,5 +1,5 @@
-"""Parameter sets with names and units checked: from files (`read_set`), published ones (`read_published`), and values
-given by hand as `NAME=VALUE` (`make_given_set`, `replace_by_hand`).
+"""Parameter sets with names and units checked: from files (`read_set`), published ones
+(`read_published`), and values given by hand as `NAME=VALUE` (`make_given_set`, `replace_by_hand`).
 
 Changes by hand are recorded in the set.
 """
@@ -39,8 +39,8 @@ def list_sets(path: Path) -> list[Path]:
 def parse_set(document: Document) -> ParameterSet:
     """Return the parameter set of a document, with units checked and full names.
 
-    A number with another unit is refused, and a time without one. A function given as one number is its
-    constant.
+    A number with another unit is refused, and a time without one. A function given as one number is
+    its constant.
     """
     parameters = parse_parameters(document)
     entry = find_family(parameters.model)
@@ -48,11 +48,16 @@ def parse_set(document: Document) -> ParameterSet:
     for name, full in names.items():
         if full != name and full in names:
             raise document.error(("parameters", name), f"found {full}, too, wanted one of them")
-    if set(parameters.forms.values()) <= set(FORM_NAMES):  # unknown forms raise an error at the prediction
+    # unknown forms raise an error at the prediction
+    if set(parameters.forms.values()) <= set(FORM_NAMES):
         for name, estimate in parameters.values.items():
             if parse_key(name).parameter in entry.by_name:  # unknown names too
                 try:
-                    check_unit(estimate.value, estimate.unit, find_unit(entry, names[name], parameters.forms))
+                    check_unit(
+                        estimate.value,
+                        estimate.unit,
+                        find_unit(entry, names[name], parameters.forms),
+                    )
                 except UserError as error:
                     raise document.error(("parameters", name), error.found) from None
     return replace(
@@ -84,29 +89,38 @@ BY_HAND_KEY = "by hand"
 def make_given_set(name: str, texts: Sequence[str]) -> ParameterSet:
     """Return a parameter set from `NAME=VALUE` texts, taken as exact.
 
-    A function's constant may be named by the function alone. A setting takes one of the model's values.
+    A function's constant may be named by the function alone. A setting takes one of the model's
+    values.
     """
     entry = find_family(name)
-    settings, values_given = _split_settings(entry, [text.removeprefix(f"{name}:") for text in texts])
+    settings, values_given = _split_settings(
+        entry, [text.removeprefix(f"{name}:") for text in texts]
+    )
     values_by_name: dict[str, str] = {}
     for name_text, value in values_given:
         parameter = entry.by_name.get(parse_key(name_text).parameter)
         if parameter is None:
-            raise UserError(f"model {name} has no parameter '{name_text}'; {suggest_name(name_text, entry.by_name)}")
+            raise UserError(
+                f"model {name} has no parameter '{name_text}'; {suggest_name(name_text, entry.by_name)}"
+            )
         full_name = entry.full_name(name_text)
         if full_name in values_by_name:
             raise UserError(f"found {full_name} twice")
         values_by_name[full_name] = value
     forms = infer_forms(entry, values_by_name)
-    values = {full: _parse_estimate(entry, full, value, forms) for full, value in values_by_name.items()}
-    parameters = ParameterSet(name, "", "given on the command line", values, forms=forms, settings=settings)
+    values = {
+        full: _parse_estimate(entry, full, value, forms) for full, value in values_by_name.items()
+    }
+    parameters = ParameterSet(
+        name, "", "given on the command line", values, forms=forms, settings=settings
+    )
     complete_values(entry, Values.of(parameters))
     return parameters
 
 
 def replace_by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[ParameterSet]:
-    """Return the sets with values and settings replaced: `NAME=VALUE` texts for all sets, `MODEL:NAME=VALUE` for one
-    model.
+    """Return the sets with values and settings replaced: `NAME=VALUE` texts for all sets,
+    `MODEL:NAME=VALUE` for one model.
 
     Changes are noted in the provenance; a changed value has no interval.
     """
@@ -116,11 +130,14 @@ def replace_by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[
         owner, colon, _ = name.partition(":")
         owner = owner.strip()
         if colon and owner not in texts_by_model:
-            raise UserError(f"--set {text}: found no set of model '{owner}'; {suggest_name(owner, texts_by_model)}")
+            raise UserError(
+                f"--set {text}: found no set of model '{owner}'; {suggest_name(owner, texts_by_model)}"
+            )
         for family_name in [owner] if colon else texts_by_model:
             texts_by_model[family_name].append(text.partition(":")[2] if colon else text)
     return [
-        _replace_values(parameters, texts_by_model[parameters.model], len(texts_by_model) > 1) for parameters in sets
+        _replace_values(parameters, texts_by_model[parameters.model], len(texts_by_model) > 1)
+        for parameters in sets
     ]
 
 
@@ -129,17 +146,25 @@ def describe_changes(parameters: ParameterSet) -> str:
     return str(parameters.provenance.get(BY_HAND_KEY, ""))
 
 
-def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) -> ParameterSet:
+def _replace_values(
+    parameters: ParameterSet, texts: Sequence[str], many_sets: bool
+) -> ParameterSet:
     """Return a set with some values and settings replaced."""
     if not texts:
         return parameters
     entry = find_family(parameters.model)
     settings, values_given = _split_settings(entry, texts)
-    notes = [f"{name}={value}{_describe_previous(parameters.settings.get(name))}" for name, value in settings.items()]
+    notes = [
+        f"{name}={value}{_describe_previous(parameters.settings.get(name))}"
+        for name, value in settings.items()
+    ]
     names = [_find_name(entry, parameters, name_text, many_sets) for name_text, _ in values_given]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise UserError(f"--set: found {repeated[0]} twice")
-    forms = {**infer_forms(entry, [name for name in names if name not in parameters.values]), **parameters.forms}
+    forms = {
+        **infer_forms(entry, [name for name in names if name not in parameters.values]),
+        **parameters.forms,
+    }
     values = dict(parameters.values)
     for name, (_, value) in zip(names, values_given, strict=True):
         previous = parameters.values.get(name)
@@ -150,7 +175,11 @@ def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: b
         values=values,
         forms=forms,
         settings={**parameters.settings, **settings},
-        missing={name: why for name, why in parameters.missing.items() if name not in map(_find_parameter, names)},
+        missing={
+            name: why
+            for name, why in parameters.missing.items()
+            if name not in map(_find_parameter, names)
+        },
         draws={name: drawn for name, drawn in parameters.draws.items() if name not in names},
         provenance={**parameters.provenance, BY_HAND_KEY: ", ".join(notes)},
     )
@@ -164,7 +193,11 @@ def _describe_previous(previous: object) -> str:
 
 
 def _format_estimate(estimate: Estimate) -> str:
-    return format_seconds(estimate.value) if estimate.unit == "s" else f"{estimate.value:.4g} {estimate.unit}".strip()
+    return (
+        format_seconds(estimate.value)
+        if estimate.unit == "s"
+        else f"{estimate.value:.4g} {estimate.unit}".strip()
+    )
 
 
 def _find_parameter(name: str) -> str:
@@ -174,7 +207,8 @@ def _find_parameter(name: str) -> str:
 def _find_name(entry: Family, parameters: ParameterSet, name_text: str, many_sets: bool) -> str:
     """Return the name of a value in the set: a function's constant may be named by the function.
 
-    A value that the set has by node type must be named with the type, or the change would have no effect.
+    A value that the set has by node type must be named with the type, or the change would have no
+    effect.
     """
     if _find_parameter(name_text) not in entry.by_name:
         suggestion = suggest_name(name_text, [*entry.by_name, *(entry.settings or {})])
@@ -182,32 +216,43 @@ def _find_name(entry: Family, parameters: ParameterSet, name_text: str, many_set
         raise UserError(
             f"--set {name_text}: model {entry.name} has no parameter or setting '{name_text}'; {suggestion}{hint}"
         )
-    same_parameter = [name for name in parameters.values if _find_parameter(name) == _find_parameter(name_text)]
+    same_parameter = [
+        name for name in parameters.values if _find_parameter(name) == _find_parameter(name_text)
+    ]
     constant = entry.full_name(name_text, parameters.classes)
     for name in (name_text, constant):
         if name in same_parameter:
             return name
     if same_parameter:
         suggestion = suggest_name(name_text, same_parameter)
-        raise UserError(f"--set {name_text}: the set of {entry.name} has no value '{name_text}'; {suggestion}")
+        raise UserError(
+            f"--set {name_text}: the set of {entry.name} has no value '{name_text}'; {suggestion}"
+        )
     return constant
 
 
 def _parse_estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
     """Return the exact value of a text.
 
-    A coefficient of a function may be negative, no other value. A time per byte may be given in seconds.
+    A coefficient of a function may be negative, no other value. A time per byte may be given in
+    seconds.
     """
     unit_wanted = find_unit(entry, name, forms)
     with locate_mistakes(key=name):
         number, measure = parse_with_unit(text)
-        check_unit(number, unit_wanted if measure == "s" and unit_wanted.startswith("s") else measure, unit_wanted)
+        check_unit(
+            number,
+            unit_wanted if measure == "s" and unit_wanted.startswith("s") else measure,
+            unit_wanted,
+        )
         if number < 0 and not entry.by_name[_find_parameter(name)].argument:
             raise UserError(f"found {show_value(text)}, wanted a value that is not negative")
     return Estimate.exact(number, unit_wanted)
 
 
-def _split_settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+def _split_settings(
+    entry: Family, texts: Sequence[str]
+) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Return those of `NAME=VALUE` texts that are settings of the model, and the other pairs."""
     pairs = []
     for pair in texts:

@@ -1,3 +1,3 @@
-"""Patterns of communication: the Schedule, and its construction from names of algorithms, trees and layouts. No module
-here knows the time of a message.
+"""Patterns of communication: the Schedule, and its construction from names of algorithms, trees and
+layouts. No module here knows the time of a message.
 """

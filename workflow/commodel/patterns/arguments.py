@@ -1,8 +1,8 @@
-"""Specs of algorithms, topologies and layouts: a name and arguments, as in `chain:4KiB`, `kary:2^4`, `block:2`
-(`SpecType`, `Argument`).
+"""Specs of algorithms, topologies and layouts: a name and arguments, as in `chain:4KiB`,
+`kary:2^4`, `block:2` (`SpecType`, `Argument`).
 
-An entry of a registry is a `SpecType`, which declares its arguments and their kinds. They determine the syntax of a
-spec, its parser, and the values for an automatic search.
+An entry of a registry is a `SpecType`, which declares its arguments and their kinds. They determine
+the syntax of a spec, its parser, and the values for an automatic search.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument: `parse` converts the user's text; `default` is the value of an omitted optional argument."""
+    """An argument: `parse` converts the user's text; `default` is the value of an omitted optional
+    argument."""
 
     name: str
     kind: Kind
@@ -65,7 +66,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class SpecType:
-    """An entry of a registry. A spec is the name, a colon, and the arguments with `separators` between them."""
+    """An entry of a registry. A spec is the name, a colon, and the arguments with `separators`
+    between them."""
 
     name: str
     title: str
@@ -75,8 +77,14 @@ class SpecType:
     @property
     def form(self) -> str:
         """The syntax of a spec."""
-        parts = [part for pair in zip(self.arguments, (*self.separators, ""), strict=True) for part in pair]
-        return f"{self.name}:{''.join(part if isinstance(part, str) else part.form for part in parts)}"
+        parts = [
+            part
+            for pair in zip(self.arguments, (*self.separators, ""), strict=True)
+            for part in pair
+        ]
+        return (
+            f"{self.name}:{''.join(part if isinstance(part, str) else part.form for part in parts)}"
+        )
 
     def read(self, text: str) -> list[Any]:
         """Return the values of the arguments."""
@@ -90,7 +98,9 @@ class SpecType:
                     raise UserError(f"found no '{separator}'")
                 values.append(argument.read(argument_text))
         except UserError as error:
-            raise UserError(f"found '{self.name}:{text}', wanted {self.form}: {error.message}") from None
+            raise UserError(
+                f"found '{self.name}:{text}', wanted {self.form}: {error.message}"
+            ) from None
         return values
 
 
@@ -100,7 +110,9 @@ def parse_whole_number(text: str, wanted: str = "", least: int = 1) -> int:
     return int(text)
 
 
-def parse_whole_numbers(text: str, separator: str, wanted: str = "whole numbers from 1") -> list[int]:
+def parse_whole_numbers(
+    text: str, separator: str, wanted: str = "whole numbers from 1"
+) -> list[int]:
     """Return numbers ≥ 1 from a text with a separator, e.g. 4x4."""
     try:
         return [parse_whole_number(part) for part in text.split(separator)]
@@ -108,9 +120,13 @@ def parse_whole_numbers(text: str, separator: str, wanted: str = "whole numbers 
         raise UserError(f"found '{text}', wanted {wanted}") from None
 
 
-def count_argument(name: str, kind: Kind = Kind.COUNT, *, least: int = 1, default: int | None = None) -> Argument:
+def count_argument(
+    name: str, kind: Kind = Kind.COUNT, *, least: int = 1, default: int | None = None
+) -> Argument:
     """Return an argument that is a whole number; optional if it has a default."""
-    return Argument(name, kind, partial(parse_whole_number, least=least), default is not None, default)
+    return Argument(
+        name, kind, partial(parse_whole_number, least=least), default is not None, default
+    )
 
 
 def read_segment(text: str) -> int:
@@ -121,5 +137,7 @@ def read_segment(text: str) -> int:
 
 
 SEGMENT = Argument("SEGMENT BYTES", Kind.SEGMENT, read_segment, optional=True)
-SEGMENT_OR_DEFAULT = Argument("SEGMENT BYTES", Kind.SEGMENT, read_segment, optional=True, default=DEFAULT_SEGMENT)
+SEGMENT_OR_DEFAULT = Argument(
+    "SEGMENT BYTES", Kind.SEGMENT, read_segment, optional=True, default=DEFAULT_SEGMENT
+)
 SEED = Argument("SEED", Kind.SEED, partial(parse_count, low=0, high=2**63 - 1))

@@ -1,7 +1,9 @@
-"""Schedules of points, with ranks placed on nodes: `build_schedule` for one, `stack_points` for many.
+"""Schedules of points, with ranks placed on nodes: `build_schedule` for one, `stack_points` for
+many.
 
-Points are grouped by shape, so that everything independent of sizes is computed once. `complete_layout` completes a
-layout for the resources of a platform, and checks whether there are enough nodes and cores.
+Points are grouped by shape, so that everything independent of sizes is computed once.
+`complete_layout` completes a layout for the resources of a platform, and checks whether there are
+enough nodes and cores.
 """
 
 from __future__ import annotations
@@ -38,16 +40,20 @@ if TYPE_CHECKING:
 
 
 MAX_STACKED_MESSAGES = 20_000  # sizes × messages of one stack, to bound the memory of all draws
-MAX_EXPANDED_MESSAGES = 1 << 16  # of repeated rounds that are expanded, since stacks of sizes are then faster
-MIN_WIDTH_REDUCTION = 8  # messages / width, from which repeated rounds are faster than stacks for many draws
+# of repeated rounds that are expanded, since stacks of sizes are then faster
+MAX_EXPANDED_MESSAGES = 1 << 16
+# messages / width, from which repeated rounds are faster than stacks for many draws
+MIN_WIDTH_REDUCTION = 8
 SIZE_FIELDS = ("bytes", "pattern")  # fields of a point that depend on the size
-GET_SHAPE_KEY = attrgetter(*(field.name for field in fields(Point) if field.name not in SIZE_FIELDS))
+GET_SHAPE_KEY = attrgetter(
+    *(field.name for field in fields(Point) if field.name not in SIZE_FIELDS)
+)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Points that differ in their size only: a point without a size, and the sizes. Their schedules are built and
-    predicted together.
+    """Points that differ in their size only: a point without a size, and the sizes. Their schedules
+    are built and predicted together.
     """
 
     point: Point
@@ -59,8 +65,8 @@ class Shape:
 
 
 def group_by_shape(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
-    """Yield the indices of each shape's points in the order of its sizes, and the shape, in order of first
-    occurrence."""
+    """Yield the indices of each shape's points in the order of its sizes, and the shape, in order
+    of first occurrence."""
     numbers: dict[tuple, list[int]] = {}
     for number, point in enumerate(points):
         numbers.setdefault(GET_SHAPE_KEY(point), []).append(number)
@@ -89,22 +95,32 @@ class ScheduleSum:
 
 
 def list_parts(point: Point) -> list[tuple[Point, int]]:
-    """Return the summands of a point and how often each occurs; the point itself if it is no sum."""
+    """Return the summands of a point and how often each occurs; the point itself if it is no
+    sum."""
     if not point.predictable or point.topology:
         return [(point, 1)]
-    return [(replace(point, operation=name), count) for name, count in list_summands(point.operation, point.ranks)]
+    return [
+        (replace(point, operation=name), count)
+        for name, count in list_summands(point.operation, point.ranks)
+    ]
 
 
 def sample_parts(point: Point) -> list[tuple[Point, float]]:
-    """Return the first, middle and last summand, each once and weighted by an equal share of all."""
+    """Return the first, middle and last summand, each once and weighted by an equal share of
+    all."""
     all_parts = list_parts(point)
-    sampled = [all_parts[number][0] for number in sorted({0, len(all_parts) // 2, len(all_parts) - 1})]
+    sampled = [
+        all_parts[number][0] for number in sorted({0, len(all_parts) // 2, len(all_parts) - 1})
+    ]
     return [(part, sum(count for _, count in all_parts) / len(sampled)) for part in sampled]
 
 
 def remove_layout(point: Point, ranks: int | None = None) -> Point:
-    """Return the point without a layout, on which its messages do not depend, and optionally with other ranks."""
-    return Point("", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes)
+    """Return the point without a layout, on which its messages do not depend, and optionally with
+    other ranks."""
+    return Point(
+        "", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes
+    )
 
 
 def build_schedule(point: Point) -> Schedule:
@@ -112,7 +128,8 @@ def build_schedule(point: Point) -> Schedule:
 
 
 def make_builder(point: Point, many_sizes: bool = False) -> Callable[[int], Schedule]:
-    """Return a function from the size to the schedule of a point, which looks up names and places ranks once.
+    """Return a function from the size to the schedule of a point, which looks up names and places
+    ranks once.
 
     `many_sizes`: whether the schedule is for predictions of many draws.
     """
@@ -122,15 +139,22 @@ def make_builder(point: Point, many_sizes: bool = False) -> Callable[[int], Sche
         pattern = build_compact(size).with_statistic(point.statistic)
         if not isinstance(pattern, CompactSchedule) or pattern.messages > MAX_EXPANDED_MESSAGES:
             return pattern
-        return pattern if many_sizes and MIN_WIDTH_REDUCTION * pattern.width <= pattern.messages else pattern.whole
+        return (
+            pattern
+            if many_sizes and MIN_WIDTH_REDUCTION * pattern.width <= pattern.messages
+            else pattern.whole
+        )
 
     return build
 
 
 def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
-    """Return a function from the size to the schedule, in which repeated rounds are not expanded."""
+    """Return a function from the size to the schedule, in which repeated rounds are not
+    expanded."""
     if point.measured_only:
-        raise UserError(f"'{point.operation}' is measured, not predicted or drawn: it has no schedule")
+        raise UserError(
+            f"'{point.operation}' is measured, not predicted or drawn: it has no schedule"
+        )
     if not point.predictable:
         raise UserError(
             f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not predicted or drawn"
@@ -144,7 +168,10 @@ def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
         build = partial(find_tree_algorithm(point.operation).build, make_tree(point.topology))
     else:
         entry, argument = find_algorithm(point.operation, point.algorithm)
-        values, parameters = entry.parse_argument(argument), fill_parameters(point.operation, point.ranks)
+        values, parameters = (
+            entry.parse_argument(argument),
+            fill_parameters(point.operation, point.ranks),
+        )
 
         def build(bytes: int) -> Schedule:
             return entry.build(point.ranks, bytes, *values, **parameters)
@@ -168,8 +195,8 @@ def find_fan_in(pattern: Schedule) -> int:
 def find_fan_ins(points: Iterable[Point]) -> dict[str, int]:
     """Return the fan-in of every point, by id.
 
-    If the smallest and the largest message have the same fan-in, as in all patterns that only cut messages into
-    segments, the sizes between are not built.
+    If the smallest and the largest message have the same fan-in, as in all patterns that only cut
+    messages into segments, the sizes between are not built.
     """
     points = list(points)
     fan_in_by_id: dict[str, int] = {}
@@ -192,7 +219,8 @@ def find_fan_ins(points: Iterable[Point]) -> dict[str, int]:
 def stack_points(
     points: Sequence[Point], max_messages: int = MAX_STACKED_MESSAGES, many_sizes: bool = False
 ) -> Iterator[tuple[list[int], Schedule | ScheduleSum]]:
-    """Yield the indices of points whose schedules differ in sizes only, and a stack of their schedules.
+    """Yield the indices of points whose schedules differ in sizes only, and a stack of their
+    schedules.
 
     `many_sizes`: as in `make_builder`.
     """
@@ -206,7 +234,8 @@ def stack_sizes(
 ) -> Iterator[tuple[list[int], Schedule | ScheduleSum]]:
     """Yield the indices of sizes whose schedules have one structure, and their stack.
 
-    Stacks of one structure share it. Incomplete stacks have at most the messages of four complete ones.
+    Stacks of one structure share it. Incomplete stacks have at most the messages of four complete
+    ones.
     """
     if len(summands := list_parts(shape.point)) > 1:
         rows = make_builder(summands[0][0])(shape.sizes[0]).messages
@@ -217,16 +246,23 @@ def stack_sizes(
         return
     build = make_builder(shape.point, many_sizes)
     incomplete: list[tuple[Schedule, list[int], list[Schedule]]] = []
-    last: Schedule | None = None  # the first schedule of the last complete stack, whose structure is reused
+    # the first schedule of the last complete stack, whose structure is reused
+    last: Schedule | None = None
     messages = 0  # of incomplete stacks
     for number, size in enumerate(shape.sizes):
         pattern = build(size)
         if isinstance(pattern, CompactSchedule):
             yield [number], pattern
             continue
-        entry = next((entry for entry in reversed(incomplete) if entry[0].has_same_structure(pattern)), None)
+        entry = next(
+            (entry for entry in reversed(incomplete) if entry[0].has_same_structure(pattern)), None
+        )
         if entry is None:
-            entry = (last if last is not None and last.has_same_structure(pattern) else pattern), [], []
+            entry = (
+                (last if last is not None and last.has_same_structure(pattern) else pattern),
+                [],
+                [],
+            )
             incomplete.append(entry)
         first, numbers, schedules = entry
         numbers.append(number)
@@ -268,7 +304,9 @@ class PlacedLayout:
 
 
 @lru_cache(maxsize=65536)
-def complete_layout(resources: PlatformResources, spec: str, ranks: int, requested: int | None = None) -> PlacedLayout:
+def complete_layout(
+    resources: PlatformResources, spec: str, ranks: int, requested: int | None = None
+) -> PlacedLayout:
     """Return the complete layout of a spec.
 
     If the spec has no ranks per node, `requested` is used, else ranks are spread over all nodes.
@@ -292,7 +330,9 @@ def complete_layout(resources: PlatformResources, spec: str, ranks: int, request
     return PlacedLayout(layout, int(node.max()) + 1, per_node, levels_crossed, obstacle)
 
 
-def complete_layout_and_ranks(resources: PlatformResources, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:
+def complete_layout_and_ranks(
+    resources: PlatformResources, spec: str, ranks: int | None
+) -> tuple[PlacedLayout, int]:
     """Return the complete layout, and the number of ranks, which the layout may determine."""
     if (ranks := ranks or count_layout_ranks(spec)) is None:
         raise UserError(f"'{spec}' does not determine the number of ranks; wanted --ranks")
@@ -307,13 +347,16 @@ def _explain_misfit(
     ranks_on: np.ndarray,
     per_node: int,
 ) -> str:
-    """Return why a layout does not fit a platform. `complete_spec` has checked processes with several cores."""
+    """Return why a layout does not fit a platform. `complete_spec` has checked processes with
+    several cores."""
     if resources.substrate not in ("", MPI) and assigns_cores(layout):
         title = find_substrate(resources.substrate).title
         return f"as {layout} are bound to cores, which {title} does not support"
     nodes, ranks = int(used[-1]) + 1, int(ranks_on.sum())
     if ranks > resources.nodes * resources.cores:
-        nodes_of_cores = f" ({resources.nodes} nodes of {resources.cores})" if resources.nodes > 1 else ""
+        nodes_of_cores = (
+            f" ({resources.nodes} nodes of {resources.cores})" if resources.nodes > 1 else ""
+        )
         total = resources.nodes * resources.cores
         return f"need {ranks} cores; platform '{resources.name}' has {total}{nodes_of_cores}"
     if per_node > resources.cores or nodes > resources.nodes:

@@ -1,10 +1,10 @@
-"""The dependency graph of a schedule, as in GOAL (`make_dependencies`): sends, receives and calculations of every rank,
-and the dependencies between their starts and ends.
+"""The dependency graph of a schedule, as in GOAL (`make_dependencies`): sends, receives and
+calculations of every rank, and the dependencies between their starts and ends.
 
-The posts of a rank's step depend on all its earlier waits and work. Its local work depends on the waits of the step.
-Each send depends on the start of the previous one, since LogGOPSim does not keep the order of simultaneous sends. So do
-operations after a send that has no wait yet. A calculation of no time joins several dependencies, and keeps two waits
-in order.
+The posts of a rank's step depend on all its earlier waits and work. Its local work depends on the
+waits of the step. Each send depends on the start of the previous one, since LogGOPSim does not keep
+the order of simultaneous sends. So do operations after a send that has no wait yet. A calculation
+of no time joins several dependencies, and keeps two waits in order.
 """
 
 from collections.abc import Iterator
@@ -15,16 +15,18 @@ import numpy as np
 
 from commodel.patterns.schedule import Schedule
 
-SEND, RECEIVE, CALC = 1, 2, 3  # the order in which LogGOPSim starts operations that are ready at the same time
+# the order in which LogGOPSim starts operations that are ready at the same time
+SEND, RECEIVE, CALC = 1, 2, 3
 NO_WORK = -1
-SEND_POSTS, RECEIVE_POSTS, SEND_WAITS, RECEIVE_WAITS, WORKS = range(5)  # events of a step, in this order
+# events of a step, in this order
+SEND_POSTS, RECEIVE_POSTS, SEND_WAITS, RECEIVE_WAITS, WORKS = range(5)
 Event = tuple[int, int, int]  # step, kind of event, row
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of a rank. `row` is the row of the message, or the group of a calculation (see `group_work`), or
-    NO_WORK."""
+    """An operation of a rank. `row` is the row of the message, or the group of a calculation (see
+    `group_work`), or NO_WORK."""
 
     kind: int
     row: int
@@ -32,7 +34,8 @@ class Operation:
 
 @dataclass(frozen=True)
 class Dependency:
-    """A dependency between two operations of a rank: `after` waits until `before` is done, or only until it starts."""
+    """A dependency between two operations of a rank: `after` waits until `before` is done, or only
+    until it starts."""
 
     after: int
     before: int
@@ -40,13 +43,16 @@ class Dependency:
 
 
 def group_work(schedule: Schedule) -> tuple[np.ndarray, int]:
-    """Return the calculation of each row of local work, one for each rank and step, and their number."""
+    """Return the calculation of each row of local work, one for each rank and step, and their
+    number."""
     key = schedule.work.rank.astype(np.int64) * (schedule.last_step + 2) + schedule.work.step
     keys, groups = np.unique(key, return_inverse=True)
     return groups, len(keys)
 
 
-def make_dependencies(schedule: Schedule, busy: np.ndarray) -> Iterator[list[Operation | Dependency]]:
+def make_dependencies(
+    schedule: Schedule, busy: np.ndarray
+) -> Iterator[list[Operation | Dependency]]:
     """Yield for each rank its operations, each followed by its dependencies.
 
     `busy` flags the groups of `group_work` that take time; the others are omitted.
@@ -76,8 +82,8 @@ def _list_rank_events(schedule: Schedule) -> Iterator[list[Event]]:
 class _RankGraph:
     """The graph of one rank.
 
-    `before` are the operations that must end before the next one, `started` is the last send without a wait, and
-    `waited` is whether the last event was a wait.
+    `before` are the operations that must end before the next one, `started` is the last send
+    without a wait, and `waited` is whether the last event was a wait.
     """
 
     def __init__(self, groups: np.ndarray, busy: np.ndarray) -> None:
@@ -87,11 +93,20 @@ class _RankGraph:
         self.before: list[int] = []
         self.started: int | None = None
         self.waited = False
-        self.in_flight: dict[tuple[int, bool], int] = {}  # operations of messages, by row and whether it is the receive
+        # operations of messages, by row and whether it is the receive
+        self.in_flight: dict[tuple[int, bool], int] = {}
 
     def add_step(self, events: list[tuple[int, int]]) -> None:
-        posts = [(row, kind == RECEIVE_POSTS) for kind, row in events if kind in (SEND_POSTS, RECEIVE_POSTS)]
-        waits = [(row, kind == RECEIVE_WAITS) for kind, row in events if kind in (SEND_WAITS, RECEIVE_WAITS)]
+        posts = [
+            (row, kind == RECEIVE_POSTS)
+            for kind, row in events
+            if kind in (SEND_POSTS, RECEIVE_POSTS)
+        ]
+        waits = [
+            (row, kind == RECEIVE_WAITS)
+            for kind, row in events
+            if kind in (SEND_WAITS, RECEIVE_WAITS)
+        ]
         if len(self.before) > 1 if posts else waits and self.waited:
             self.before, self.started = [self._add_calculation(NO_WORK)], None
         if posts:
@@ -106,7 +121,8 @@ class _RankGraph:
             self.before, self.started, self.waited = [self._add_calculation(group)], None, False
 
     def _post(self, posts: list[tuple[int, bool]]) -> None:
-        """Add sends, each after the start of the previous one, and receives after the sends of earlier steps."""
+        """Add sends, each after the start of the previous one, and receives after the sends of
+        earlier steps."""
         chain, earlier = [] if self.started is None else [self.started], self.started
         for row, is_receive in posts:
             number = self._add(RECEIVE if is_receive else SEND, row)

@@ -1,8 +1,9 @@
-"""MPI libraries: the functions that send the messages of an algorithm (`find_routines`), and what a platform's
-substrate, MPI or that of an extension, can run (`apply_substrate`).
+"""MPI libraries: the functions that send the messages of an algorithm (`find_routines`), and what a
+platform's substrate, MPI or that of an extension, can run (`apply_substrate`).
 
-In a function listed here, every rank sends the same messages in the same order as the algorithm; `differs` names
-exceptions. Recordings of Open MPI 4.1.4 and MPICH 4.0.2 confirm this: `tests/interchange/test_rules.py`.
+In a function listed here, every rank sends the same messages in the same order as the algorithm;
+`differs` names exceptions. Recordings of Open MPI 4.1.4 and MPICH 4.0.2 confirm this:
+`tests/interchange/test_rules.py`.
 """
 
 from collections.abc import Mapping
@@ -18,18 +19,20 @@ OPEN_MPI, MPICH = "Open MPI", "MPICH"
 FEW_ELEMENTS = "with fewer elements than ranks it is linear"
 LINEAR = "linear if the operation does not commute, or with fewer elements than the largest power of two of the ranks"
 EVEN_RANKS_FIRST = (
-    "if the ranks are no power of two, the even ones of the first pairs send whole vectors; blocks have equal sizes"
+    "if the ranks are no power of two, the even ones of the first pairs send whole vectors; "
+    "blocks have equal sizes"
 )
 ODD_RANKS_FIRST = (
-    "if the ranks are no power of two, the odd ones of the first pairs send whole vectors; blocks have equal sizes"
+    "if the ranks are no power of two, the odd ones of the first pairs send whole vectors; blocks "
+    "have equal sizes"
 )
 DEFAULTS = "reduces and broadcasts with the algorithms that Open MPI selects for each"
 RADIX_2 = "if coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can express"
 RADIX_4 = "K is coll_tuned_bcast_algorithm_knomial_radix, 4 unless set"
 THROTTLED = "at most MPIR_CVAR_ALLTOALL_THROTTLE at once; a rank sends to itself, too"
 
-# Algorithm, function of ompi_coll_base, its number in Open MPI's rules (0: no rule can name it), how it differs.
-# If an algorithm has two functions, the first does not cut messages into segments.
+# Algorithm, function of ompi_coll_base, its number in Open MPI's rules (0: no rule can name it),
+# how it differs. If an algorithm has two functions, the first does not cut messages into segments.
 OPEN_MPI_FUNCTIONS = (
     ("allgather-bruck", "allgather_intra_bruck", 2),
     ("allgather-neighbor-exchange", "allgather_intra_neighborexchange", 5),
@@ -38,7 +41,12 @@ OPEN_MPI_FUNCTIONS = (
     ("allreduce-rabenseifner", "allreduce_intra_redscat_allgather", 6, LINEAR),
     ("allreduce-recursive-doubling", "allreduce_intra_recursivedoubling", 3),
     ("allreduce-reduce-bcast", "allreduce_intra_nonoverlapping", 0, DEFAULTS),
-    ("allreduce-ring", "allreduce_intra_ring", 4, "with fewer elements than ranks it is recursive doubling"),
+    (
+        "allreduce-ring",
+        "allreduce_intra_ring",
+        4,
+        "with fewer elements than ranks it is recursive doubling",
+    ),
     ("allreduce-ring", "allreduce_intra_ring_segmented", 5),
     ("alltoall-bruck", "alltoall_intra_bruck", 3),
     ("alltoall-linear", "alltoall_intra_basic_linear", 1),
@@ -56,13 +64,23 @@ OPEN_MPI_FUNCTIONS = (
     ("bcast-scatter-allgather-ring", "bcast_intra_scatter_allgather_ring", 9, FEW_ELEMENTS),
     ("bcast-split-binary", "bcast_intra_split_bintree", 4),
     ("gather-binomial", "gather_intra_binomial", 2),
-    ("gather-linear", "gather_intra_basic_linear", 1, "the root receives from one rank after the other"),
+    (
+        "gather-linear",
+        "gather_intra_basic_linear",
+        1,
+        "the root receives from one rank after the other",
+    ),
     ("gather-linear-sync", "gather_intra_linear_sync", 3),
     ("reduce-binary", "reduce_intra_binary", 4),
     ("reduce-binomial", "reduce_intra_binomial", 5),
     ("reduce-chain", "reduce_intra_pipeline", 3),
     ("reduce-in-order", "reduce_intra_in_order_binary", 6),
-    ("reduce-linear", "reduce_intra_basic_linear", 1, "the root receives from the last rank first, one at a time"),
+    (
+        "reduce-linear",
+        "reduce_intra_basic_linear",
+        1,
+        "the root receives from the last rank first, one at a time",
+    ),
     ("reduce-rabenseifner", "reduce_intra_redscat_gather", 7, LINEAR),
     ("reduce-scatter-recursive-halving", "reduce_scatter_intra_basic_recursivehalving", 2),
     ("reduce-scatter-ring", "reduce_scatter_intra_ring", 3),
@@ -78,8 +96,16 @@ MPICH_FUNCTIONS = (
     ("allreduce-recursive-doubling", "Allreduce_intra_recursive_doubling"),
     ("alltoall-bruck", "Alltoall_intra_brucks"),
     ("alltoall-linear", "Alltoall_intra_scattered", THROTTLED),
-    ("alltoall-pairwise", "Alltoall_intra_pairwise", "at powers of two step i exchanges with rank XOR i"),
-    ("barrier-dissemination", "Barrier_intra_dissemination", "since 4.1 k_dissemination with K = 2"),
+    (
+        "alltoall-pairwise",
+        "Alltoall_intra_pairwise",
+        "at powers of two step i exchanges with rank XOR i",
+    ),
+    (
+        "barrier-dissemination",
+        "Barrier_intra_dissemination",
+        "since 4.1 k_dissemination with K = 2",
+    ),
     ("bcast-binomial", "Bcast_intra_binomial"),
     ("bcast-scatter-allgather", "Bcast_intra_scatter_recursive_doubling_allgather"),
     ("bcast-scatter-allgather-ring", "Bcast_intra_scatter_ring_allgather"),
@@ -92,9 +118,9 @@ MPICH_FUNCTIONS = (
 )
 
 
-# Functions that do not combine operands in the order of the ranks, which is wrong if the operation does not commute.
-# Open MPI's rules select them nevertheless; MPICH's selection can check for commutativity. The program `verify` found
-# them in Open MPI 4.1.8 and 5.0.11, and in MPICH 5.0.2.
+# Functions that do not combine operands in the order of the ranks, which is wrong if the operation
+# does not commute. Open MPI's rules select them nevertheless; MPICH's selection can check for
+# commutativity. The program `verify` found them in Open MPI 4.1.8 and 5.0.11, and in MPICH 5.0.2.
 REORDERING = {
     "allreduce_intra_ring",
     "allreduce_intra_ring_segmented",
@@ -108,9 +134,9 @@ REORDERING = {
     "Reduce_scatter_intra_pairwise",
     "Reduce_scatter_intra_recursive_halving",
 }
-# Functions that cut a message by the count and datatype of each rank's own call. If these differ between ranks, which
-# MPI allows as long as the bytes agree, ranks wait for other segments than are sent. The second group cuts messages
-# only with a segment size.
+# Functions that cut a message by the count and datatype of each rank's own call. If these differ
+# between ranks, which MPI allows as long as the bytes agree, ranks wait for other segments than are
+# sent. The second group cuts messages only with a segment size.
 CUTTING_ALWAYS = {
     "gather_intra_linear_sync",
     "bcast_intra_scatter_allgather",
@@ -127,7 +153,8 @@ CUTTING_BY_SEGMENT = {
 
 @dataclass(frozen=True)
 class Routine:
-    """A function of an MPI library; `differs` names the cases in which it sends other messages than the algorithm."""
+    """A function of an MPI library; `differs` names the cases in which it sends other messages than
+    the algorithm."""
 
     library: str
     function: str
@@ -136,7 +163,8 @@ class Routine:
     keeps_order: bool = True  # combines operands in the order of the ranks
 
     def segments_by_own_count(self, segment: int) -> bool:
-        """Return whether ranks with different datatypes for one message cut it into different segments."""
+        """Return whether ranks with different datatypes for one message cut it into different
+        segments."""
         name = self.function.removeprefix("ompi_coll_base_")
         return name in CUTTING_ALWAYS or (segment > 0 and name in CUTTING_BY_SEGMENT)
 
@@ -145,13 +173,19 @@ def find_routines(algorithm: str) -> tuple[Routine, ...]:
     """Return the functions that send the messages of an algorithm, Open MPI's first."""
     open_mpi = [
         Routine(
-            OPEN_MPI, f"ompi_coll_base_{function}", number, differs[0] if differs else "", function not in REORDERING
+            OPEN_MPI,
+            f"ompi_coll_base_{function}",
+            number,
+            differs[0] if differs else "",
+            function not in REORDERING,
         )
         for name, function, number, *differs in OPEN_MPI_FUNCTIONS
         if name == algorithm
     ]
     mpich = [
-        Routine(MPICH, f"MPIR_{function}", 0, differs[0] if differs else "", function not in REORDERING)
+        Routine(
+            MPICH, f"MPIR_{function}", 0, differs[0] if differs else "", function not in REORDERING
+        )
         for name, function, *differs in MPICH_FUNCTIONS
         if name == algorithm
     ]
@@ -159,18 +193,22 @@ def find_routines(algorithm: str) -> tuple[Routine, ...]:
 
 
 def apply_substrate(substrate: str, combination: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a combination with its number of waves; refuse combinations that the substrate does not support.
+    """Return a combination with its number of waves; refuse combinations that the substrate does
+    not support.
 
     A combination has one value for each key of the matrix, such as operation and algorithm.
 
-    Without a substrate, as for predictions without a platform, combinations of MPI and the aliases of other substrates
-    are allowed.
+    Without a substrate, as for predictions without a platform, combinations of MPI and the aliases
+    of other substrates are allowed.
     """
     name = combination["operation"]
     base_name = name.partition(":")[0].strip()
     owner, alias = list_aliases().get(base_name, ("", None))
     if substrate == MPI and alias:
-        raise UserError(f"found '{base_name}', which only a platform with substrate: {owner} has", key="operation")
+        raise UserError(
+            f"found '{base_name}', which only a platform with substrate: {owner} has",
+            key="operation",
+        )
     waves = combination.get("waves", alias.waves if alias else 1)
     if substrate not in ("", MPI):
         find_substrate(substrate).check({**combination, "waves": waves})
@@ -179,7 +217,9 @@ def apply_substrate(substrate: str, combination: Mapping[str, Any]) -> Mapping[s
         return combination
     entry = _check_operation_of_mpi(name)
     if waves != 1 and entry.program:
-        raise UserError(f"found {waves}, wanted 1: the kernel {entry.program} has no waves", key="waves")
+        raise UserError(
+            f"found {waves}, wanted 1: the kernel {entry.program} has no waves", key="waves"
+        )
     return {**combination, "waves": waves}
 
 
@@ -188,7 +228,10 @@ def _check_operation_of_mpi(name: str) -> Operation:
         entry, values = find_operation(name), parse_parameters(name)
     if MPI not in entry.substrates:
         owner = entry.substrates[0]
-        raise UserError(f"found '{entry.name}', which only a platform with substrate: {owner} has", key="operation")
+        raise UserError(
+            f"found '{entry.name}', which only a platform with substrate: {owner} has",
+            key="operation",
+        )
     for parameter in entry.parameters:
         if parameter.substrates and parameter.name in values:
             owner = parameter.substrates[0]
@@ -201,4 +244,6 @@ def has_no_schedule(name: str) -> bool:
     """Return whether an operation with these parameters has no schedule and is measured only."""
     entry, values = find_operation(name), parse_parameters(name)
     written = [parameter for parameter in entry.parameters if parameter.name in values]
-    return entry.without_schedule or any(parameter.without_schedule(values[parameter.name]) for parameter in written)
+    return entry.without_schedule or any(
+        parameter.without_schedule(values[parameter.name]) for parameter in written
+    )

@@ -1,11 +1,13 @@
-"""Building blocks of collective algorithms: phases, trees, rings, and exchanges between partners at doubling distances.
+"""Building blocks of collective algorithms: phases, trees, rings, and exchanges between partners at
+doubling distances.
 
-A `Phase` has messages in steps and their contents. `join_stages` joins phases and repeated `Rounds` into a Schedule.
-Addresses count the bytes of all data of the operation (see `operations`). In a phase that combines, the receiver
-reduces each message into its data at these addresses; otherwise the message replaces them.
+A `Phase` has messages in steps and their contents. `join_stages` joins phases and repeated `Rounds`
+into a Schedule. Addresses count the bytes of all data of the operation (see `operations`). In a
+phase that combines, the receiver reduces each message into its data at these addresses; otherwise
+the message replaces them.
 
-If data are cut into blocks, block i lies between `ends[i]` and `ends[i + 1]`. Trees and exchanges are those of MPICH
-and Open MPI (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005).
+If data are cut into blocks, block i lies between `ends[i]` and `ends[i + 1]`. Trees and exchanges
+are those of MPICH and Open MPI (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +26,8 @@ GetContents = Callable[[], Runs]
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """Messages as columns of equal length, with steps from 0. Only checks of the data call `contents`."""
+    """Messages as columns of equal length, with steps from 0. Only checks of the data call
+    `contents`."""
 
     step: np.ndarray
     src: np.ndarray
@@ -56,8 +59,8 @@ def make_phase(
 ) -> Phase:
     """Return a phase from columns or scalars.
 
-    `at` is the address of each message's first byte, or a function that returns it, or Runs if a message has several
-    runs.
+    `at` is the address of each message's first byte, or a function that returns it, or Runs if a
+    message has several runs.
     """
     columns = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
     step, src, dst, bytes = (column.ravel() for column in columns)
@@ -72,7 +75,8 @@ def make_phase(
 
 
 def list_steps_and_sources(steps: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns step and src of a phase in which every rank sends one message in each step."""
+    """Return the columns step and src of a phase in which every rank sends one message in each
+    step."""
     check_rows(steps * ranks)
     return np.divmod(np.arange(steps * ranks), ranks)
 
@@ -87,8 +91,11 @@ def wrap_addresses(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:
     return Runs(row[nonempty], starts[nonempty], lengths[nonempty])
 
 
-def cut_phase(phase: Phase, bytes: int, segment: int | None, stride: int = 1, start: int = 0) -> Phase:
-    """Return a phase with each message cut into segments, which follow each other at intervals of `stride` steps.
+def cut_phase(
+    phase: Phase, bytes: int, segment: int | None, stride: int = 1, start: int = 0
+) -> Phase:
+    """Return a phase with each message cut into segments, which follow each other at intervals of
+    `stride` steps.
 
     The messages have `bytes` bytes from address `start` on.
     """
@@ -97,10 +104,13 @@ def cut_phase(phase: Phase, bytes: int, segment: int | None, stride: int = 1, st
     rows, segments = len(phase.step), max(-(-bytes // segment), 1)
     check_rows(segments * rows)
     number, row = np.divmod(np.arange(segments * rows), max(rows, 1))
-    size = np.minimum(segment, bytes - number * segment)  # the last one is shorter; an empty message is one segment
+    # the last one is shorter; an empty message is one segment
+    size = np.minimum(segment, bytes - number * segment)
     step = phase.step[row] + number * stride
     at = start + number * segment
-    return make_phase(step, phase.src[row], phase.dst[row], size, lambda: at, combines=phase.combines)
+    return make_phase(
+        step, phase.src[row], phase.dst[row], size, lambda: at, combines=phase.combines
+    )
 
 
 Stage = Phase | Rounds | tuple[Phase, ...]
@@ -109,8 +119,8 @@ Stage = Phase | Rounds | tuple[Phase, ...]
 def join_stages(ranks: int, *stages: Stage, root: int | None = None) -> Schedule:
     """Return the schedule of phases that follow each other; phases in a tuple are concurrent.
 
-    A rank continues when it has completed its part of a phase, without a barrier. Messages of a combining phase are
-    reduced on arrival.
+    A rank continues when it has completed its part of a phase, without a barrier. Messages of a
+    combining phase are reduced on arrival.
     """
 
     def expand() -> Schedule:
@@ -142,7 +152,9 @@ def _expand_rounds(rounds: Rounds) -> Phase:
     )
 
 
-def _join_phases(ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: int | None) -> Schedule:
+def _join_phases(
+    ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: int | None
+) -> Schedule:
     phases, start = [], 0
     for stage in stages:
         concurrent = stage if isinstance(stage, tuple) else (stage,)
@@ -167,7 +179,9 @@ def _join_phases(ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: 
 def _delay_phase(part: Phase, start: int) -> Phase:
     if start == 0:
         return part
-    copies = replace(part.copies, step=part.copies.step + start) if part.copies is not None else None
+    copies = (
+        replace(part.copies, step=part.copies.step + start) if part.copies is not None else None
+    )
     return replace(part, step=part.step + start, copies=copies)
 
 
@@ -182,7 +196,8 @@ def _join_contents(phases: Sequence[Phase]) -> Runs:
 
 
 def divide_evenly(bytes: int, parts: int) -> np.ndarray:
-    """Return the sizes of parts that divide `bytes` as evenly as possible, the larger ones first."""
+    """Return the sizes of parts that divide `bytes` as evenly as possible, the larger ones
+    first."""
     return bytes // parts + (np.arange(parts) < bytes % parts)
 
 
@@ -192,7 +207,8 @@ def split_equally(bytes: int, blocks: int) -> np.ndarray:
 
 
 def split_evenly(bytes: int, blocks: int) -> np.ndarray:
-    """Return the ends of blocks that divide `bytes` as evenly as possible, the larger ones first."""
+    """Return the ends of blocks that divide `bytes` as evenly as possible, the larger ones
+    first."""
     return np.concatenate([[0], np.cumsum(divide_evenly(bytes, blocks))])
 
 
@@ -214,11 +230,13 @@ class Edges:
 
 
 def make_knomial_tree(ranks: int, radix: int = 2) -> Edges:
-    """Return the k-nomial tree, farthest rank first: in a round every rank that has the data sends to radix − 1 others.
+    """Return the k-nomial tree, farthest rank first: in a round every rank that has the data sends
+    to radix − 1 others.
 
     In base `radix`, a rank's parent has the same number with the last nonzero digit set to 0.
     """
-    level, rounds, distance = np.zeros(ranks, dtype=int), 0, 1  # level: trailing zeros of the number
+    # level: trailing zeros of the number
+    level, rounds, distance = np.zeros(ranks, dtype=int), 0, 1
     while distance < ranks:
         level[::distance] = rounds
         rounds, distance = rounds + 1, distance * radix
@@ -237,19 +255,21 @@ def make_near_first_tree(ranks: int) -> Edges:
 def make_binary_tree(ranks: int) -> Edges:
     """Return Open MPI's binary tree.
 
-    Rank r of a level with at most w ranks has the children r + w and r + 2w. Odd ranks are below rank 1, even ones
-    below rank 2. A rank sends to both children at once.
+    Rank r of a level with at most w ranks has the children r + w and r + 2w. Odd ranks are below
+    rank 1, even ones below rank 2. A rank sends to both children at once.
     """
     child = np.arange(1, ranks)
     level = np.frexp(child + 1)[1] - 2  # of the parent
     width = 1 << level
-    second = child - width >= 2 * width - 1  # else the rank `width` before it would be on its own level
+    # else the rank `width` before it would be on its own level
+    second = child - width >= 2 * width - 1
     return Edges(level, child - np.where(second, 2, 1) * width, child)
 
 
 def make_in_order_tree(ranks: int) -> Edges:
     """Return the binary tree whose ranks are numbered in postorder; its root is the last rank."""
-    low, high = np.array([0]), np.array([ranks - 1])  # first and last rank of each subtree; the last is its root
+    # first and last rank of each subtree; the last is its root
+    low, high = np.array([0]), np.array([ranks - 1])
     levels = []
     while len(low):
         middle = low + (high - low + 1) // 2 - 1  # the left child, the last rank of its subtree
@@ -262,19 +282,23 @@ def make_in_order_tree(ranks: int) -> Edges:
 
 
 def split_rounding_up(bytes: int, blocks: int) -> np.ndarray:
-    """Return the ends of blocks whose equal size is rounded up; the last blocks are shorter or empty."""
+    """Return the ends of blocks whose equal size is rounded up; the last blocks are shorter or
+    empty."""
     return np.minimum(-(-bytes // blocks) * np.arange(blocks + 1), bytes)
 
 
 def make_scatter_tree(ends: np.ndarray) -> Phase:
-    """Return the scatter of blocks down the binomial tree; a message has the blocks of its receiver's whole subtree.
+    """Return the scatter of blocks down the binomial tree; a message has the blocks of its
+    receiver's whole subtree.
 
     Messages with only empty blocks are not sent.
     """
     edges = make_knomial_tree(len(ends) - 1)
     edges = edges.select(ends[edges.dst] < max(ends[-1], 1))
     first = ends[edges.dst]
-    return make_phase(edges.step, edges.src, edges.dst, ends[edges.dst + edges.subtree] - first, lambda: first)
+    return make_phase(
+        edges.step, edges.src, edges.dst, ends[edges.dst + edges.subtree] - first, lambda: first
+    )
 
 
 def broadcast_unsplit(edges: Edges, bytes: int) -> Phase:
@@ -296,18 +320,23 @@ def send_down_tree(tree: Tree, bytes: int) -> Phase:
 def send_up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
     """Return messages up a topology.
 
-    A node receives from all its children in one step, in the order of arrival. Deeper nodes send in earlier steps.
+    A node receives from all its children in one step, in the order of arrival. Deeper nodes send in
+    earlier steps.
     """
     node = np.arange(1, tree.nodes)
-    return make_phase(tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines)
+    return make_phase(
+        tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines
+    )
 
 
 def make_ring_rounds(
     ends: np.ndarray, offset: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1
 ) -> Rounds:
-    """Return P − 1 rounds around the ring: in round s rank r sends block r − s + `offset` to rank r + 1.
+    """Return P − 1 rounds around the ring: in round s rank r sends block r − s + `offset` to rank r
+    + 1.
 
-    If a block is divided into `parts` parts, as evenly as possible, only the part number `part` is sent.
+    If a block is divided into `parts` parts, as evenly as possible, only the part number `part` is
+    sent.
     """
     ranks = len(ends) - 1
     size, larger = np.divmod(np.diff(ends), parts)  # the first `larger` parts have a byte more
@@ -331,8 +360,8 @@ def make_ring_rounds(
 def make_pairwise_rounds(
     sizes: np.ndarray, at: Callable[[np.ndarray, np.ndarray], np.ndarray], *, combines: bool = False
 ) -> Rounds:
-    """Return P − 1 rounds: in round s rank r sends `sizes[t]` bytes from address `at(r, t)` on to rank
-    t = r + s + 1."""
+    """Return P − 1 rounds: in round s rank r sends `sizes[t]` bytes from address `at(r, t)` on to
+    rank t = r + s + 1."""
     ranks = len(sizes)
 
     def to(number: np.ndarray | int, source: np.ndarray) -> np.ndarray:
@@ -352,15 +381,16 @@ def make_pairwise_rounds(
 
 
 def make_dissemination_rounds(ranks: int) -> Rounds:
-    """Return the ⌈log2 P⌉ rounds in which rank r sends an empty message to rank r + 2^s, s = 0, 1, …."""
+    """Return the ⌈log2 P⌉ rounds in which rank r sends an empty message to rank r + 2^s, s = 0, 1,
+    …."""
     return _make_equal_size_rounds(
         ranks, (ranks - 1).bit_length(), lambda number, source: (source + (1 << number)) % ranks, 0
     )
 
 
 def make_hypercube_rounds(ranks: int, bytes: int) -> Rounds:
-    """Return the rounds s = 0, 1, … in which a power of two ranks exchange and combine with the rank whose number
-    differs in bit s."""
+    """Return the rounds s = 0, 1, … in which a power of two ranks exchange and combine with the
+    rank whose number differs in bit s."""
     rounds = _make_equal_size_rounds(
         ranks, ranks.bit_length() - 1, lambda number, source: source ^ (1 << number), bytes
     )
@@ -375,7 +405,8 @@ def _make_equal_size_rounds(ranks: int, count: int, to: RoundFunction, bytes: in
 
 
 def halve_blocks(bytes: int, times: int) -> np.ndarray:
-    """Return the ends of blocks if `bytes` are halved `times` times, with the smaller half first."""
+    """Return the ends of blocks if `bytes` are halved `times` times, with the smaller half
+    first."""
     ends = np.array([0, bytes])
     for _ in range(times):
         ends = np.sort(np.append(ends, (ends[:-1] + ends[1:]) // 2))
@@ -383,10 +414,12 @@ def halve_blocks(bytes: int, times: int) -> np.ndarray:
 
 
 def make_doubling_allgather(ends: np.ndarray) -> Phase:
-    """Return the allgather by recursive doubling over any number of ranks, as in the broadcasts of MPICH and Open MPI.
+    """Return the allgather by recursive doubling over any number of ranks, as in the broadcasts of
+    MPICH and Open MPI.
 
-    Partners at distance 1, 2, 4, … exchange the blocks of their groups. If the last group is incomplete, some ranks
-    have no partner. They receive the blocks within their own group, down a binomial tree.
+    Partners at distance 1, 2, 4, … exchange the blocks of their groups. If the last group is
+    incomplete, some ranks have no partner. They receive the blocks within their own group, down a
+    binomial tree.
     """
     ranks, distance, rounds = len(ends) - 1, 1, []
     while distance < ranks:
@@ -394,7 +427,8 @@ def make_doubling_allgather(ends: np.ndarray) -> Phase:
         rank = rank[rank ^ distance < ranks]
         group = rank & -distance
         rounds.append((rank, rank ^ distance, group, np.minimum(group + distance, ranks)))
-        upper = ranks // (2 * distance) * 2 * distance + distance  # first rank of the incomplete group, if any
+        # first rank of the incomplete group, if any
+        upper = ranks // (2 * distance) * 2 * distance + distance
         for source, target in _broadcast_in_group(distance, ranks - upper):
             group, end = np.full_like(source, upper), np.full_like(source, ranks)
             rounds.append((upper - distance + source, upper - distance + target, group, end))
@@ -405,7 +439,8 @@ def make_doubling_allgather(ends: np.ndarray) -> Phase:
 
 
 def _broadcast_in_group(size: int, informed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield rounds in which the first `informed` ranks of a group send to all others: sources and targets."""
+    """Yield rounds in which the first `informed` ranks of a group send to all others: sources and
+    targets."""
     distance = size // 2
     while distance and 0 < informed < size:
         rank = np.arange(size)
@@ -419,10 +454,10 @@ def _broadcast_in_group(size: int, informed: int) -> Iterator[tuple[np.ndarray, 
 class PowerOfTwoCore:
     """The largest power of two of the ranks, in which partners at distance 1, 2, 4, … exchange.
 
-    The other ranks are paired with ranks of the core, in the first pairs. They first send their data to their partner,
-    and receive the result at the end. In MPICH and Open MPI the odd rank of a pair is in the core; in Rabenseifner's
-    algorithm, the even rank. The latter also reverses the bits of positions in the core, so that neighbours exchange
-    the largest halves.
+    The other ranks are paired with ranks of the core, in the first pairs. They first send their
+    data to their partner, and receive the result at the end. In MPICH and Open MPI the odd rank of
+    a pair is in the core; in Rabenseifner's algorithm, the even rank. The latter also reverses the
+    bits of positions in the core, so that neighbours exchange the largest halves.
     """
 
     ranks: int
@@ -453,8 +488,13 @@ class PowerOfTwoCore:
         """The rank of every position in the core."""
         position = np.arange(1 << self.rounds)
         if self.bits_reversed:
-            position = sum((position >> bit & 1) << self.rounds - 1 - bit for bit in range(self.rounds)) + 0 * position
-        return np.where(position < self.extra, 2 * position + self.second_of_pair, position + self.extra)
+            position = (
+                sum((position >> bit & 1) << self.rounds - 1 - bit for bit in range(self.rounds))
+                + 0 * position
+            )
+        return np.where(
+            position < self.extra, 2 * position + self.second_of_pair, position + self.extra
+        )
 
     def merge_blocks(self, ends: np.ndarray) -> np.ndarray:
         """Return the ends of the blocks by position in the core: both blocks of a pair are one."""
@@ -466,7 +506,8 @@ class PowerOfTwoCore:
         return make_phase(0, self.outer, self.inner, bytes, combines=True)
 
     def fold_halves(self, bytes: int) -> tuple[tuple[Phase, Phase], Phase]:
-        """Return the messages of `fold` in two steps: the ranks of a pair combine one half each, then join them.
+        """Return the messages of `fold` in two steps: the ranks of a pair combine one half each,
+        then join them.
 
         The rank in the core combines the first half.
         """
@@ -480,25 +521,32 @@ class PowerOfTwoCore:
         return make_phase(0, self.inner, self.outer, bytes, lambda: first)
 
     def exchange(self, bytes: int) -> Phase | Rounds:
-        """Return the rounds in which partners at distance 1, 2, 4, … exchange and combine whole vectors."""
+        """Return the rounds in which partners at distance 1, 2, 4, … exchange and combine whole
+        vectors."""
         if not self.extra:
             return make_hypercube_rounds(self.ranks, bytes)
         step, position = list_steps_and_sources(self.rounds, 1 << self.rounds)
-        return make_phase(step, self.rank[position], self.rank[position ^ (1 << step)], bytes, combines=True)
+        return make_phase(
+            step, self.rank[position], self.rank[position ^ (1 << step)], bytes, combines=True
+        )
 
     def double(self, ends: np.ndarray) -> Phase:
-        """Return the rounds in which partners at distance 1, 2, 4, … exchange all their blocks, ordered by position."""
+        """Return the rounds in which partners at distance 1, 2, 4, … exchange all their blocks,
+        ordered by position."""
         step, position = list_steps_and_sources(self.rounds, 1 << self.rounds)
         return self._exchange_blocks(step, position, position, step, ends)
 
     def halve(self, ends: np.ndarray) -> Phase:
-        """Return the rounds in which partners at distance …, 4, 2, 1 send each other the half that the other combines.
+        """Return the rounds in which partners at distance …, 4, 2, 1 send each other the half that
+        the other combines.
 
         In the end, each position has its own block.
         """
         step, position = list_steps_and_sources(self.rounds, 1 << self.rounds)
         bit = self.rounds - 1 - step
-        return replace(self._exchange_blocks(step, position, position ^ (1 << bit), bit, ends), combines=True)
+        return replace(
+            self._exchange_blocks(step, position, position ^ (1 << bit), bit, ends), combines=True
+        )
 
     def collect(self, ends: np.ndarray) -> Phase:
         """Return the gather of blocks up the binomial tree to position 0."""
@@ -506,14 +554,24 @@ class PowerOfTwoCore:
         return Phase(tree.step, self.rank[tree.src], self.rank[tree.dst], tree.bytes, tree.contents)
 
     def _exchange_blocks(
-        self, step: np.ndarray, position: np.ndarray, owner: np.ndarray, bit: np.ndarray, ends: np.ndarray
+        self,
+        step: np.ndarray,
+        position: np.ndarray,
+        owner: np.ndarray,
+        bit: np.ndarray,
+        ends: np.ndarray,
     ) -> Phase:
-        """Return messages in which each position sends its partner, which differs in the bit, 2^bit blocks.
+        """Return messages in which each position sends its partner, which differs in the bit, 2^bit
+        blocks.
 
         They are the blocks of the positions that have the same higher bits as `owner`.
         """
         first = owner >> bit << bit
         start, partner = ends[first], position ^ (1 << bit)
         return make_phase(
-            step, self.rank[position], self.rank[partner], ends[first + (1 << bit)] - start, lambda: start
+            step,
+            self.rank[position],
+            self.rank[partner],
+            ends[first + (1 << bit)] - start,
+            lambda: start,
         )

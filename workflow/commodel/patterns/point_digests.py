@@ -1,7 +1,9 @@
-"""The digest that distinguishes points with equal names (`add_digests`): of their messages and the placement of ranks.
+"""The digest that distinguishes points with equal names (`add_digests`): of their messages and the
+placement of ranks.
 
-It is computed from schedules of a few ranks and sizes, never from source code. If an algorithm is only rewritten, its
-measurements stay valid; if it sends other messages, it has to be measured again.
+It is computed from schedules of a few ranks and sizes, never from source code. If an algorithm is
+only rewritten, its measurements stay valid; if it sends other messages, it has to be measured
+again.
 """
 
 import hashlib
@@ -33,13 +35,16 @@ RANKS_AT_OWN_SIZE = 6  # of the schedule with the point's own size
 MAX_RANKS_BUILT = 64  # of a schedule that is built for the digest
 SEGMENTS = 40  # of the largest message with RANKS: more than there are ranks
 MAX_ROWS = 20_000  # messages of the schedule with the point's own size
-# For these algorithms, sizes near the argument are used, although it is no size, because ids must not change.
+# For these algorithms, sizes near the argument are used, although it is no size, because ids must
+# not change.
 COUNTS_AS_SIZES = ("bcast-knomial", "gather-windowed", "scatter-windowed")
-SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3, paths of 1 to 4 edges
+# fan-outs 0 to 3, paths of 1 to 4 edges
+SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))
 
 
 def add_digests(points: Iterable[Point]) -> list[Point]:
-    """Return the points with the digests of their patterns, which do not include messages of the MPI library."""
+    """Return the points with the digests of their patterns, which do not include messages of the
+    MPI library."""
     digest_placement = cache(_compute_placement_digest)
     digest_few_ranks, digest_own_ranks = cache(_digest_few_ranks), cache(_digest_own_ranks)
     digest_own_size = cache(_digest_own_size)
@@ -53,7 +58,10 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
             ranks = point.ranks if topology else min(point.ranks, MAX_RANKS_BUILT)
             digests += [digest_few_ranks(*names), digest_own_ranks(*names, topology, ranks)]
             digests.append(digest_own_size(*names, point.bytes))
-            digests += [_digest(map(encode_integers, numbers)) for numbers in read_operation_numbers(point.operation)]
+            digests += [
+                _digest(map(encode_integers, numbers))
+                for numbers in read_operation_numbers(point.operation)
+            ]
         elif point.topology:
             digests.append(_digest([encode_integers(make_tree(point.topology).parent)]))
         return compute_digest(digests)
@@ -71,12 +79,14 @@ def _compute_placement_digest(layout: str, ranks: int) -> str:
 def _digest_few_ranks(operation: str, algorithm: str) -> str:
     counts = _choose_rank_counts(operation) if algorithm else (SMALL_TREE.nodes,)
     sizes = _choose_sizes(operation, algorithm)
-    return _digest(_encode_schedule(operation, algorithm, ranks, size) for ranks in counts for size in sizes)
+    return _digest(
+        _encode_schedule(operation, algorithm, ranks, size) for ranks in counts for size in sizes
+    )
 
 
 def _digest_own_ranks(operation: str, algorithm: str, topology: str, ranks: int) -> str:
-    """Return the digest with the point's number of ranks: of the schedule, or of the tree and a small tree's
-    schedule."""
+    """Return the digest with the point's number of ranks: of the schedule, or of the tree and a
+    small tree's schedule."""
     sizes = _choose_sizes(operation, algorithm)
     ends = sizes[0], sizes[-1]
     if algorithm:
@@ -89,8 +99,11 @@ def _digest_own_ranks(operation: str, algorithm: str, topology: str, ranks: int)
 
 
 def _digest_own_size(operation: str, algorithm: str, size: int) -> str:
-    """Return the digest with the point's size, which is reduced if the schedule would exceed MAX_ROWS."""
-    ranks = _choose_rank_counts(operation, (RANKS_AT_OWN_SIZE,))[0] if algorithm else SMALL_TREE.nodes
+    """Return the digest with the point's size, which is reduced if the schedule would exceed
+    MAX_ROWS."""
+    ranks = (
+        _choose_rank_counts(operation, (RANKS_AT_OWN_SIZE,))[0] if algorithm else SMALL_TREE.nodes
+    )
     build, sizes = (
         _make_size_builder(_sample_summands(operation, ranks)[0], algorithm, ranks),
         _choose_sizes(operation, algorithm),
@@ -128,8 +141,11 @@ def _make_size_builder(
     return partial(find_tree_algorithm(operation).build, topology)
 
 
-def _encode_schedule(operation: str, algorithm: str, ranks: int, size: int, topology: Tree = SMALL_TREE) -> bytes:
-    """Return as bytes what the player reads of a schedule: messages, local work, the root, and contents of messages.
+def _encode_schedule(
+    operation: str, algorithm: str, ranks: int, size: int, topology: Tree = SMALL_TREE
+) -> bytes:
+    """Return as bytes what the player reads of a schedule: messages, local work, the root, and
+    contents of messages.
 
     A sum is represented by three of its summands, and the counts of all.
     """
@@ -152,7 +168,9 @@ def _encode_contents(pattern: Schedule, name: str, size: int) -> bytes:
         return b""
     runs: Runs = pattern.contents()
     extents = list_result_extents(name, pattern.ranks, size)
-    return b"".join(map(encode_integers, (runs.row, runs.first, runs.length))) + repr(extents).encode()
+    return (
+        b"".join(map(encode_integers, (runs.row, runs.first, runs.length))) + repr(extents).encode()
+    )
 
 
 def _digest(parts: Iterable[bytes]) -> str:

@@ -1,4 +1,5 @@
-"""Points from combinations of the matrix (`make_point`): missing values get defaults, invalid ones are refused."""
+"""Points from combinations of the matrix (`make_point`): missing values get defaults, invalid ones
+are refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -6,7 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 from commodel.errors import UserError, locate_mistakes
-from commodel.patterns.algorithms import canonicalize_algorithm, find_algorithms, find_tree_algorithm
+from commodel.patterns.algorithms import (
+    canonicalize_algorithm,
+    find_algorithms,
+    find_tree_algorithm,
+)
 from commodel.patterns.build import PlacedLayout, complete_layout
 from commodel.patterns.layouts import count_layout_ranks
 from commodel.patterns.libraries import apply_substrate, has_no_schedule
@@ -38,19 +43,23 @@ class PlatformResources:
     hosts: tuple[str, ...] = ()  # names of the nodes; empty: unknown
     substrate: str = ""  # transport of messages; empty: for predictions only
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
-    levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
+    # group of each node, innermost level first
+    levels: tuple[tuple[str, tuple[int, ...]], ...] = ()
     launcher: str = ""  # how programs are started there; empty: for predictions only
 
     def for_block(self, combinations: Iterable[Mapping[str, Any]]) -> "PlatformResources":
-        """Return the resources for a block of the matrix: all its points have the ranks per node of the largest one.
+        """Return the resources for a block of the matrix: all its points have the ranks per node of
+        the largest one.
 
         The points therefore remain alternatives of one workload.
         """
-        return replace(self, spread=max((find_ranks(combination) for combination in combinations), default=0))
+        return replace(
+            self, spread=max((find_ranks(combination) for combination in combinations), default=0)
+        )
 
     def extended(self, ranks: int) -> "PlatformResources":
-        """Return the resources with as many nodes as these ranks need, for predictions. A single node, nodes that
-        differ, and nodes with levels are not continued."""
+        """Return the resources with as many nodes as these ranks need, for predictions. A single
+        node, nodes that differ, and nodes with levels are not continued."""
         needed = -(-ranks // self.cores)
         if not 1 < self.nodes < needed or self.types or self.fewer_cores or self.levels:
             return self
@@ -64,7 +73,8 @@ class PlatformResources:
 
     @classmethod
     def unlimited(cls) -> "PlatformResources":
-        """Return resources for any number of ranks, one per node by default, for predictions without a platform."""
+        """Return resources for any number of ranks, one per node by default, for predictions
+        without a platform."""
         return cls("", 1 << 30, 1 << 30, largest_message=1 << 62)
 
 
@@ -74,7 +84,11 @@ def find_ranks(combination: Mapping[str, Any]) -> int:
     try:
         if topology:
             return make_tree(topology).nodes
-        return combination.get("ranks") or (0 if is_pattern_file(name) else find_required_ranks(name)) or 0
+        return (
+            combination.get("ranks")
+            or (0 if is_pattern_file(name) else find_required_ranks(name))
+            or 0
+        )
     except UserError:
         return 0
 
@@ -94,14 +108,18 @@ def make_point(resources: PlatformResources, combination: Mapping[str, Any]) -> 
     ranks, leaves = combination.get("ranks"), 0
     requested = find_required_ranks(name)
     if requested and ranks not in (None, requested):
-        raise UserError(f"found {ranks}, but '{name}' has {requested} ranks; leave ranks out", key="ranks")
+        raise UserError(
+            f"found {ranks}, but '{name}' has {requested} ranks; leave ranks out", key="ranks"
+        )
     ranks = requested or ranks or (None if topology else _count_layout_ranks(combination))
     if topology:
         topology = canonicalize_topology(topology)
         with locate_mistakes(key="topology"):
             nodes, leaves = _count_tree_nodes(name, topology)
         if ranks not in (None, nodes):
-            raise UserError(f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks")
+            raise UserError(
+                f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks"
+            )
         ranks = nodes
     elif algorithm:
         with locate_mistakes(key="algorithm"):
@@ -120,10 +138,22 @@ def make_point(resources: PlatformResources, combination: Mapping[str, Any]) -> 
     sources |= {"ranks": combination.get("ranks"), "layout": True}
     rank_source = next(name for name, value in sources.items() if value)
     placed = _complete_layout(resources, combination, ranks, rank_source)
-    fields: dict[str, Any] = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.point_fields}
+    fields: dict[str, Any] = {
+        "leaves": leaves,
+        "waves": combination.get("waves", 1),
+        **placed.point_fields,
+    }
     measured_only = has_no_schedule(name)
     return Point(
-        resources.name, name, algorithm, topology, placed.layout, ranks, size, **fields, measured_only=measured_only
+        resources.name,
+        name,
+        algorithm,
+        topology,
+        placed.layout,
+        ranks,
+        size,
+        **fields,
+        measured_only=measured_only,
     )
 
 
@@ -132,12 +162,16 @@ def _make_file_point(resources: PlatformResources, combination: Mapping[str, Any
     name = f"{FILE}{combination['operation'].removeprefix(FILE).strip()}"
     for key in ("algorithm", "topology", "bytes"):
         if combination.get(key) not in (None, "", AS_WRITTEN):
-            raise UserError(f"found {combination[key]}, wanted nothing: '{name}' defines the messages", key=key)
+            raise UserError(
+                f"found {combination[key]}, wanted nothing: '{name}' defines the messages", key=key
+            )
     with locate_mistakes(key="operation"):
         pattern = read_pattern(name)
         size = find_message_size(resources, name, int(pattern.bytes.max()))
     if combination.get("ranks") not in (None, pattern.ranks):
-        raise UserError(f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks")
+        raise UserError(
+            f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks"
+        )
     placed = _complete_layout(resources, combination, pattern.ranks, "operation")
     fields: dict[str, Any] = {"waves": combination.get("waves", 1), **placed.point_fields}
     return Point(resources.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **fields)
@@ -151,8 +185,9 @@ def _count_layout_ranks(combination: Mapping[str, Any]) -> int | None:
 def _complete_layout(
     resources: PlatformResources, combination: Mapping[str, Any], ranks: int, key: str
 ) -> PlacedLayout:
-    """Return the layout of a combination. The error about one that does not fit names the layout, or the ranks per
-    node, if the ranks fit in the default layout. Otherwise it names the `key` that gives the ranks."""
+    """Return the layout of a combination. The error about one that does not fit names the layout,
+    or the ranks per node, if the ranks fit in the default layout. Otherwise it names the `key` that
+    gives the ranks."""
     spec, per_node = combination.get("layout") or "block", combination.get("ranks_per_node")
     with locate_mistakes(key="layout"):
         placed = complete_layout(resources, spec, ranks, per_node)
@@ -164,7 +199,8 @@ def _complete_layout(
 def make_library_points(resources: PlatformResources, points: Iterable[Point]) -> Iterator[Point]:
     """Yield the library default of every workload and layout.
 
-    For a tree, it is a collective of the front end and the back ends: one rank more than there are leaves.
+    For a tree, it is a collective of the front end and the back ends: one rank more than there are
+    leaves.
     """
     workloads = set()
     for point in points:
@@ -176,9 +212,16 @@ def make_library_points(resources: PlatformResources, points: Iterable[Point]) -
             continue
         workloads.add((point.workload, point.layout))
         ranks = point.leaves + 1 if point.leaves else point.ranks
-        combination = {"operation": point.operation, "algorithm": LIBRARY, "ranks": ranks, "bytes": point.bytes}
+        combination = {
+            "operation": point.operation,
+            "algorithm": LIBRARY,
+            "ranks": ranks,
+            "bytes": point.bytes,
+        }
         try:
-            library_point = make_point(resources, combination | {"layout": point.layout, "waves": point.waves})
+            library_point = make_point(
+                resources, combination | {"layout": point.layout, "waves": point.waves}
+            )
         except UserError:
             continue  # a rank file for all nodes of a tree has more ranks
         yield replace(library_point, leaves=point.leaves, per_node=point.per_node)
@@ -191,14 +234,16 @@ def find_message_size(resources: PlatformResources, operation: str, requested: i
         raise UserError(f"bytes are missing; {operation} needs a message size", key="bytes")
     if size > resources.largest_message:
         raise UserError(
-            f"found {size}, wanted at most {resources.largest_message}, the largest count of MPI", key="bytes"
+            f"found {size}, wanted at most {resources.largest_message}, the largest count of MPI",
+            key="bytes",
         )
     return size
 
 
 @lru_cache
 def _check_parameters(name: str) -> None:
-    """Raise an error if parameters of an operation contradict each other, such as n and a partition of a kernel."""
+    """Raise an error if parameters of an operation contradict each other, such as n and a partition
+    of a kernel."""
     check = find_operation(name).check
     if check is not None:
         ranks = find_required_ranks(name) or MIN_RANKS

@@ -20,11 +20,14 @@ def read_rank(text: str) -> int:
 
 
 def order_by_rank(path: AnyPath, rows: Iterable[tuple[int, int, Row]]) -> list[tuple[int, Row]]:
-    """Return line and content of each rank's row. `rows` are (line, rank, content); ranks start at 0, without gaps."""
+    """Return line and content of each rank's row. `rows` are (line, rank, content); ranks start at
+    0, without gaps."""
     by_rank: dict[int, tuple[int, Row]] = {}
     for line, rank, row in rows:
         if rank in by_rank:
-            raise UserError(f"found rank {rank} again, first on line {by_rank[rank][0]}", file=path, line=line)
+            raise UserError(
+                f"found rank {rank} again, first on line {by_rank[rank][0]}", file=path, line=line
+            )
         by_rank[rank] = line, row
     if not by_rank:
         raise UserError("found no ranks", file=path)

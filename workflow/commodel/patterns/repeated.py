@@ -1,7 +1,9 @@
-"""Repeated rounds (`Rounds`): in each round every rank sends one message and receives one, as in a ring algorithm.
+"""Repeated rounds (`Rounds`): in each round every rank sends one message and receives one, as in a
+ring algorithm.
 
-There may be thousands of rounds with thousands of messages each. A `CompactSchedule` therefore stores the functions
-that define the rounds, and computes the columns of its messages only when they are read.
+There may be thousands of rounds with thousands of messages each. A `CompactSchedule` therefore
+stores the functions that define the rounds, and computes the columns of its messages only when they
+are read.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +16,8 @@ from numpy.typing import ArrayLike
 from commodel.patterns.schedule import Schedule, Work, check_rows
 from commodel.records import Statistic
 
-RoundFunction = Callable[[np.ndarray | int, np.ndarray], np.ndarray]  # of the numbers of rounds and of the senders
+# of the numbers of rounds and of the senders
+RoundFunction = Callable[[np.ndarray | int, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +32,15 @@ class Rounds:
     receiver: RoundFunction
     block: RoundFunction  # number of the block that is sent
     sizes: np.ndarray  # bytes of each block
-    address: Callable[[np.ndarray, np.ndarray], ArrayLike]  # of the first byte, in the data of the operation
+    # of the first byte, in the data of the operation
+    address: Callable[[np.ndarray, np.ndarray], ArrayLike]
     combines: bool = False  # the receiver reduces the block into its own data
     shift: int = 1
     periodic: bool = True  # the receivers of a sender repeat with a period of `shift` rounds
     relays_blocks: bool = False  # in the next round, the receiver sends the block to the next rank
     receivers_advance: bool = False  # in the next round, the receiver is the next rank
-    bit_flip_symmetric: bool = False  # 2^n ranks: flipping a bit of all ranks' numbers maps messages to messages
+    # 2^n ranks: flipping a bit of all ranks' numbers maps messages to messages
+    bit_flip_symmetric: bool = False
 
     @property
     def messages(self) -> int:
@@ -51,7 +56,9 @@ class Rounds:
         """The number of costs that a prediction needs for one draw (see `Schedule.width`)."""
         return self.ranks if self.equal_sizes else self.messages
 
-    def receivers_and_bytes(self, number: np.ndarray | int, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def receivers_and_bytes(
+        self, number: np.ndarray | int, source: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the receivers and bytes of these senders in these rounds."""
         return self.receiver(number, source), self.sizes[self.block(number, source)]
 
@@ -69,18 +76,30 @@ def _make_column(name: str) -> property:
 
 
 class CompactSchedule(Schedule):
-    """A schedule whose `parts` are schedules and repeated rounds, which each rank executes one after the other.
+    """A schedule whose `parts` are schedules and repeated rounds, which each rank executes one
+    after the other.
 
-    Its columns (`step`, `src`, …) are those of `whole`, which is computed by `expand` when a column is first read.
+    Its columns (`step`, `src`, …) are those of `whole`, which is computed by `expand` when a column
+    is first read.
     """
 
     parts: tuple[Schedule | Rounds, ...]
     expand: Callable[[], Schedule]
 
     def __init__(
-        self, ranks: int, parts: Sequence[Schedule | Rounds], root: int | None, expand: Callable[[], Schedule]
+        self,
+        ranks: int,
+        parts: Sequence[Schedule | Rounds],
+        root: int | None,
+        expand: Callable[[], Schedule],
     ) -> None:
-        attributes = {"ranks": ranks, "root": root, "parts": tuple(parts), "expand": expand, "node": np.arange(ranks)}
+        attributes = {
+            "ranks": ranks,
+            "root": root,
+            "parts": tuple(parts),
+            "expand": expand,
+            "node": np.arange(ranks),
+        }
         self.__dict__.update(attributes)  # the dataclass is frozen
 
     def place(self, node: np.ndarray) -> "CompactSchedule":
@@ -114,12 +133,19 @@ class CompactSchedule(Schedule):
 
     @property
     def last_step(self) -> int:
-        return sum(part.count if isinstance(part, Rounds) else part.last_step + 1 for part in self.parts) - 1
+        return (
+            sum(
+                part.count if isinstance(part, Rounds) else part.last_step + 1
+                for part in self.parts
+            )
+            - 1
+        )
 
     @property
     def reduces(self) -> bool:
         rounds = (
-            part.combines and part.sizes.any() if isinstance(part, Rounds) else part.reduces for part in self.parts
+            part.combines and part.sizes.any() if isinstance(part, Rounds) else part.reduces
+            for part in self.parts
         )
         return any(rounds)
 
@@ -128,13 +154,25 @@ class CompactSchedule(Schedule):
         return self.extremes()[1][0]
 
     def longest_work(self, kind: str) -> np.ndarray:
-        combined = [part.sizes.max() for part in self.parts if isinstance(part, Rounds) and part.combines]
-        other_parts = [part.longest_work(kind).max(initial=0) for part in self.parts if not isinstance(part, Rounds)]
+        combined = [
+            part.sizes.max() for part in self.parts if isinstance(part, Rounds) and part.combines
+        ]
+        other_parts = [
+            part.longest_work(kind).max(initial=0)
+            for part in self.parts
+            if not isinstance(part, Rounds)
+        ]
         return np.max([0.0, *(combined if kind == "reduce" else ()), *other_parts], keepdims=True)
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        lengths = [part.sizes if isinstance(part, Rounds) else part.bytes for part in self.parts if part.messages]
-        return np.array([min(sizes.min() for sizes in lengths)]), np.array([max(sizes.max() for sizes in lengths)])
+        lengths = [
+            part.sizes if isinstance(part, Rounds) else part.bytes
+            for part in self.parts
+            if part.messages
+        ]
+        return np.array([min(sizes.min() for sizes in lengths)]), np.array(
+            [max(sizes.max() for sizes in lengths)]
+        )
 
     def has_same_structure(self, other: Schedule) -> bool:
         return False  # schedules of different sizes are not stacked, but predicted separately

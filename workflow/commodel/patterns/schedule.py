@@ -1,10 +1,12 @@
-"""The Schedule: a communication pattern as numpy columns. One player measures it, every model predicts its time.
+"""The Schedule: a communication pattern as numpy columns. One player measures it, every model
+predicts its time.
 
-Each message has a step of its sender, each row of local `Work` a step of its rank. In step s a rank posts its receives,
-posts its sends in row order, waits for messages that are due, then does its local work. It enters its next step when it
-has finished the last one; there is no barrier between steps. In the plain case, all messages posted in a step are due
-in it; otherwise the Schedule has `nonblocking` (see `rank_local_steps`). A `Step` lists the messages and work of a
-step. It is computed once for all sizes and parameters.
+Each message has a step of its sender, each row of local `Work` a step of its rank. In step s a rank
+posts its receives, posts its sends in row order, waits for messages that are due, then does its
+local work. It enters its next step when it has finished the last one; there is no barrier between
+steps. In the plain case, all messages posted in a step are due in it; otherwise the Schedule has
+`nonblocking` (see `rank_local_steps`). A `Step` lists the messages and work of a step. It is
+computed once for all sizes and parameters.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ Rows = slice | np.ndarray
 class Step:
     """The messages and the work of one step.
 
-    Rows of messages: `posted_sends`, `matched` (from this step on posted by both ends), `awaited_receives` (their
-    receivers wait for them) and `awaited_sends` (their senders wait). In the plain case, all are equal. `src` belongs
-    to `posted_sends`, `dst` to `awaited_receives`.
+    Rows of messages: `posted_sends`, `matched` (from this step on posted by both ends),
+    `awaited_receives` (their receivers wait for them) and `awaited_sends` (their senders wait). In
+    the plain case, all are equal. `src` belongs to `posted_sends`, `dst` to `awaited_receives`.
     """
 
     def __init__(self, schedule: Schedule, work: slice, posted: slice, *other_rows: Rows) -> None:
@@ -38,14 +40,19 @@ class Step:
         self.matched: Rows
         self.awaited_receives: Rows
         self.awaited_sends: Rows
-        self.matched, self.awaited_receives, self.awaited_sends = other_rows or (posted, posted, posted)
+        self.matched, self.awaited_receives, self.awaited_sends = other_rows or (
+            posted,
+            posted,
+            posted,
+        )
         self.src, self.dst = schedule.src[posted], schedule.dst[self.awaited_receives]
         self.sends, self.receives = Groups(self.src), Groups(self.dst)
         self.senders = Groups(schedule.src[self.awaited_receives]) if other_rows else self.sends
 
 
 class Groups:
-    """Rows grouped by rank, in row order within a rank. `order` is None if no rank has several rows: the fast case."""
+    """Rows grouped by rank, in row order within a rank. `order` is None if no rank has several
+    rows: the fast case."""
 
     __slots__ = ("first", "last", "longest", "order", "ranks")
 
@@ -63,7 +70,11 @@ class Groups:
 
     def latest(self, times: np.ndarray) -> np.ndarray:
         """Return the latest time of each rank's rows (last axis)."""
-        return times if self.order is None else np.maximum.reduceat(times[..., self.order], self.first, axis=-1)
+        return (
+            times
+            if self.order is None
+            else np.maximum.reduceat(times[..., self.order], self.first, axis=-1)
+        )
 
 
 def make_steps(schedule: Schedule) -> tuple[Step, ...]:
@@ -75,13 +86,18 @@ def make_steps(schedule: Schedule) -> tuple[Step, ...]:
     if schedule.nonblocking is None:
         return tuple(Step(schedule, *rows) for rows in zip(work, posted, strict=True))
     matched = np.maximum(schedule.step, schedule.dst_step)
-    other_rows = (_find_rows(column, numbers) for column in (matched, schedule.dst_wait, schedule.src_wait))
+    other_rows = (
+        _find_rows(column, numbers) for column in (matched, schedule.dst_wait, schedule.src_wait)
+    )
     return tuple(Step(schedule, *rows) for rows in zip(work, posted, *other_rows, strict=True))
 
 
 def _find_slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
     """Return for each number the rows of a sorted column with this number, as a slice."""
-    lows, highs = np.searchsorted(ordered, numbers, "left"), np.searchsorted(ordered, numbers, "right")
+    lows, highs = (
+        np.searchsorted(ordered, numbers, "left"),
+        np.searchsorted(ordered, numbers, "right"),
+    )
     return [slice(low, high) for low, high in zip(lows, highs, strict=True)]
 
 
@@ -92,7 +108,11 @@ def _find_rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
 
 
 def _list_distinct(ordered: np.ndarray) -> np.ndarray:
-    return ordered[:1] if len(ordered) < 2 else ordered[np.concatenate([[True], _differ_from_previous(ordered)])]
+    return (
+        ordered[:1]
+        if len(ordered) < 2
+        else ordered[np.concatenate([[True], _differ_from_previous(ordered)])]
+    )
 
 
 def _are_distinct(numbers: np.ndarray) -> bool:
@@ -137,11 +157,19 @@ class Work:
         """Return a computation of each of these ranks; `seconds` has an entry for every rank."""
         of_rank = seconds[rank]
         steps = np.broadcast_to(step, of_rank.shape)
-        return cls(steps, rank, np.full(of_rank.shape, KINDS.index("compute")), np.zeros(of_rank.shape), of_rank)
+        return cls(
+            steps,
+            rank,
+            np.full(of_rank.shape, KINDS.index("compute")),
+            np.zeros(of_rank.shape),
+            of_rank,
+        )
 
     @classmethod
     def _of_bytes(cls, kind: str, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> Work:
-        step, rank, bytes = np.broadcast_arrays(np.asarray(step), np.asarray(rank), np.asarray(bytes, dtype=float))
+        step, rank, bytes = np.broadcast_arrays(
+            np.asarray(step), np.asarray(rank), np.asarray(bytes, dtype=float)
+        )
         return cls(step, rank, np.full(step.shape, KINDS.index(kind)), bytes, np.zeros(step.shape))
 
     @classmethod
@@ -159,13 +187,15 @@ class Work:
 
 
 def argsort_stably(numbers: np.ndarray) -> np.ndarray:
-    """Return a stable sort order on the last axis. numpy sorts 16-bit integers by radix, in linear time."""
+    """Return a stable sort order on the last axis. numpy sorts 16-bit integers by radix, in linear
+    time."""
     short = numbers.size and numbers.min() >= 0 and numbers.max() < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if short else numbers, axis=-1, kind="stable")
 
 
 def argsort_columns(*columns: np.ndarray) -> np.ndarray:
-    """Return the stable sort order of rows by several columns, the first one first. No number is below 0."""
+    """Return the stable sort order of rows by several columns, the first one first. No number is
+    below 0."""
     spans = [int(column.max(initial=0)) + 1 for column in columns]
     if math.prod(spans) > MAX_INTEGER:
         return np.lexsort(columns[::-1])
@@ -182,7 +212,8 @@ MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The contents of messages: runs of addresses of an operation's data, in the order of the messages."""
+    """The contents of messages: runs of addresses of an operation's data, in the order of the
+    messages."""
 
     row: np.ndarray  # the message of each run
     first: np.ndarray  # address of its first byte
@@ -212,8 +243,9 @@ class NonblockingSteps:
 class Schedule:
     """Messages sorted by the step of their post, local work, and the node of each rank.
 
-    The pattern ends when the rank `root` finishes; None: when all ranks finish. `bytes` may have leading axes,
-    (sizes, 1, rows): the same pattern at several sizes, predicted in one pass. Only checks of the data call `contents`.
+    The pattern ends when the rank `root` finishes; None: when all ranks finish. `bytes` may have
+    leading axes, (sizes, 1, rows): the same pattern at several sizes, predicted in one pass. Only
+    checks of the data call `contents`.
     """
 
     ranks: int
@@ -225,11 +257,13 @@ class Schedule:
     node: np.ndarray
     root: int | None = None
     contents: Callable[[], Runs] | None = None
-    nonblocking: NonblockingSteps | None = None  # None, the plain case: messages are posted and awaited in one step
-    # Seconds of computation that each rank overlaps with its messages, not part of their time. NaN: unknown, and the
-    # work is not in the schedule. None: no computation.
+    # None, the plain case: messages are posted and awaited in one step
+    nonblocking: NonblockingSteps | None = None
+    # Seconds of computation that each rank overlaps with its messages, not part of their time. NaN:
+    # unknown, and the work is not in the schedule. None: no computation.
     overlapped_seconds: np.ndarray | None = None
-    shift: int | None = None  # a shift of all ranks by `shift` maps the messages to themselves; None: unknown
+    # a shift of all ranks by `shift` maps the messages to themselves; None: unknown
+    shift: int | None = None
     statistic: Statistic = Statistic.COMPLETION  # of the ranks' finish times, which the cost is
 
     @classmethod
@@ -247,7 +281,8 @@ class Schedule:
         nonblocking: NonblockingSteps | None = None,
         overlapped_seconds: np.ndarray | None = None,
     ) -> Schedule:
-        """Return a schedule from columns in any order; scalars are broadcast. One rank per node until placed."""
+        """Return a schedule from columns in any order; scalars are broadcast. One rank per node
+        until placed."""
         columns = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
         columns = tuple(column.ravel() for column in columns)
         check_rows(len(columns[0]))
@@ -261,7 +296,17 @@ class Schedule:
             check_ranks(column, ranks)
         step, src, dst, bytes = columns
         return cls(
-            ranks, step, src, dst, bytes, work, np.arange(ranks), root, contents, nonblocking, overlapped_seconds
+            ranks,
+            step,
+            src,
+            dst,
+            bytes,
+            work,
+            np.arange(ranks),
+            root,
+            contents,
+            nonblocking,
+            overlapped_seconds,
         )
 
     def place(self, node: np.ndarray) -> Schedule:
@@ -282,7 +327,8 @@ class Schedule:
 
     @cached_property
     def parts(self) -> tuple[Any, ...]:
-        """The schedule itself, or the successive parts of one with repeated rounds (see `repeated`)."""
+        """The schedule itself, or the successive parts of one with repeated rounds (see
+        `repeated`)."""
         return (self,)
 
     @property
@@ -314,8 +360,13 @@ class Schedule:
         return self.bytes.max(axis=-1, initial=0)
 
     def longest_work(self, kind: str) -> np.ndarray:
-        """Return the most bytes that a rank reduces, or copies, at once, at each size of a stack."""
-        return self.work.bytes[..., self.work.kind == KINDS.index(kind)].max(axis=-1, initial=0).reshape(-1)
+        """Return the most bytes that a rank reduces, or copies, at once, at each size of a
+        stack."""
+        return (
+            self.work.bytes[..., self.work.kind == KINDS.index(kind)]
+            .max(axis=-1, initial=0)
+            .reshape(-1)
+        )
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and the largest message at each size of a stack."""
@@ -336,7 +387,11 @@ class Schedule:
     @property
     def last_step(self) -> int:
         """The last step, −1 if there is none."""
-        columns = self.step[-1:], self.work.step[-1:], *(self.nonblocking.columns if self.nonblocking else ())
+        columns = (
+            self.step[-1:],
+            self.work.step[-1:],
+            *(self.nonblocking.columns if self.nonblocking else ()),
+        )
         return int(max(column.max(initial=-1) for column in columns))
 
     @cached_property
@@ -345,12 +400,13 @@ class Schedule:
         return make_steps(self)
 
     def work_seconds(self, per_byte: np.ndarray | float) -> np.ndarray:
-        """Return the seconds of each row of local work; `per_byte` is the time of reduce and copy."""
+        """Return the seconds of each row of local work; `per_byte` is the time of reduce and
+        copy."""
         return self.work.seconds + per_byte * self.work.bytes
 
     def cost(self, finish: np.ndarray) -> np.ndarray:
-        """Return the statistic of the finish times, without overlapped computation; `finish` is the finish time of
-        every rank (last axis)."""
+        """Return the statistic of the finish times, without overlapped computation; `finish` is the
+        finish time of every rank (last axis)."""
         finish = finish if self.overlapped_seconds is None else finish - self.overlapped_seconds
         if self.statistic is Statistic.RANK_MEAN:
             return finish.mean(axis=-1)
@@ -363,14 +419,26 @@ class Schedule:
         """Return whether the two differ in sizes only."""
         if (self.ranks, self.root, len(self.src)) != (other.ranks, other.root, len(other.src)):
             return False
-        if (self.nonblocking is None) != (other.nonblocking is None) or (self.overlapped_seconds is None) != (
-            other.overlapped_seconds is None
-        ):
+        if (self.nonblocking is None) != (other.nonblocking is None) or (
+            self.overlapped_seconds is None
+        ) != (other.overlapped_seconds is None):
             return False
-        columns = ("step", "src", "dst", "node", *(("src_wait", "dst_step", "dst_wait") if self.nonblocking else ()))
+        columns = (
+            "step",
+            "src",
+            "dst",
+            "node",
+            *(("src_wait", "dst_step", "dst_wait") if self.nonblocking else ()),
+        )
         pairs = [(getattr(self, name), getattr(other, name)) for name in columns]
-        pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
-        return all(column is other_column or np.array_equal(column, other_column) for column, other_column in pairs)
+        pairs += [
+            (getattr(self.work, name), getattr(other.work, name))
+            for name in ("step", "rank", "kind")
+        ]
+        return all(
+            column is other_column or np.array_equal(column, other_column)
+            for column, other_column in pairs
+        )
 
     def encode(self) -> builtins.bytes:
         """Return messages, local work and the root as bytes that are equal on every machine.
@@ -381,8 +449,14 @@ class Schedule:
         counts = f"{self.ranks} {self.root} {len(self.step)} {len(work.step)} ".encode()
         other_steps = self.nonblocking.columns if self.nonblocking else ()
         integers = (self.step, self.src, self.dst, self.bytes, work.step, work.rank, *other_steps)
-        parts = [counts, *map(encode_integers, integers), np.array(KINDS, dtype="S8")[work.kind].tobytes()]
-        return b"".join(parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)])
+        parts = [
+            counts,
+            *map(encode_integers, integers),
+            np.array(KINDS, dtype="S8")[work.kind].tobytes(),
+        ]
+        return b"".join(
+            parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)]
+        )
 
     def resize(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         """Return the pattern at other sizes; its steps are reused if they have been computed."""
@@ -427,4 +501,6 @@ def stack_schedules(schedules: Sequence[Schedule], structure: Schedule | None = 
     """
     first = structure or schedules[0]
     work_bytes = np.stack([schedule.work.bytes for schedule in schedules])[:, None, :]
-    return first.resize(np.stack([schedule.bytes for schedule in schedules])[:, None, :], work_bytes)
+    return first.resize(
+        np.stack([schedule.bytes for schedule in schedules])[:, None, :], work_bytes
+    )

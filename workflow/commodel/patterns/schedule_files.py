@@ -1,8 +1,9 @@
-"""Schedules as files: the player's table (`write_player_table`), and formats that are printed (`STYLES`).
+"""Schedules as files: the player's table (`write_player_table`), and formats that are printed
+(`STYLES`).
 
-A row is a message from `rank` to `peer`, or local work of `rank`. The sender posts a message in `step` and waits for it
-in `wait`. The receiver posts it in `peer_step` and waits for it in `peer_wait`. In the plain case all four are equal,
-and the last three are empty.
+A row is a message from `rank` to `peer`, or local work of `rank`. The sender posts a message in
+`step` and waits for it in `wait`. The receiver posts it in `peer_step` and waits for it in
+`peer_wait`. In the plain case all four are equal, and the last three are empty.
 """
 
 from __future__ import annotations
@@ -30,19 +31,43 @@ def make_table(schedule: Schedule) -> pd.DataFrame:
 
     work = schedule.work
     wait, *peer_steps = schedule.nonblocking.columns if schedule.nonblocking else ("", "", "")
-    messages = (schedule.step, wait, "send", schedule.src, schedule.dst, *peer_steps, schedule.bytes, 0.0)
+    messages = (
+        schedule.step,
+        wait,
+        "send",
+        schedule.src,
+        schedule.dst,
+        *peer_steps,
+        schedule.bytes,
+        0.0,
+    )
     kinds = np.array(KINDS)[work.kind]
-    works = (work.step, "", kinds, work.rank, work.rank, "", "", work.bytes.astype(np.int64), work.seconds)
+    works = (
+        work.step,
+        "",
+        kinds,
+        work.rank,
+        work.rank,
+        "",
+        "",
+        work.bytes.astype(np.int64),
+        work.seconds,
+    )
     parts = [(messages, len(schedule.src)), (works, len(work.step))]
-    frames = [pd.DataFrame(dict(zip(COLUMNS, part, strict=True)), index=range(rows)) for part, rows in parts]
+    frames = [
+        pd.DataFrame(dict(zip(COLUMNS, part, strict=True)), index=range(rows))
+        for part, rows in parts
+    ]
     if not len(work.step):
         return frames[0]
     return pd.concat(frames).sort_values("step", kind="stable") if len(schedule.src) else frames[1]
 
 
-def write_player_table(path: AnyPath, schedule: Schedule, operation: str = "", size: int = 0) -> None:
-    """Write the player's table, with contents of messages as ADDRESS+LENGTH;… and the addresses of a reduction's
-    results.
+def write_player_table(
+    path: AnyPath, schedule: Schedule, operation: str = "", size: int = 0
+) -> None:
+    """Write the player's table, with contents of messages as ADDRESS+LENGTH;… and the addresses of
+    a reduction's results.
 
     Contents are empty for messages that belong to no operation.
     """
@@ -54,7 +79,10 @@ def write_player_table(path: AnyPath, schedule: Schedule, operation: str = "", s
     runs = np.full(len(rows), "", dtype=object)
     runs[(rows["kind"] == "send").to_numpy()] = _format_contents(schedule)
     rows = rows.assign(runs=runs)
-    write_table(path, pd.concat([rows, _make_result_rows(schedule, operation, size, schedule.last_step + 1)]))
+    write_table(
+        path,
+        pd.concat([rows, _make_result_rows(schedule, operation, size, schedule.last_step + 1)]),
+    )
 
 
 def _format_contents(schedule: Schedule) -> np.ndarray:
@@ -63,7 +91,9 @@ def _format_contents(schedule: Schedule) -> np.ndarray:
     if schedule.contents is None:
         return texts
     runs = schedule.contents()
-    for row, first, length in zip(runs.row.tolist(), runs.first.tolist(), runs.length.tolist(), strict=True):
+    for row, first, length in zip(
+        runs.row.tolist(), runs.first.tolist(), runs.length.tolist(), strict=True
+    ):
         texts[row] += f";{first}+{length}" if texts[row] else f"{first}+{length}"
     return texts
 
@@ -72,7 +102,9 @@ def _make_result_rows(schedule: Schedule, operation: str, size: int, step: int) 
     import pandas as pd
 
     rows = []
-    for rank, extents in enumerate(list_result_extents(operation, schedule.ranks, size) if schedule.contents else ()):
+    for rank, extents in enumerate(
+        list_result_extents(operation, schedule.ranks, size) if schedule.contents else ()
+    ):
         for first, length in extents:
             rows.append((step, "", "result", rank, rank, "", "", length, 0.0, f"{first}+{length}"))
     return pd.DataFrame(rows, columns=PLAYER_COLUMNS)

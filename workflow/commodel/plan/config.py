@@ -1,5 +1,5 @@
-"""Experiment and platform files: finding (`find_config_file`), reading and validation (`load_experiment`,
-`load_platform`). A mistake in a file is a UserError with file, line and key.
+"""Experiment and platform files: finding (`find_config_file`), reading and validation
+(`load_experiment`, `load_platform`). A mistake in a file is a UserError with file, line and key.
 
 `python -m commodel.plan.config workflow/schemas` writes the JSON Schemas for editors.
 """
@@ -57,33 +57,50 @@ def _list_specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
     for path, table in tables.items():
         yield from (((*path, name), spec) for name in FILE_AXES for spec in table.get(name, ()))
         named = (
-            (name.removeprefix(PARAMETER_PREFIX), values) for name, values in table.items() if PARAMETER_PREFIX in name
+            (name.removeprefix(PARAMETER_PREFIX), values)
+            for name, values in table.items()
+            if PARAMETER_PREFIX in name
         )
-        yield from (((*path, "parameters", name), f":{name}={value}") for name, values in named for value in values)
+        yield from (
+            ((*path, "parameters", name), f":{name}={value}")
+            for name, values in named
+            for value in values
+        )
     for index, entry in enumerate(block.include):
         yield from ((("include", index, name), getattr(entry, name)) for name in FILE_AXES)
         parameters = entry.parameters.items()
-        yield from ((("include", index, "parameters", name), f":{name}={value}") for name, value in parameters)
+        yield from (
+            (("include", index, "parameters", name), f":{name}={value}")
+            for name, value in parameters
+        )
 
 
 def load_platform(file: str | Path, use_learned_levels: bool = True) -> Platform:
-    """Return the platform of a file; `use_learned_levels`: with the levels found by a survey if the file names none."""
+    """Return the platform of a file; `use_learned_levels`: with the levels found by a survey if the
+    file names none."""
     platform = _read_validated(Platform, yamltext.read_yaml(file))
     if network := platform.simgrid_file:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
-            raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
+            raise platform.error(
+                ("simgrid", "file"), "found a link that leaves the folder of this file"
+            )
         with locate_errors(platform, "simgrid", "file"):
             simulated_network = read_network(network)
         platform.set_network(simulated_network.content)
         if mistake := check_hosts(
-            simulated_network, platform.simgrid_section.file, platform.simgrid_section.prefix, platform.nodes
+            simulated_network,
+            platform.simgrid_section.file,
+            platform.simgrid_section.prefix,
+            platform.nodes,
         ):
             key, message = mistake
             raise platform.error(("nodes",) if key == "nodes" else ("simgrid", key), message)
     if platform.container:
         platform.set_image(_load_image(platform, platform.container))
     if use_learned_levels and (learned := read_learned(Path(file).stem, platform)):
-        platform.set_surveyed_levels(Hierarchy.of(learned.levels), learned.hosts if platform.slurm else ())
+        platform.set_surveyed_levels(
+            Hierarchy.of(learned.levels), learned.hosts if platform.slurm else ()
+        )
     return platform
 
 
@@ -100,20 +117,31 @@ def _load_image(platform: Platform, entry: Container) -> Image:
         try:
             content = compute_image_digest(file)
         except OSError as error:
-            message = f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
+            message = (
+                f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
+            )
             raise UserError(message) from None
     return Image(file, content, entry.model, entry.mpi or "", entry.bind, entry.native or "")
 
 
-def _check_trusted(platform: Platform, key: tuple, path: str, trusted: tuple[Path, ...] = ()) -> None:
-    """Raise an error for an image or a folder of libraries outside of the folders that the user trusts.
+def _check_trusted(
+    platform: Platform, key: tuple, path: str, trusted: tuple[Path, ...] = ()
+) -> None:
+    """Raise an error for an image or a folder of libraries outside of the folders that the user
+    trusts.
 
     Both contain programs, and a platform file may come from an unknown source.
     """
-    named = (Path(name) for name in os.environ.get(TRUSTED_VARIABLE, "").split(":") if name.startswith("/"))
+    named = (
+        Path(name)
+        for name in os.environ.get(TRUSTED_VARIABLE, "").split(":")
+        if name.startswith("/")
+    )
     real = Path(path).resolve()
     if not any(real.is_relative_to(folder.resolve()) for folder in (*trusted, *named)):
-        problem = "is a link that leaves the project" if trusted else "is in no folder that you trust"
+        problem = (
+            "is a link that leaves the project" if trusted else "is in no folder that you trust"
+        )
         folder = real.parent if real.is_file() else real
         message = f"found {show_value(path)}, which {problem}; if you trust it: export {TRUSTED_VARIABLE}={folder}"
         raise platform.error(key, message)
@@ -121,7 +149,10 @@ def _check_trusted(platform: Platform, key: tuple, path: str, trusted: tuple[Pat
 
 def _read_validated(model: type[Model], document: Document) -> Model:
     if not FILE_NAME.fullmatch(document.file.stem):
-        raise UserError("found this file name, wanted a-z, 0-9 and - only, at most 41, then .yaml", file=document.file)
+        raise UserError(
+            "found this file name, wanted a-z, 0-9 and - only, at most 41, then .yaml",
+            file=document.file,
+        )
     try:
         loaded = model.model_validate(document.data)
     except ValidationError as errors:
@@ -131,7 +162,8 @@ def _read_validated(model: type[Model], document: Document) -> Model:
 
 
 def find_config_file(kind: str, name: str, root: str | Path = ".") -> Path:
-    """Return the file of an `experiment` or a `platform`, given by its name in params/ or by a path."""
+    """Return the file of an `experiment` or a `platform`, given by its name in params/ or by a
+    path."""
     if "/" in name or name.endswith((".yaml", ".yml", ".xlsx")):
         if not Path(name).is_file():
             raise UserError("no such file", file=name)
@@ -155,7 +187,8 @@ def find_config_file(kind: str, name: str, root: str | Path = ".") -> Path:
 
 
 def _advise_on_platform(name: str, root: Path) -> str:
-    """Return advice for a user who named a platform instead of an experiment; empty if there is no such platform."""
+    """Return advice for a user who named a platform instead of an experiment; empty if there is no
+    such platform."""
     folder, shipped = root / "params" / "platforms", ROOT / "params" / "platforms"
     if (folder / f"{name}.yaml").exists():
         return f"write `platform: {name}` in an experiment to use it"
@@ -173,7 +206,8 @@ def load_named_platform(name: str, root: str | Path = ".") -> Platform:
 def make_schemas() -> dict[str, dict]:
     """Return the JSON Schemas by file name. Editors use them to complete keys."""
     return {
-        f"{name}.schema.json": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | model.model_json_schema()
+        f"{name}.schema.json": {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+        | model.model_json_schema()
         for name, model in (("experiment", Experiment), ("platform", Platform))
     }
 

@@ -1,8 +1,8 @@
-"""The content of an experiment file (`Experiment`): its platform, probes and models, the precision of measurements, and
-its matrix of points.
+"""The content of an experiment file (`Experiment`): its platform, probes and models, the precision
+of measurements, and its matrix of points.
 
-The planner checks whether an algorithm, a topology, a model or a probe of a given name exists, and reports it by
-`Experiment.error`.
+The planner checks whether an algorithm, a topology, a model or a probe of a given name exists, and
+reports it by `Experiment.error`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,14 +35,25 @@ from commodel.units import show_value
 
 @contextmanager
 def locate_errors(part: FileMapping, *path: str | int) -> Iterator[None]:
-    """Add file, line and key of the value at `path`, relative to `part`, to a UserError raised in the `with` block."""
+    """Add file, line and key of the value at `path`, relative to `part`, to a UserError raised in
+    the `with` block."""
     try:
         yield
     except UserError as error:
         raise part.error(path, error.message) from None
 
 
-AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")
+AXES = (
+    "operation",
+    "algorithm",
+    "topology",
+    "layout",
+    "ranks",
+    "nodes",
+    "ranks_per_node",
+    "bytes",
+    "waves",
+)
 WAVES = Annotated[int, limit_count(1, units.MAX_WAVES)]
 Part = TypeVar("Part", bound=FileMapping)
 ABSENT: Any = None  # the value of a field that a combination may lack
@@ -50,7 +61,8 @@ if TYPE_CHECKING:
     Names = tuple[NAME, ...] | str  # or the word for all
 else:
     Names = tuple[NAME, ...]
-PARAMETER_PREFIX = "parameters."  # prefix of an axis that is a parameter of the operation, such as parameters.grid
+# prefix of an axis that is a parameter of the operation, such as parameters.grid
+PARAMETER_PREFIX = "parameters."
 
 
 class Measure(FileMapping):
@@ -58,7 +70,8 @@ class Measure(FileMapping):
         "window", description="how ranks are synchronised before each sample"
     )
     precision: Annotated[float, convert_quantity(units.parse_fraction, "2%")] = Field(
-        0.02, description="target half-width of the 95 % interval of the median, relative to the median"
+        0.02,
+        description="target half-width of the 95 % interval of the median, relative to the median",
     )
     min_samples: Annotated[int, limit_count(1, 1_000_000)] = Field(
         10, description="minimum number of samples of a point"
@@ -76,25 +89,33 @@ class Measure(FileMapping):
     warmup: Annotated[int, limit_count(0, 1_000_000)] = Field(
         2, description="runs before the first sample, which are discarded"
     )
-    timeout: Annotated[float, convert_quantity(units.parse_seconds, "1 min", unit_optional=False)] = Field(
-        60.0, description="time beyond its budget after which a point is given up; simulated: 1 to 10 times as much"
+    timeout: Annotated[
+        float, convert_quantity(units.parse_seconds, "1 min", unit_optional=False)
+    ] = Field(
+        60.0,
+        description="time beyond its budget after which a point is given up; simulated: 1 to 10 times as much",
     )
 
     @model_validator(mode="after")
     def _check_samples(self) -> Self:
         if self.min_samples > self.max_samples:
             raise make_refusal(
-                f"found {self.min_samples}, wanted at most max_samples, {self.max_samples}", "min_samples"
+                f"found {self.min_samples}, wanted at most max_samples, {self.max_samples}",
+                "min_samples",
             )
         return self
 
 
 class Batching(FileMapping):
-    budget: Annotated[float, convert_quantity(units.parse_seconds, "8 h", unit_optional=False)] = Field(
-        8 * 3600.0, description="maximum time of one batch, which is one Slurm job; points left then are not measured"
+    budget: Annotated[float, convert_quantity(units.parse_seconds, "8 h", unit_optional=False)] = (
+        Field(
+            8 * 3600.0,
+            description="maximum time of one batch, which is one Slurm job; points left then are not measured",
+        )
     )
     smaller: fields.FLAG = Field(
-        False, description="run points of fewer nodes in the largest allocation instead of one of their own"
+        False,
+        description="run points of fewer nodes in the largest allocation instead of one of their own",
     )
 
     @model_validator(mode="after")
@@ -139,13 +160,18 @@ class Axes(FileMapping):
 
 
 def _keep_order_of_file(value: Any, handler: Callable[[Any], Axes]) -> dict[str, tuple[Any, ...]]:
-    """Return the axes that the file has, in its order: the first axis varies slowest. Each parameter is an axis."""
+    """Return the axes that the file has, in its order: the first axis varies slowest. Each
+    parameter is an axis."""
     axes = handler(value)
     table: dict[str, tuple[Any, ...]] = {}
     for name in value:
         values = getattr(axes, name)
         is_parameters = name == "parameters"
-        table |= {PARAMETER_PREFIX + key: axis for key, axis in values.items()} if is_parameters else {name: values}
+        table |= (
+            {PARAMETER_PREFIX + key: axis for key, axis in values.items()}
+            if is_parameters
+            else {name: values}
+        )
     return table
 
 
@@ -158,15 +184,21 @@ else:
 # One value of each axis.
 class Combination(FileMapping):
     operation: SPEC = Field(description="collective operation or kernel, such as bcast")
-    algorithm: SPEC = Field("", description="algorithm of the operation; an operation needs this or topology, not both")
-    topology: SPEC = Field("", description="tree over which the operation runs, such as kary:2^4 or file:PATH")
+    algorithm: SPEC = Field(
+        "", description="algorithm of the operation; an operation needs this or topology, not both"
+    )
+    topology: SPEC = Field(
+        "", description="tree over which the operation runs, such as kary:2^4 or file:PATH"
+    )
     layout: SPEC = Field("", description="placement of ranks on nodes, such as block or cyclic")
     ranks: RANKS = Field(ABSENT, description="number of MPI ranks; default: nodes x ranks_per_node")
     nodes: RANKS = Field(ABSENT, description="number of nodes for the ranks")
     ranks_per_node: RANKS = Field(ABSENT, description="number of MPI ranks of each node")
     bytes: SIZE = Field(ABSENT, description="message size, such as 4096 or 64KiB")
     waves: WAVES = Field(1, description="number of repetitions without synchronisation in between")
-    parameters: dict[WORD, PARAMETER] = Field({}, description="parameters of the operation by name: {grid: 4x2}")
+    parameters: dict[WORD, PARAMETER] = Field(
+        {}, description="parameters of the operation by name: {grid: 4x2}"
+    )
 
     @model_validator(mode="after")
     def _check_schedule(self) -> Self:
@@ -184,20 +216,30 @@ def _parse_condition(value: Any) -> str:
 
 
 class Exclusion(FileMapping):
-    where: Annotated[str, convert(_parse_condition, type="string", maxLength=expressions.MAX_LENGTH)] = Field(
+    where: Annotated[
+        str, convert(_parse_condition, type="string", maxLength=expressions.MAX_LENGTH)
+    ] = Field(
         description="expression over the axis names; combinations for which it is true are omitted"
     )
 
 
-# A part of the matrix: the product of its axes without the excluded combinations, and the included ones.
+# A part of the matrix: the product of its axes without the excluded combinations, and the included
+# ones.
 class Block(FileMapping):
-    platform: NAME | None = Field(None, description="platform of this block, if another than that of the experiment")
-    axes: AxisTable = Field(default_factory=dict, description="axes with their values; every combination is a point")
+    platform: NAME | None = Field(
+        None, description="platform of this block, if another than that of the experiment"
+    )
+    axes: AxisTable = Field(
+        default_factory=dict, description="axes with their values; every combination is a point"
+    )
     zips: dict[WORD, AxisTable] = Field(
-        default_factory=dict, description="named groups of axes of equal length whose values are paired"
+        default_factory=dict,
+        description="named groups of axes of equal length whose values are paired",
     )
     exclude: tuple[Exclusion, ...] = Field((), max_length=100, description="combinations to omit")
-    include: tuple[Combination, ...] = Field((), max_length=MAX_ENTRIES, description="single combinations to add")
+    include: tuple[Combination, ...] = Field(
+        (), max_length=MAX_ENTRIES, description="single combinations to add"
+    )
     table: TABLE | None = Field(
         None, description="file .tsv or .csv of the project with further combinations, one a row"
     )
@@ -210,12 +252,19 @@ class Block(FileMapping):
         for zip_name, table in self.zips.items():
             for name in table:
                 if name in place_of_axis:
-                    raise make_refusal(f"found here and in {place_of_axis[name]}, wanted once", "zips", zip_name, name)
+                    raise make_refusal(
+                        f"found here and in {place_of_axis[name]}, wanted once",
+                        "zips",
+                        zip_name,
+                        name,
+                    )
                 place_of_axis[name] = f"the zip '{zip_name}'"
             lengths = {name: len(values) for name, values in table.items()}
             if len(set(lengths.values())) != 1:
                 sizes = ", ".join(f"{size} values of {name}" for name, size in lengths.items())
-                raise make_refusal(f"found {sizes or 'an empty zip'}, wanted equally many", "zips", zip_name)
+                raise make_refusal(
+                    f"found {sizes or 'an empty zip'}, wanted equally many", "zips", zip_name
+                )
         if "algorithm" in place_of_axis and "topology" in place_of_axis:
             raise make_refusal("found both algorithm and topology, wanted one of them in a block")
         if place_of_axis and "operation" not in place_of_axis:
@@ -225,18 +274,23 @@ class Block(FileMapping):
         return self
 
     def with_rows(self, combinations: Mapping[int, Combination]) -> "Block":
-        """Return the block with the rows of its table added to `include`; keys are their lines in the file."""
+        """Return the block with the rows of its table added to `include`; keys are their lines in
+        the file."""
         block = self.model_copy(update={"include": (*self.include, *combinations.values())})
         block._table_lines = tuple(combinations)
         return block
 
     def error(self, path: tuple[str | int, ...], message: str) -> UserError:
-        """Return an error about this block; an error about a row of its table has the file and line of the row."""
+        """Return an error about this block; an error about a row of its table has the file and line
+        of the row."""
         first_row = len(self.include) - len(self._table_lines)
         match path:
             case ("include", int(index), *column) if index >= first_row:
                 return UserError(
-                    message, file=self.table, line=self._table_lines[index - first_row], key=".".join(map(str, column))
+                    message,
+                    file=self.table,
+                    line=self._table_lines[index - first_row],
+                    key=".".join(map(str, column)),
                 )
         return super().error(path, message)
 
@@ -249,28 +303,45 @@ def make_default(kind: type[Part]) -> Callable[[], Part]:
 class Experiment(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
     platform: NAME = Field(description="name of a file in params/platforms, without .yaml")
-    models: Annotated[Names, fields.read_names("all")] = Field("all", description="models to fit and compare")
+    models: Annotated[Names, fields.read_names("all")] = Field(
+        "all", description="models to fit and compare"
+    )
     probes: Annotated[Names, fields.read_names("auto")] = Field(
         "auto",
         description="micro-benchmarks; auto, also in a list: those of the models and those that check networks",
     )
-    seed: Annotated[int, limit_count(0, 2**63 - 1)] = Field(1, description="seed of every shuffle and every bootstrap")
-    measure: Measure = Field(default_factory=make_default(Measure), description="how precisely to measure")
-    batch: Batching = Field(default_factory=make_default(Batching), description="how points are grouped into batches")
-    probe_bytes: Annotated[tuple[SIZE, ...], read_axis(SIZE, units.parse_bytes, auto="auto")] = Field(
-        (),
-        max_length=1000,
-        description="message sizes of the probes; auto: from 1 B to the longest message, 64 KiB to 16 MiB",
+    seed: Annotated[int, limit_count(0, 2**63 - 1)] = Field(
+        1, description="seed of every shuffle and every bootstrap"
+    )
+    measure: Measure = Field(
+        default_factory=make_default(Measure), description="how precisely to measure"
+    )
+    batch: Batching = Field(
+        default_factory=make_default(Batching), description="how points are grouped into batches"
+    )
+    probe_bytes: Annotated[tuple[SIZE, ...], read_axis(SIZE, units.parse_bytes, auto="auto")] = (
+        Field(
+            (),
+            max_length=1000,
+            description="message sizes of the probes; auto: from 1 B to the longest message, 64 KiB to 16 MiB",
+        )
     )
     library: fields.FLAG = Field(True, description="also measure the MPI default of every workload")
     survey: fields.FLAG = Field(
-        True, description="time pairs of nodes first and learn the levels of networks whose file names none"
+        True,
+        description="time pairs of nodes first and learn the levels of networks whose file names none",
     )
-    paper: NAME | None = Field(None, description="paper whose figures and tables the report rebuilds")
+    paper: NAME | None = Field(
+        None, description="paper whose figures and tables the report rebuilds"
+    )
     speeds: tuple[SPEC, ...] = Field(
-        (), max_length=100, description="files of speeds from commodel measure speeds, which the report shows"
+        (),
+        max_length=100,
+        description="files of speeds from commodel measure speeds, which the report shows",
     )
-    matrix: tuple[Block, ...] = Field((), max_length=1000, description="what to measure and predict")
+    matrix: tuple[Block, ...] = Field(
+        (), max_length=1000, description="what to measure and predict"
+    )
 
     def block_platform(self, block: Block) -> str:
         return block.platform or self.platform

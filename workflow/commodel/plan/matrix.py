@@ -1,10 +1,12 @@
-"""The matrix of an experiment: the combinations of each of its blocks (`list_combinations`), and tables of them
-(`add_table`).
+"""The matrix of an experiment: the combinations of each of its blocks (`list_combinations`), and
+tables of them (`add_table`).
 
-The combinations of a block are the product of its axes and zips, without the excluded ones, and then the included ones.
-A combination is a dict from the keys of the YAML file to values, which the planner interprets.
+The combinations of a block are the product of its axes and zips, without the excluded ones, and
+then the included ones. A combination is a dict from the keys of the YAML file to values, which the
+planner interprets.
 
-A block may also name a .tsv or .csv file with one combination per row. Columns have the names of the YAML keys.
+A block may also name a .tsv or .csv file with one combination per row. Columns have the names of
+the YAML keys.
 """
 
 import math
@@ -21,7 +23,14 @@ from commodel.files.cache import find_input
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.files.safe_paths import check_path
 from commodel.files.tables import add_line_to_errors, read_rows
-from commodel.plan.experiments import AXES, PARAMETER_PREFIX, Block, Combination, Experiment, locate_errors
+from commodel.plan.experiments import (
+    AXES,
+    PARAMETER_PREFIX,
+    Block,
+    Combination,
+    Experiment,
+    locate_errors,
+)
 
 MAX_COMBINATIONS = 2_000_000  # of an experiment
 MAX_EXCLUSION_TESTS = 50_000_000  # evaluations of an exclusion for a combination
@@ -42,25 +51,35 @@ def list_combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
             yield combination, ()
     for index, entry in enumerate(block.include):
         values = entry.model_dump(exclude_unset=True)
-        values |= {PARAMETER_PREFIX + name: value for name, value in values.pop("parameters", {}).items()}
+        values |= {
+            PARAMETER_PREFIX + name: value for name, value in values.pop("parameters", {}).items()
+        }
         yield _add_ranks(_add_parameters(values)), ("include", index)
 
 
 def check_size(experiment: Experiment) -> None:
-    """Raise an error if a matrix would take too long to expand. Excluded combinations count, too."""
+    """Raise an error if a matrix would take too long to expand. Excluded combinations count,
+    too."""
     sizes = [count_combinations(block) for block in experiment.matrix]
     if (total := sum(sizes)) > MAX_COMBINATIONS:
-        raise experiment.error(("matrix",), f"found {total} combinations, wanted at most {MAX_COMBINATIONS}")
-    tests = sum(count * len(block.exclude) for count, block in zip(sizes, experiment.matrix, strict=True))
+        raise experiment.error(
+            ("matrix",), f"found {total} combinations, wanted at most {MAX_COMBINATIONS}"
+        )
+    tests = sum(
+        count * len(block.exclude) for count, block in zip(sizes, experiment.matrix, strict=True)
+    )
     if tests > MAX_EXCLUSION_TESTS:
         raise experiment.error(
-            ("matrix",), f"found {tests} evaluations of exclude, wanted at most {MAX_EXCLUSION_TESTS}"
+            ("matrix",),
+            f"found {tests} evaluations of exclude, wanted at most {MAX_EXCLUSION_TESTS}",
         )
     tables = [table for block in experiment.matrix for table in (block.axes, *block.zips.values())]
     trees = {spec for table in tables for spec in table.get("topology", ())}
     trees |= {entry.topology for block in experiment.matrix for entry in block.include}
     if len(trees) > MAX_TOPOLOGIES:
-        raise experiment.error(("matrix",), f"found {len(trees)} topologies, wanted at most {MAX_TOPOLOGIES}")
+        raise experiment.error(
+            ("matrix",), f"found {len(trees)} topologies, wanted at most {MAX_TOPOLOGIES}"
+        )
 
 
 def count_combinations(block: Block) -> int:
@@ -83,17 +102,21 @@ def _list_combinations(block: Block) -> Iterator[Values]:
 
 
 def _add_parameters(values: Values) -> Values:
-    """Return the combination with the operation's parameters appended to its name, such as `summa:n=64`."""
+    """Return the combination with the operation's parameters appended to its name, such as
+    `summa:n=64`."""
     parameter_names = [name for name in values if name.startswith(PARAMETER_PREFIX)]
     if not parameter_names:
         return values
     axes = {name: value for name, value in values.items() if name not in parameter_names}
-    arguments = (f":{name.removeprefix(PARAMETER_PREFIX)}={values[name]}" for name in parameter_names)
+    arguments = (
+        f":{name.removeprefix(PARAMETER_PREFIX)}={values[name]}" for name in parameter_names
+    )
     return axes | {"operation": "".join([axes["operation"], *arguments])}
 
 
 def _add_ranks(combination: Values) -> Values:
-    """Return the combination with its ranks, the product of nodes and ranks per node if only these are given."""
+    """Return the combination with its ranks, the product of nodes and ranks per node if only these
+    are given."""
     if "ranks" not in combination and "nodes" in combination and "ranks_per_node" in combination:
         combination["ranks"] = combination["nodes"] * combination["ranks_per_node"]
     return combination
@@ -108,12 +131,15 @@ def _is_excluded(block: Block, filters: list[expressions.Expression], values: Va
 
 
 def locate_axis(block: Block, path: PlaceInFile, axis: str) -> PlaceInFile:
-    """Return the path of keys of an axis in a block, or in an entry of its include, for an error."""
+    """Return the path of keys of an axis in a block, or in an entry of its include, for an
+    error."""
     if path:
         return (*path, axis)
     if axis in block.axes:
         return ("axes", axis)
-    return next((("zips", title, axis) for title, table in block.zips.items() if axis in table), (axis,))
+    return next(
+        (("zips", title, axis) for title, table in block.zips.items() if axis in table), (axis,)
+    )
 
 
 SEPARATORS = {".tsv": "\t", ".csv": ","}
@@ -152,10 +178,17 @@ def add_table(block: Block, table: str) -> Block:
 def _parse_combination(row: Mapping[str, Any]) -> Combination:
     """Return the combination in the non-empty cells of a row. An error names the column."""
     axes = {name: value for name, value in row.items() if not name.startswith(PARAMETER_PREFIX)}
-    parameters = {name.removeprefix(PARAMETER_PREFIX): value for name, value in row.items() if name not in axes}
+    parameters = {
+        name.removeprefix(PARAMETER_PREFIX): value
+        for name, value in row.items()
+        if name not in axes
+    }
     try:
         return Combination.model_validate(axes | ({"parameters": parameters} if parameters else {}))
     except ValidationError as errors:
         mistake = errors.errors(include_url=False)[0]
     column = ".".join(map(str, (*mistake["loc"], *mistake.get("ctx", {}).get("path", ()))))
-    raise UserError("found nothing, wanted a name" if mistake["type"] == "missing" else mistake["msg"], key=column)
+    raise UserError(
+        "found nothing, wanted a name" if mistake["type"] == "missing" else mistake["msg"],
+        key=column,
+    )

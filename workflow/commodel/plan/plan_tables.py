@@ -1,4 +1,5 @@
-"""A plan as text and tables for the user: a summary (`summarize_plan`), and a workbook (`write_plan_workbook`)."""
+"""A plan as text and tables for the user: a summary (`summarize_plan`), and a workbook
+(`write_plan_workbook`)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -18,10 +19,14 @@ from commodel.units import format_bytes, format_duration
 
 
 def make_batch_rows(plan: Plan, remaining: Sequence[Batch] | None = None) -> list[dict[str, Any]]:
-    """Return a row for each batch. If only a part of the work remains, a column has the number of new points and cases
-    of each batch, and the durations are those of the new ones."""
-    remaining_batches = {batch.name: batch for batch in (plan.batches if remaining is None else remaining)}
-    is_partly_done = remaining_batches != {batch.name: batch for batch in plan.batches} and remaining_batches
+    """Return a row for each batch. If only a part of the work remains, a column has the number of
+    new points and cases of each batch, and the durations are those of the new ones."""
+    remaining_batches = {
+        batch.name: batch for batch in (plan.batches if remaining is None else remaining)
+    }
+    is_partly_done = (
+        remaining_batches != {batch.name: batch for batch in plan.batches} and remaining_batches
+    )
     rows = []
     for batch in plan.batches:
         simulated = plan.platforms[batch.platform].simulated
@@ -53,12 +58,16 @@ def make_point_rows(plan: Plan) -> list[dict[str, Any]]:
 
 
 def summarize_plan(
-    plan: Plan, remaining: Sequence[Batch] | None = None, progress_lines: Iterable[str] = (), verbose: bool = False
+    plan: Plan,
+    remaining: Sequence[Batch] | None = None,
+    progress_lines: Iterable[str] = (),
+    verbose: bool = False,
 ) -> list[str]:
-    """Return the summary of a plan as lines: its size, durations, limits, and given `progress_lines`.
+    """Return the summary of a plan as lines: its size, durations, limits, and given
+    `progress_lines`.
 
-    `remaining` are the batches that a run still measures, with their new points and cases only. With `verbose`, the
-    lines also have the models that need each probe.
+    `remaining` are the batches that a run still measures, with their new points and cases only.
+    With `verbose`, the lines also have the models that need each probe.
     """
     remaining = plan.batches if remaining is None else remaining
     lines = [
@@ -81,7 +90,11 @@ def summarize_plan(
             lines.append(
                 f"{file_size} (limit {format_bytes(MAX_COPY_BYTES)}): keep the file to predict or play it again"
             )
-    return lines + (_describe_probes(plan, verbose) if remaining else []) + _describe_lacking_nodes(plan)
+    return (
+        lines
+        + (_describe_probes(plan, verbose) if remaining else [])
+        + _describe_lacking_nodes(plan)
+    )
 
 
 def _describe_size(plan: Plan, remaining: Sequence[Batch]) -> str:
@@ -97,7 +110,10 @@ def _describe_size(plan: Plan, remaining: Sequence[Batch]) -> str:
 
 def _count_work(batches: Sequence[Batch], prefix: str = "") -> str:
     """Return the number of points and of probe cases in some batches, as text."""
-    points, cases = sum(len(batch.points) for batch in batches), sum(len(batch.cases) for batch in batches)
+    points, cases = (
+        sum(len(batch.points) for batch in batches),
+        sum(len(batch.cases) for batch in batches),
+    )
     counts = [f"{points} {prefix}point{'' if points == 1 else 's'}"] if points or not cases else []
     counts += [f"{cases} {prefix}probe case{'' if cases == 1 else 's'}"] if cases else []
     return f"{' and '.join(counts)} in {len(batches)} batch{'' if len(batches) == 1 else 'es'}"
@@ -112,7 +128,11 @@ def _describe_durations(plan: Plan, batches: Sequence[Batch], is_new: bool) -> l
     probe_seconds = sum(batch.seconds for batch in batches if batch.cases)
     verb = "measuring takes" if is_new else "measuring again would take"
     text = f"{verb} about {format_duration(total_seconds)} if batches run one after the other"
-    text += f": {node_hours:.3g} node-hours on real machines, limited to {max_node_hours:.3g}" if real else ""
+    text += (
+        f": {node_hours:.3g} node-hours on real machines, limited to {max_node_hours:.3g}"
+        if real
+        else ""
+    )
     lines = [text]
     if probe_seconds:
         share = f"{probe_seconds / total_seconds:.0%} (if more than {PROBE_SHARE:.0%}, probes have fewer sizes)"
@@ -130,7 +150,10 @@ def _describe_exceeded_limits(plan: Plan, batches: Sequence[Batch]) -> list[str]
     ]
     if not too_long:
         return []
-    seconds, limit = sum(batch.seconds for batch in too_long), sum(60.0 * batch.minutes for batch in too_long)
+    seconds, limit = (
+        sum(batch.seconds for batch in too_long),
+        sum(60.0 * batch.minutes for batch in too_long),
+    )
     names = f"{too_long[0].name} is" if len(too_long) == 1 else f"{len(too_long)} batches are"
     durations = f"take {format_duration(seconds)}, but the time limit is {format_duration(limit)}"
     consequence = f"about {1 - limit / seconds:.0%} of the measurements will end as 'budget', that is, not measured"
@@ -139,21 +162,27 @@ def _describe_exceeded_limits(plan: Plan, batches: Sequence[Batch]) -> list[str]
 
 
 def _describe_long_simulations(plan: Plan, batches: Sequence[Batch]) -> list[str]:
-    """Return a warning for each simulated platform with points that exceed the time limit of a case."""
+    """Return a warning for each simulated platform with points that exceed the time limit of a
+    case."""
     limit = SIMULATED_LIMIT_FACTOR * plan.measure.timeout
     seconds: dict[str, list[float]] = {}
     for batch in batches:
         if plan.platforms[batch.platform].simulated and batch.seconds > limit:
             durations = Durations.of_platform(plan, batch.platform)
             estimates = [durations.estimate_point(point) for point in batch.points]
-            seconds.setdefault(batch.platform, []).extend(value for value in estimates if value > limit)
-    return [_describe_long_points(name, values, limit) for name, values in seconds.items() if values]
+            seconds.setdefault(batch.platform, []).extend(
+                value for value in estimates if value > limit
+            )
+    return [
+        _describe_long_points(name, values, limit) for name, values in seconds.items() if values
+    ]
 
 
 def _describe_long_points(platform: str, seconds: Sequence[float], limit: float) -> str:
     count = "1 point is" if len(seconds) == 1 else f"{len(seconds)} points are"
     duration = (
-        f"up to {format_duration(max(seconds))} to simulate, but the limit of a point is {format_duration(limit)}"
+        f"up to {format_duration(max(seconds))} to simulate, but the limit of a point is "
+        f"{format_duration(limit)}"
     )
     consequence = "they end as 'timeout', that is, not measured"
     remedy = "use fewer ranks, smaller messages, or a larger `measure: {timeout: …}`"
@@ -167,16 +196,21 @@ def _describe_empty_points(plan: Plan) -> list[str]:
     if not names:
         return []
     count = f"{len(points)} point{'s' * (len(points) > 1)} of {', '.join(names)}"
-    return [f"{count} with 0 bytes: no data move, so the times are the overhead of messages or of the library"]
+    return [
+        f"{count} with 0 bytes: no data move, so the times are the overhead of messages or of the library"
+    ]
 
 
 def _describe_probes(plan: Plan, verbose: bool) -> list[str]:
-    """Return the models that need each probe; without `verbose`, the number of probes in one line."""
+    """Return the models that need each probe; without `verbose`, the number of probes in one
+    line."""
     if not plan.probes:
         return []
     if not verbose:
         count = f"{len(plan.probes)} probe{'s' * (len(plan.probes) > 1)}"
-        return [f"{count} for {len(plan.models)} model{'s' * (len(plan.models) > 1)} (--verbose lists them)"]
+        return [
+            f"{count} for {len(plan.models)} model{'s' * (len(plan.models) > 1)} (--verbose lists them)"
+        ]
     return [
         f"probe {name}: {'for ' + ', '.join(families) if families else find_probe(name).title}"
         for name, families in plan.probes.items()
@@ -187,10 +221,21 @@ def _describe_lacking_nodes(plan: Plan) -> list[str]:
     """Return a line for each platform without the nodes or cores for some probes."""
     lines = []
     for platform in plan.platforms:
-        possible = {case.probe for batch in plan.batches if batch.platform == platform for case in batch.cases}
-        missing = {name: needing for name, needing in plan.probes.items() if needing and name not in possible}
+        possible = {
+            case.probe
+            for batch in plan.batches
+            if batch.platform == platform
+            for case in batch.cases
+        }
+        missing = {
+            name: needing
+            for name, needing in plan.probes.items()
+            if needing and name not in possible
+        }
         if missing:
-            needing = ", ".join(dict.fromkeys(family for families in missing.values() for family in families))
+            needing = ", ".join(
+                dict.fromkeys(family for families in missing.values() for family in families)
+            )
             word = "probe" if len(missing) == 1 else "probes"
             lines.append(
                 f"platform {platform} lacks the nodes or cores for {word} {', '.join(missing)}: {needing} may lack data"
@@ -204,9 +249,13 @@ def write_plan_workbook(plan: Plan, path: Path) -> None:
     with write_atomically(path) as stream, make_temporary_folder(path) as scratch:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "tmpdir": scratch}
         with xlsxwriter.Workbook(stream, options) as book:
-            book.set_properties({"created": datetime(2000, 1, 1)})  # makes the file independent of the date
+            # makes the file independent of the date
+            book.set_properties({"created": datetime(2000, 1, 1)})
             bold = book.add_format({"bold": True})
-            for title, rows in (("Points", make_point_rows(plan)), ("Batches", make_batch_rows(plan))):
+            for title, rows in (
+                ("Points", make_point_rows(plan)),
+                ("Batches", make_batch_rows(plan)),
+            ):
                 sheet = book.add_worksheet(title)
                 names = list(rows[0]) if rows else []
                 sheet.write_row(0, 0, names, bold)

@@ -1,8 +1,9 @@
-"""Plans: `make_plan` turns an experiment and its platforms into points, probe cases and batches. `write_plan` stores
-them as plan.json, with copies of all files that the plan depends on.
+"""Plans: `make_plan` turns an experiment and its platforms into points, probe cases and batches.
+`write_plan` stores them as plan.json, with copies of all files that the plan depends on.
 
-A batch is one allocation. A batch that would exceed the budget is split. `load_plan` reads a plan, which may come from
-an unknown source. It raises an error that names the key if an entry has another type or form than later stages assume.
+A batch is one allocation. A batch that would exceed the budget is split. `load_plan` reads a plan,
+which may come from an unknown source. It raises an error that names the key if an entry has another
+type or form than later stages assume.
 """
 
 import json
@@ -34,7 +35,12 @@ from commodel.patterns.layouts import count_case_nodes
 from commodel.patterns.operations import list_operation_files
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources, make_library_points, make_point
-from commodel.plan.config import find_config_file, load_experiment, load_named_platform, load_platform
+from commodel.plan.config import (
+    find_config_file,
+    load_experiment,
+    load_named_platform,
+    load_platform,
+)
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, locate_errors
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
@@ -62,8 +68,8 @@ from commodel.records import (
 from commodel.sources import ROOT
 
 PROBE_SHARE = 0.25  # of the time of a platform's batches: limit of survey and probes
-# Seconds that survey and probes may take even if points take little time. Simulated probes take only the time
-# of the simulator.
+# Seconds that survey and probes may take even if points take little time. Simulated probes take
+# only the time of the simulator.
 MIN_PROBE_SECONDS, MIN_SIMULATED_PROBE_SECONDS = 120.0, 10.0
 
 
@@ -76,11 +82,12 @@ def make_batches(
     measure: Measure,
     survey: bool = False,
 ) -> tuple[Batch, ...]:
-    """Return the batches of a platform: one for the survey of the network, one for the probes, and those of the points.
-    Automatic probes have fewer cases if survey and probes exceed their share of the time.
+    """Return the batches of a platform: one for the survey of the network, one for the probes, and
+    those of the points. Automatic probes have fewer cases if survey and probes exceed their share
+    of the time.
 
-    Their names contain a digest of the platform, the settings of measurements, and the programs. If any of these
-    changes, earlier samples are invalid.
+    Their names contain a digest of the platform, the settings of measurements, and the programs. If
+    any of these changes, earlier samples are invalid.
     """
     budget = experiment.batch.budget
     sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
@@ -89,7 +96,9 @@ def make_batches(
     )
     durations = Durations(platform.launcher, measure, platform.substrate)
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
-    probes_local_work = not platform.simulated and platform.uses_mpi and not LOCAL_WORK_PROBES.isdisjoint(probes)
+    probes_local_work = (
+        not platform.simulated and platform.uses_mpi and not LOCAL_WORK_PROBES.isdisjoint(probes)
+    )
     sizes, longest_vectors = choose_probe_sizes(points, experiment.probe_bytes, probes_local_work)
     site = Site(
         platform.nodes,
@@ -102,22 +111,37 @@ def make_batches(
         longest_vectors,
     )
 
-    def make_batch(label: str, members: Sequence[Point | Case], likely: Sequence[Case] = ()) -> Batch:
-        """Return a batch of points or of cases. If the `likely` cases take longer, the estimates are theirs."""
+    def make_batch(
+        label: str, members: Sequence[Point | Case], likely: Sequence[Case] = ()
+    ) -> Batch:
+        """Return a batch of points or of cases. If the `likely` cases take longer, the estimates
+        are theirs."""
         seconds, upper_seconds = (
-            max(durations.estimate_batch(group, limit) for group in (members, likely)) for limit in (False, True)
+            max(durations.estimate_batch(group, limit) for group in (members, likely))
+            for limit in (False, True)
         )
-        nodes = max(member.nodes if isinstance(member, Point) else count_case_nodes(member) for member in members)
+        nodes = max(
+            member.nodes if isinstance(member, Point) else count_case_nodes(member)
+            for member in members
+        )
         batch_points = tuple(member for member in members if isinstance(member, Point))
         batch_cases = tuple(member for member in members if isinstance(member, Case))
         return Batch(
-            f"{name}{label}-{state_digest}", name, nodes, batch_points, batch_cases, seconds, upper_seconds, budget
+            f"{name}{label}-{state_digest}",
+            name,
+            nodes,
+            batch_points,
+            batch_cases,
+            seconds,
+            upper_seconds,
+            budget,
         )
 
     point_batches, survey_batches = [], []
     for size, members in _group_by_nodes(points, platform, experiment.batch.smaller):
         parts = list(_split_by_budget(members, durations, budget))
-        is_limit = platform.simulated or experiment.batch.smaller  # some points may need fewer nodes
+        # some points may need fewer nodes
+        is_limit = platform.simulated or experiment.batch.smaller
         for number, part in enumerate(parts, 1):
             label = f"{size}n{f'-{number}' if len(parts) > 1 else ''}"
             point_batches.append(make_batch(f"-{'upto' if is_limit else ''}{label}", part))
@@ -126,8 +150,11 @@ def make_batches(
         pairs = tuple(find_probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
         survey_batches.append(make_batch(BATCH_INFIX.removesuffix("-"), pairs))
         probes = [entry for entry in probes if entry != SURVEY]
-        # Before the survey, levels are unknown. The estimates must suffice for the probes of a network with levels.
-        likely_site = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
+        # Before the survey, levels are unknown. The estimates must suffice for the probes of a
+        # network with levels.
+        likely_site = (
+            site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
+        )
     limit = PROBE_SHARE / (1 - PROBE_SHARE) * sum(batch.seconds for batch in point_batches)
     limit = max(limit, MIN_SIMULATED_PROBE_SECONDS if platform.simulated else MIN_PROBE_SECONDS)
     remaining = limit - sum(batch.seconds for batch in survey_batches)
@@ -136,7 +163,9 @@ def make_batches(
             [
                 case
                 for entry in probes
-                for case in find_probe(entry).cases(name, replace(assumed, thinning=thinning), sizes)
+                for case in find_probe(entry).cases(
+                    name, replace(assumed, thinning=thinning), sizes
+                )
             ]
             for assumed in (site, likely_site)
         )
@@ -149,21 +178,30 @@ def make_batches(
 
 
 def _are_automatic(experiment: Experiment) -> bool:
-    """Return whether the program chooses probes, possibly beside those that the experiment names."""
+    """Return whether the program chooses probes, possibly beside those that the experiment
+    names."""
     return experiment.probes == "auto" or "auto" in experiment.probes
 
 
 def _guess_levels(nodes: int) -> Hierarchy:
     inner = max(2, nodes // 8)
-    return Hierarchy.of({name: (np.arange(nodes) // size).tolist() for name, size in (("a", inner), ("b", 2 * inner))})
+    return Hierarchy.of(
+        {
+            name: (np.arange(nodes) // size).tolist()
+            for name, size in (("a", inner), ("b", 2 * inner))
+        }
+    )
 
 
-def _group_by_nodes(points: list[Point], platform: Platform, smaller: bool) -> list[tuple[int, list[Point]]]:
+def _group_by_nodes(
+    points: list[Point], platform: Platform, smaller: bool
+) -> list[tuple[int, list[Point]]]:
     """Return the points by the largest number of nodes that their allocation may have.
 
-    For simulated allocations this is a power of two, or all nodes of the platform: they need no nodes, and one start
-    takes longer than a small point. The name of a batch has this number, so that further points do not change the name.
-    `smaller` puts all points into the largest allocation.
+    For simulated allocations this is a power of two, or all nodes of the platform: they need no
+    nodes, and one start takes longer than a small point. The name of a batch has this number, so
+    that further points do not change the name. `smaller` puts all points into the largest
+    allocation.
     """
     if smaller:  # points of many nodes come first, so that a further batch needs few nodes
         points = sorted(points, key=lambda point: -point.nodes)
@@ -175,16 +213,19 @@ def _group_by_nodes(points: list[Point], platform: Platform, smaller: bool) -> l
     return sorted(parts.items())
 
 
-def _split_by_budget(points: Iterable[Point], durations: Durations, budget: float) -> Iterator[tuple[Point, ...]]:
+def _split_by_budget(
+    points: Iterable[Point], durations: Durations, budget: float
+) -> Iterator[tuple[Point, ...]]:
     """Yield the points in order, in as few parts as the budget allows.
 
-    Alternatives of a workload stay together, so that they are measured in the same state of the machine. A workload
-    that exceeds the budget is a part of its own.
+    Alternatives of a workload stay together, so that they are measured in the same state of the
+    machine. A workload that exceeds the budget is a part of its own.
     """
     groups: dict[str, list[Point]] = {}
     for point in points:
         groups.setdefault(point.workload, []).append(point)
-    reserve = min(600.0, budget / 2)  # seconds: ten minutes, as in the time limit, but at most half of the budget
+    # seconds: ten minutes, as in the time limit, but at most half of the budget
+    reserve = min(600.0, budget / 2)
     part: list[Point] = []
     seconds = start = durations.estimate_members((), upper_bound=True)
     for members in groups.values():
@@ -199,7 +240,8 @@ def _split_by_budget(points: Iterable[Point], durations: Durations, budget: floa
 
 
 def load_resources(name: str, root: str | Path = ".") -> PlatformResources:
-    """Return the nodes and cores of a platform, which is given by its name in params/ or by a path."""
+    """Return the nodes and cores of a platform, which is given by its name in params/ or by a
+    path."""
     return make_resources(load_named_platform(name, root))
 
 
@@ -212,7 +254,9 @@ def make_resources(platform: Platform) -> PlatformResources:
         hosts=platform.node_names,
         substrate=platform.substrate,
         fewer_cores=tuple(platform.fewer_cores.items()),
-        levels=tuple((level, tuple(column)) for level, column in platform.hierarchy.group_lists.items()),
+        levels=tuple(
+            (level, tuple(column)) for level, column in platform.hierarchy.group_lists.items()
+        ),
         launcher=platform.launcher,
     )
 
@@ -231,18 +275,26 @@ def load_plan(path: AnyPath) -> Plan:
         with locate_mistakes(path, "paper"):
             find_paper(plan.paper)
     with locate_mistakes(path):
-        for spec in {name for point in plan.points for name in (point.operation, point.topology, point.layout)}:
+        for spec in {
+            name
+            for point in plan.points
+            for name in (point.operation, point.topology, point.layout)
+        }:
             check_inside(spec)
     return plan
 
 
 def _list_contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield key and message of each contradiction between fields of a plan that are valid by themselves."""
+    """Yield key and message of each contradiction between fields of a plan that are valid by
+    themselves."""
     if plan.measure.min_samples > plan.measure.max_samples:
         yield "measure.min_samples", f"found {plan.measure.min_samples}, wanted at most max_samples"
     for name, platform in plan.platforms.items():
         if platform.container and platform.container.keys() != CONTAINER_KEYS:
-            yield f"platforms.{name}.container", f"wanted the keys {', '.join(sorted(CONTAINER_KEYS))}"
+            yield (
+                f"platforms.{name}.container",
+                f"wanted the keys {', '.join(sorted(CONTAINER_KEYS))}",
+            )
     for batch in plan.batches:
         key = f"batches.{batch.name}"
         members: list[Case | Point] = [*batch.cases, *batch.points]
@@ -250,7 +302,9 @@ def _list_contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
             yield key, f"found no platform '{batch.platform}'"
         if not members:
             yield key, "found a batch without cases and points"
-        if other_platforms := [member.platform for member in members if member.platform != batch.platform]:
+        if other_platforms := [
+            member.platform for member in members if member.platform != batch.platform
+        ]:
             yield (
                 key,
                 f"found a case of platform '{make_printable(other_platforms[0], 60)}', wanted '{batch.platform}' only",
@@ -260,8 +314,14 @@ def _list_contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
 def list_named_files(points: Iterable[Point]) -> Iterator[tuple[ArchivedKind, str]]:
     """Yield kind and path of each file that the points name, without duplicates."""
     points = list(points)
-    kinds: dict[ArchivedKind, str] = {"pattern": "operation", "tree": "topology", "layout": "layout"}
-    for kind, spec in dict.fromkeys((kind, getattr(point, kinds[kind])) for point in points for kind in kinds):
+    kinds: dict[ArchivedKind, str] = {
+        "pattern": "operation",
+        "tree": "topology",
+        "layout": "layout",
+    }
+    for kind, spec in dict.fromkeys(
+        (kind, getattr(point, kinds[kind])) for point in points for kind in kinds
+    ):
         if path := parse_file_path(spec):
             yield kind, NODES_SUFFIX.sub("", path) if kind == "layout" else path
     operations = dict.fromkeys(point.operation for point in points)
@@ -270,7 +330,11 @@ def list_named_files(points: Iterable[Point]) -> Iterator[tuple[ArchivedKind, st
 
 
 def record_files(
-    points: Iterable[Point], paper_name: str = "", *, tables: Iterable[str] = (), speeds: Iterable[str] = ()
+    points: Iterable[Point],
+    paper_name: str = "",
+    *,
+    tables: Iterable[str] = (),
+    speeds: Iterable[str] = (),
 ) -> dict[str, ArchivedFile]:
     files = {path: record_input(kind, path) for kind, path in list_named_files(points)}
     files |= {path: record_input("matrix", path) for path in tables}
@@ -278,7 +342,8 @@ def record_files(
         file = name_published_file(name)
         files[file] = record_input("published", file, ROOT, read_published(name).source)
     for name in speeds:
-        find_input_reader("speeds")(find_input(name))  # an invalid file is refused before anything is measured
+        # an invalid file is refused before anything is measured
+        find_input_reader("speeds")(find_input(name))
         files[name] = record_input("speeds", name)
     return files
 
@@ -290,14 +355,14 @@ def list_tables(experiment: str) -> list[str]:
 
 
 def get_root(file: ArchivedFile) -> Path:
-    """Return the folder to which a file's name is relative: the installation for published sets, else the working
-    folder."""
+    """Return the folder to which a file's name is relative: the installation for published sets,
+    else the working folder."""
     return ROOT if file.kind == "published" else Path()
 
 
 def use_received_files(experiment: Path) -> AbstractContextManager[None]:
-    """Return a context in which an experiment stored in a results folder uses the copies of its files in that folder.
-    For any other experiment the context has no effect."""
+    """Return a context in which an experiment stored in a results folder uses the copies of its
+    files in that folder. For any other experiment the context has no effect."""
     kinds, folder = experiment.parts[-3:-1], experiment.absolute().parents[2:3]
     if kinds != ("inputs", "experiments") or not (folder[0] / PLAN).is_file():
         return nullcontext()
@@ -312,8 +377,8 @@ CONTENTION_PROBES = ("mixture",)  # probes that find contention which models do 
 
 
 def make_plan(name: str, root: Path, only: str | None = None, survey: bool = True) -> Plan:
-    """Return the plan of an experiment; `only` restricts it to one platform. Without `survey`, levels are those of
-    platform files."""
+    """Return the plan of an experiment; `only` restricts it to one platform. Without `survey`,
+    levels are those of platform files."""
     path = find_config_file("experiment", name, root)
     with use_received_files(path):
         return _make_plan(path, root, only, survey)
@@ -333,30 +398,41 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
             platforms[platform_name] = _load_platform(experiment, block, root, survey)
     if only and not platforms:
         names = {experiment.block_platform(block) for block in experiment.matrix}
-        raise UserError(f"no block of {path} runs on platform '{only}'; {suggest_name(only, names)}")
+        raise UserError(
+            f"no block of {path} runs on platform '{only}'; {suggest_name(only, names)}"
+        )
     points = list(islice(_list_points(experiment, platforms), MAX_POINTS + 1))
     if len(points) > MAX_POINTS:
-        raise experiment.error(("matrix",), f"found more than {MAX_POINTS} points, wanted at most that many")
+        raise experiment.error(
+            ("matrix",), f"found more than {MAX_POINTS} points, wanted at most that many"
+        )
     if not points:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
         for name, platform in platforms.items():
             if platform.uses_mpi:
-                points += make_library_points(make_resources(platform), _select_platform(name, points))
+                points += make_library_points(
+                    make_resources(platform), _select_platform(name, points)
+                )
     points, merged_layouts = _merge_equal_placements(add_digests(dict.fromkeys(points)))
     kinds = sorted({platform.uses_mpi for platform in platforms.values()}, reverse=True)
     needed_probes = {
-        name: [probe for uses_mpi in kinds for probe in find_family(name).list_probes(uses_mpi)] for name in families
+        name: [probe for uses_mpi in kinds for probe in find_family(name).list_probes(uses_mpi)]
+        for name in families
     }
     networks = [platform for platform in platforms.values() if platform.uses_mpi]
-    extra_probes: tuple[str, ...] = MAP_PROBES if any(platform.levels for platform in networks) else ()
+    extra_probes: tuple[str, ...] = (
+        MAP_PROBES if any(platform.levels for platform in networks) else ()
+    )
     if any(not platform.levels and platform.nodes >= MIN_NODES for platform in networks):
         extra_probes += UNIFORMITY_PROBES
     if any(platform.nodes > 1 for platform in networks):
         extra_probes += CONTENTION_PROBES
     probes = _list_probes(experiment, families, needed_probes, extra_probes)
     surveyed = {
-        name for name, platform in platforms.items() if survey and needs_survey(platform, name, path.stem, root)
+        name
+        for name, platform in platforms.items()
+        if survey and needs_survey(platform, name, path.stem, root)
     }
     measure = Measure(**experiment.measure.model_dump())
     return Plan(
@@ -375,19 +451,28 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
             batch
             for name, platform in platforms.items()
             for batch in make_batches(
-                name, platform, experiment, _select_platform(name, points), probes, measure, name in surveyed
+                name,
+                platform,
+                experiment,
+                _select_platform(name, points),
+                probes,
+                measure,
+                name in surveyed,
             )
         ),
         version=__version__,
         paper=experiment.paper or "",
-        files=record_files(points, experiment.paper or "", tables=experiment.tables, speeds=experiment.speeds),
+        files=record_files(
+            points, experiment.paper or "", tables=experiment.tables, speeds=experiment.speeds
+        ),
         merged_layouts=merged_layouts,
     )
 
 
 def _merge_equal_placements(points: Iterable[Point]) -> tuple[list[Point], dict[str, str]]:
-    """Return the points without those that differ from an earlier point only in the name of the layout, and for each
-    omitted layout the one that is measured. Both place the same ranks on the same nodes."""
+    """Return the points without those that differ from an earlier point only in the name of the
+    layout, and for each omitted layout the one that is measured. Both place the same ranks on the
+    same nodes."""
     points_to_measure: dict[Point, Point] = {}
     merged_layouts = {}
     for point in points:
@@ -419,7 +504,9 @@ def _select_platform(platform: str, points: list[Point]) -> list[Point]:
     return [point for point in points if point.platform == platform]
 
 
-def _load_platform(experiment: Experiment, block: Block, root: Path, use_learned_levels: bool) -> Platform:
+def _load_platform(
+    experiment: Experiment, block: Block, root: Path, use_learned_levels: bool
+) -> Platform:
     name = experiment.block_platform(block)
     with locate_errors(experiment, *(block.path if block.platform else ()), "platform"):
         file = find_config_file("platform", name, root)
@@ -435,14 +522,19 @@ def _list_families(experiment: Experiment) -> list[str]:
         return list_family_names()
     for index, name in enumerate(experiment.models):
         if name == "all":
-            raise experiment.error(("models", index), "found 'all' in a list, wanted it alone: `models: all`")
+            raise experiment.error(
+                ("models", index), "found 'all' in a list, wanted it alone: `models: all`"
+            )
         with locate_errors(experiment, "models", index):
             find_family(name)
     return list(dict.fromkeys(experiment.models))
 
 
 def _list_probes(
-    experiment: Experiment, models: list[str], needed: dict[str, list[str]], extra_probes: tuple[str, ...]
+    experiment: Experiment,
+    models: list[str],
+    needed: dict[str, list[str]],
+    extra_probes: tuple[str, ...],
 ) -> list[str]:
     """Return the probes to run, each once.
 
@@ -458,7 +550,9 @@ def _list_probes(
     wanted = dict.fromkeys([*(automatic if _are_automatic(experiment) else ()), *named.values()])
     for entry in models:
         if missing := set(needed[entry]) - set(wanted):
-            raise experiment.error(("probes",), f"model {entry} also needs {', '.join(sorted(missing))}")
+            raise experiment.error(
+                ("probes",), f"model {entry} also needs {', '.join(sorted(missing))}"
+            )
     return list(wanted)
 
 
@@ -479,10 +573,12 @@ def _list_points(experiment: Experiment, platforms: dict[str, Platform]) -> Iter
 
 
 def write_plan(plan: Plan, name: str, root: Path) -> None:
-    """Write the plan and its inputs into results/<experiment>/. Files that have not changed keep their age.
+    """Write the plan and its inputs into results/<experiment>/. Files that have not changed keep
+    their age.
 
-    They are plan.json, the ids of each batch, and copies of the plan's input files. By the age of the ids, the workflow
-    detects that a batch has new points. `name` is the name or the path of the experiment.
+    They are plan.json, the ids of each batch, and copies of the plan's input files. By the age of
+    the ids, the workflow detects that a batch has new points. `name` is the name or the path of the
+    experiment.
     """
     results = Results.of(root / "results" / plan.experiment)
     results.check()
@@ -493,13 +589,15 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
     with use_received_files(find_config_file("experiment", name, root)):
         for name_in_plan, file in copies.items():
             archive_input(name_in_plan, file, results, get_root(file))
-    for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
+    for path in (
+        set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}
+    ):
         path.unlink()  # input of a platform, or a file, that is no longer in the experiment
 
 
 def write_plan_preview(plan: Plan, name: str, root: Path, folder: Path) -> dict[str, str]:
-    """Write the files that `write_plan` would write or change into another folder, and return their paths there by
-    their absolute paths in the results."""
+    """Write the files that `write_plan` would write or change into another folder, and return their
+    paths there by their absolute paths in the results."""
     previews = {}
     changed = _select_changed(_list_plan_files(plan, name, root))
     for number, (path, text) in enumerate(changed.items()):
@@ -510,7 +608,8 @@ def write_plan_preview(plan: Plan, name: str, root: Path, folder: Path) -> dict[
 
 
 def _list_plan_files(plan: Plan, name: str, root: Path) -> dict[SafePath, str]:
-    """Return the texts of a plan's files in results/<experiment>/: plan.json, the ids of batches, and inputs."""
+    """Return the texts of a plan's files in results/<experiment>/: plan.json, the ids of batches,
+    and inputs."""
     results = Results.of(root / "results" / plan.experiment)
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
     experiment = find_config_file("experiment", name, root)
@@ -518,9 +617,12 @@ def _list_plan_files(plan: Plan, name: str, root: Path) -> dict[SafePath, str]:
     for platform in plan.platforms:
         platform_file = find_config_file("platform", platform, root)
         network = load_platform(platform_file).simgrid_file
-        inputs |= {results.input("platforms", path.name): path for path in (platform_file, network) if path}
+        inputs |= {
+            results.input("platforms", path.name): path for path in (platform_file, network) if path
+        }
     files |= {
-        stored: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False) for stored, path in inputs.items()
+        stored: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False)
+        for stored, path in inputs.items()
     }
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     return files
@@ -531,22 +633,29 @@ def _select_changed(files: Mapping[SafePath, str]) -> dict[SafePath, str]:
     return {
         path: text
         for path, text in files.items()
-        if not path.exists() or read_text(path, MAX_FILE_BYTES, "a file written by commodel", strict=False) != text
+        if not path.exists()
+        or read_text(path, MAX_FILE_BYTES, "a file written by commodel", strict=False) != text
     }
 
 
 def find_constraint(plan: Plan, batch: str) -> str:
-    """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal. Slurm refuses
-    features with counts for nodes that are requested by name."""
+    """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are
+    equal. Slurm refuses features with counts for nodes that are requested by name."""
     wanted = plan.batch(batch)
-    return "" if find_nodelist(plan, batch) else make_constraint(load_named_platform(wanted.platform), wanted.nodes)
+    return (
+        ""
+        if find_nodelist(plan, batch)
+        else make_constraint(load_named_platform(wanted.platform), wanted.nodes)
+    )
 
 
 def find_nodelist(plan: Plan, name: str) -> str:
-    """Return the surveyed hosts that a batch's Slurm job requests; empty if any will do. The survey of a run may find
-    them after the plan was made."""
+    """Return the surveyed hosts that a batch's Slurm job requests; empty if any will do. The survey
+    of a run may find them after the plan was made."""
     batch = plan.batch(name)
-    hosts = load_named_platform(batch.platform).node_names if list_networks_needed(plan, name) else ()
+    hosts = (
+        load_named_platform(batch.platform).node_names if list_networks_needed(plan, name) else ()
+    )
     return ",".join(hosts[: batch.nodes])
 
 
@@ -555,15 +664,16 @@ def find_launcher(plan: Plan, batch: str) -> Launcher:
 
 
 def require_mpi_types(plan: Plan, batches: Iterable[Batch]) -> None:
-    """Refuse platforms whose MPI plug-in Slurm lacks, before jobs are submitted for these batches."""
+    """Refuse platforms whose MPI plug-in Slurm lacks, before jobs are submitted for these
+    batches."""
     names = {batch.platform: None for batch in batches if find_launcher(plan, batch.name).in_job}
     for name in names:
         check_mpi_type(load_named_platform(name))
 
 
 def find_programs_file(plan: Plan, batch: str) -> str:
-    """Return a file whose age is that of a batch's programs: the platform's image, else the file that their build
-    writes."""
+    """Return a file whose age is that of a batch's programs: the platform's image, else the file
+    that their build writes."""
     platform = load_named_platform(plan.batch(batch).platform)
     if platform.image:
         return str(platform.image.file)
@@ -571,8 +681,11 @@ def find_programs_file(plan: Plan, batch: str) -> str:
 
 
 def find_missing_compiler(plan: Plan, batch: str) -> str:
-    """Return the compiler that is needed for the programs of a batch and not installed; empty if there is none."""
+    """Return the compiler that is needed for the programs of a batch and not installed; empty if
+    there is none."""
     if Path(find_programs_file(plan, batch)).exists():
         return ""
-    compiler = list_toolchains()[get_toolchain(load_named_platform(plan.batch(batch).platform))].compiler
+    compiler = list_toolchains()[
+        get_toolchain(load_named_platform(plan.batch(batch).platform))
+    ].compiler
     return "" if find_tool(compiler) else compiler

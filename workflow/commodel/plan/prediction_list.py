@@ -1,4 +1,5 @@
-"""The predictions of an experiment: its shapes (`list_shapes`). A shape is a point at several sizes."""
+"""The predictions of an experiment: its shapes (`list_shapes`). A shape is a point at several
+sizes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,11 +13,14 @@ from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.records import Point
 
 
-def list_shapes(experiment: Experiment, resources: PlatformResources | Mapping[str, PlatformResources]) -> list[Shape]:
+def list_shapes(
+    experiment: Experiment, resources: PlatformResources | Mapping[str, PlatformResources]
+) -> list[Shape]:
     """Return the shapes of all points of the matrix, in order of first occurrence.
 
-    A point that needs more nodes or cores than `resources` has is an error. If `resources` maps platforms to resources,
-    blocks of the matrix for other platforms are skipped, and nodes are added if a block needs more (`extended`).
+    A point that needs more nodes or cores than `resources` has is an error. If `resources` maps
+    platforms to resources, blocks of the matrix for other platforms are skipped, and nodes are
+    added if a block needs more (`extended`).
     """
     check_size(experiment)
     sizes: dict[Point, dict[int, None]] = {}
@@ -24,10 +28,14 @@ def list_shapes(experiment: Experiment, resources: PlatformResources | Mapping[s
         if isinstance(resources, Mapping):
             if (name := experiment.block_platform(block)) not in resources:
                 continue
-            block_resources = resources[name].for_block(combination for combination, _ in list_combinations(block))
+            block_resources = resources[name].for_block(
+                combination for combination, _ in list_combinations(block)
+            )
             block_resources = block_resources.extended(block_resources.spread)
         elif resources.name:
-            block_resources = resources.for_block(combination for combination, _ in list_combinations(block))
+            block_resources = resources.for_block(
+                combination for combination, _ in list_combinations(block)
+            )
         else:
             block_resources = resources
         named_points: dict[tuple, Point] = {}
@@ -36,7 +44,9 @@ def list_shapes(experiment: Experiment, resources: PlatformResources | Mapping[s
             names = tuple(combination.items())
             try:
                 if names not in named_points:
-                    named_points[names] = make_point(block_resources, combination | {"bytes": bytes})
+                    named_points[names] = make_point(
+                        block_resources, combination | {"bytes": bytes}
+                    )
                 point = named_points[names]
                 size = (
                     point.bytes

@@ -1,8 +1,9 @@
-"""Surveys: which platforms a run surveys before its probes, and the networks that were learned from surveys.
+"""Surveys: which platforms a run surveys before its probes, and the networks that were learned from
+surveys.
 
-A survey times pairs of nodes (probe `nodepairs`). What is learned is kept as networks/PLATFORM-DIGEST.yaml in the
-project: `load_platform` takes the levels of a platform from there if its file names none. `write_network` keeps one,
-`read_network` returns it.
+A survey times pairs of nodes (probe `nodepairs`). What is learned is kept as
+networks/PLATFORM-DIGEST.yaml in the project: `load_platform` takes the levels of a platform from
+there if its file names none. `write_network` keeps one, `read_network` returns it.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -42,7 +43,8 @@ class LearnedNetwork:
     date: str
     pairs: Count  # that were timed
     hosts: tuple[HOST, ...] = ()  # names of the nodes; empty if they have none
-    levels: dict[str, Group] = field(default_factory=dict)  # group of each node, innermost level first
+    # group of each node, innermost level first
+    levels: dict[str, Group] = field(default_factory=dict)
     slow: tuple[str, ...] = ()  # nodes all of whose pairs are slow
     notes: tuple[str, ...] = ()  # what the times of pairs do not determine
 
@@ -55,14 +57,17 @@ def find_network_file(platform: str, digest: str, root: str | Path = ".") -> Pat
 
 
 def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwork | None:
-    """Return the network learned for a platform; None if it was not surveyed, or has changed since."""
+    """Return the network learned for a platform; None if it was not surveyed, or has changed
+    since."""
     path = find_network_file(name, digest, root)
     if not path.is_file():
         return None
     document = read_yaml(path)
     network = parse_record(NETWORK_ADAPTER, document.data, document)
     if network.digest != digest:
-        raise document.error(("digest",), f"found '{network.digest}', wanted {digest}, as in the file's name")
+        raise document.error(
+            ("digest",), f"found '{network.digest}', wanted {digest}, as in the file's name"
+        )
     try:
         Hierarchy.of(network.levels)
     except UserError as error:
@@ -71,7 +76,8 @@ def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwo
 
 
 def read_learned(name: str, platform: Platform, root: str | Path = ".") -> LearnedNetwork | None:
-    """Return the network learned for a platform whose file names no levels; None if there is none."""
+    """Return the network learned for a platform whose file names no levels; None if there is
+    none."""
     network = read_network(name, platform.digest, root) if _can_be_surveyed(platform) else None
     if network is None:
         return None
@@ -94,14 +100,16 @@ def write_network(network: LearnedNetwork) -> Path:
     path = find_network_file(network.platform, network.digest)
     document = {name: value for name, value in asdict(network).items() if value}
     document["levels"] = {level: list(column) for level, column in network.levels.items()}
-    document |= {name: list(document[name]) for name in ("hosts", "slow", "notes") if name in document}
+    document |= {
+        name: list(document[name]) for name in ("hosts", "slow", "notes") if name in document
+    }
     write_text(path, FILE_HEADER.format(platform=network.platform) + format_yaml(document))
     return path
 
 
 def needs_survey(platform: Platform, name: str, experiment: str, root: str | Path = ".") -> bool:
-    """Return whether a run of an experiment surveys a platform: it can be surveyed, and was not by another
-    experiment."""
+    """Return whether a run of an experiment surveys a platform: it can be surveyed, and was not by
+    another experiment."""
     if not _can_be_surveyed(platform):
         return False
     learned = read_learned(name, platform, root)
@@ -109,16 +117,22 @@ def needs_survey(platform: Platform, name: str, experiment: str, root: str | Pat
 
 
 def list_networks_needed(plan: Plan, name: str) -> list[str]:
-    """Return the network file that a batch depends on: its probes by the levels, a Slurm job also by the hosts."""
+    """Return the network file that a batch depends on: its probes by the levels, a Slurm job also
+    by the hosts."""
     batch = plan.batch(name)
     platform = plan.platforms[batch.platform]
     surveyed = any(is_survey(other) and other.platform == batch.platform for other in plan.batches)
     depends = platform.hosts or (surveyed and (batch.cases or platform.launcher == "slurm"))
-    return [str(find_network_file(batch.platform, platform.digest))] if depends and not is_survey(batch) else []
+    return (
+        [str(find_network_file(batch.platform, platform.digest))]
+        if depends and not is_survey(batch)
+        else []
+    )
 
 
 def list_hosts(plan: Plan, batch: Batch) -> tuple[str, ...]:
-    """Return the hosts that a batch has to run on, in the order of its nodes; none if any will do."""
+    """Return the hosts that a batch has to run on, in the order of its nodes; none if any will
+    do."""
     return () if is_survey(batch) else plan.platforms[batch.platform].hosts[: batch.nodes]
 
 

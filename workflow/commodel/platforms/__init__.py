@@ -1,3 +1,3 @@
-"""Platforms: the platform file, networks, container image, tools, batch system and launchers. No module here knows a
-pattern.
+"""Platforms: the platform file, networks, container image, tools, batch system and launchers. No
+module here knows a pattern.
 """

@@ -1,7 +1,8 @@
-"""Container images: the command of a program inside an image, and the check of the image (`make_checked_prefix`).
+"""Container images: the command of a program inside an image, and the check of the image
+(`make_checked_prefix`).
 
-The starter stays outside and every rank starts the image, so the MPI outside has to be compatible with the one
-inside.
+The starter stays outside and every rank starts the image, so the MPI outside has to be compatible
+with the one inside.
 """
 
 import hashlib
@@ -42,11 +43,17 @@ class Image:
     native: str = ""  # the platform that is the same machine without the image
 
     def as_json(self) -> dict[str, str]:
-        return {"image": self.file.name, "digest": self.digest, "model": self.model, "native": self.native}
+        return {
+            "image": self.file.name,
+            "digest": self.digest,
+            "model": self.model,
+            "native": self.native,
+        }
 
 
 def compute_image_digest(file: Path) -> str:
-    """Return the SHA-256 of the file, computed once per process as long as the file does not change."""
+    """Return the SHA-256 of the file, computed once per process as long as the file does not
+    change."""
     state = file.stat()
     return _compute_sha256(file, state.st_size, state.st_mtime_ns)
 
@@ -61,23 +68,32 @@ def find_runtime() -> str:
     """Return the program that starts images."""
     program = next((path for name in RUNTIMES if (path := find_tool(name))), None)
     if program is None:
-        raise UserError(f"no {' or '.join(RUNTIMES)} found, which a platform with a container needs")
+        raise UserError(
+            f"no {' or '.join(RUNTIMES)} found, which a platform with a container needs"
+        )
     return program
 
 
-def make_prefix(image: Image, runtime: str, folder: Path, work: Path, share_namespace: bool = False) -> tuple[str, ...]:
+def make_prefix(
+    image: Image, runtime: str, folder: Path, work: Path, share_namespace: bool = False
+) -> tuple[str, ...]:
     """Return the command prefix that runs a program in the image.
 
-    The batch's folder keeps its path and is writable, and the environment is passed on, through which the starter
-    communicates with its ranks. A site's further needs are set by variables of the runtime, such as
-    APPTAINER_USERNS.
+    The batch's folder keeps its path and is writable, and the environment is passed on, through
+    which the starter communicates with its ranks. A site's further needs are set by variables of
+    the runtime, such as APPTAINER_USERNS.
     """
     if re.search("[:,]", str(folder)):
-        raise UserError(f"found a ':' or ',' in the path {folder}: {Path(runtime).name} cannot mount it")
+        raise UserError(
+            f"found a ':' or ',' in the path {folder}: {Path(runtime).name} cannot mount it"
+        )
     mounts = [str(folder), *(f"{path}:{path}:ro" for path in (image.mpi, *image.bind) if path)]
     options = [part for mount in mounts for part in ("--bind", mount)]
     if image.mpi:
-        options += ["--env", f"LD_LIBRARY_PATH={image.mpi}/lib:{image.mpi}/lib64:/.singularity.d/libs"]
+        options += [
+            "--env",
+            f"LD_LIBRARY_PATH={image.mpi}/lib:{image.mpi}/lib64:/.singularity.d/libs",
+        ]
     if share_namespace:
         options += ["--sharens"]
     return (runtime, "--silent", "exec", *options, "--pwd", str(work), str(image.file))
@@ -114,8 +130,11 @@ def make_checked_prefix(
     )
 
 
-def _check_image(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str) -> None:
-    """Raise an error for an image that does not start, lacks the programs of this clone, or has an incompatible MPI."""
+def _check_image(
+    image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str
+) -> None:
+    """Raise an error for an image that does not start, lacks the programs of this clone, or has an
+    incompatible MPI."""
     for path in (image.mpi, *image.bind):
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
@@ -130,7 +149,11 @@ def _check_image(image: Image, runtime: str, prefix: tuple[str, ...], starter: s
     if failure:
         raise UserError(f"the programs in image {image.file.name} do not start: {failure}")
     if reason := explain_mismatch(json.loads(description)["mpi"], starter, slurm_mpi):
-        wanted = "set `mpi: pmix` in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
+        wanted = (
+            "set `mpi: pmix` in its section slurm"
+            if slurm_mpi
+            else "put the mpiexec of that MPI on PATH"
+        )
         raise UserError(f"image {image.file.name} has {reason}; {wanted}")
     if image.mpi and not (loaded := _find_loaded_mpi(prefix, program)).startswith(f"{image.mpi}/"):
         raise UserError(
@@ -159,4 +182,6 @@ def _run_and_explain(command: list[str]) -> tuple[str, str]:
     if not reply.failure:
         return reply.output, ""
     lines = [line for line in reply.errors.splitlines() if line.strip()] or [reply.failure]
-    return reply.output, make_printable(next((line for line in lines if "FATAL" in line or "error" in line), lines[-1]))
+    return reply.output, make_printable(
+        next((line for line in lines if "FATAL" in line or "error" in line), lines[-1])
+    )

@@ -1,5 +1,5 @@
-"""Processors of this machine, from Linux (`find_processor_levels`): which share a cache and a socket, as levels of
-groups, innermost first. `measure_busy_processors` counts the busy ones."""
+"""Processors of this machine, from Linux (`find_processor_levels`): which share a cache and a
+socket, as levels of groups, innermost first. `measure_busy_processors` counts the busy ones."""
 
 import os
 import re
@@ -17,25 +17,40 @@ IDLE_COLUMNS = (3, 4)  # columns of a line of /proc/stat: time idle, and time wa
 
 
 def find_processor_levels(folder: Path = PROCESSORS) -> Hierarchy:
-    """Return levels of processors: `cache` (a common last-level cache), `socket` (one package). Empty if unknown."""
+    """Return levels of processors: `cache` (a common last-level cache), `socket` (one package).
+    Empty if unknown."""
     numbers = sorted(
-        int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch("cpu[0-9]{1,6}", path.name)
+        int(path.name[3:])
+        for path in folder.glob("cpu[0-9]*")
+        if re.fullmatch("cpu[0-9]{1,6}", path.name)
     )
-    online = [folder / f"cpu{number}" for number in numbers if (folder / f"cpu{number}" / "topology").is_dir()]
+    online = [
+        folder / f"cpu{number}"
+        for number in numbers
+        if (folder / f"cpu{number}" / "topology").is_dir()
+    ]
     texts_by_level = {
         "cache": [_find_last_level_cache(processor) for processor in online],
-        "socket": [read_text_or_empty(processor / "topology" / "physical_package_id") for processor in online],
+        "socket": [
+            read_text_or_empty(processor / "topology" / "physical_package_id")
+            for processor in online
+        ],
     }
     complete = {name: texts for name, texts in texts_by_level.items() if texts and all(texts)}
     try:
-        return Hierarchy.of({name: [texts.index(text) for text in texts] for name, texts in complete.items()})
+        return Hierarchy.of(
+            {name: [texts.index(text) for text in texts] for name, texts in complete.items()}
+        )
     except UserError:  # a cache that spans sockets, as some virtual machines have it
         return Hierarchy()
 
 
 def _find_last_level_cache(processor: Path) -> str:
     """Return the processors that share this one's cache of the highest level."""
-    caches = {read_text_or_empty(cache / "level"): cache for cache in sorted(processor.glob("cache/index[0-9]"))}
+    caches = {
+        read_text_or_empty(cache / "level"): cache
+        for cache in sorted(processor.glob("cache/index[0-9]"))
+    }
     levels = [level for level in caches if level.isdigit()]
     return read_text_or_empty(caches[max(levels, key=int)] / "shared_cpu_list") if levels else ""
 
@@ -50,7 +65,9 @@ def measure_busy_processors(stat: Path = STAT) -> float | None:
     ticks = [current - earlier for current, earlier in zip(_read_ticks(stat), before, strict=False)]
     if sum(ticks) <= 0:
         return None
-    return round((os.cpu_count() or 1) * (1 - sum(ticks[column] for column in IDLE_COLUMNS) / sum(ticks)), 2)
+    return round(
+        (os.cpu_count() or 1) * (1 - sum(ticks[column] for column in IDLE_COLUMNS) / sum(ticks)), 2
+    )
 
 
 def _read_ticks(stat: Path) -> list[int]:

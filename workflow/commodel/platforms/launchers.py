@@ -1,4 +1,5 @@
-"""Launchers, which start programs on a platform: `local`, `hosts`, `slurm` and `simgrid`, one row of LAUNCHERS each.
+"""Launchers, which start programs on a platform: `local`, `hosts`, `slurm` and `simgrid`, one row
+of LAUNCHERS each.
 
 The argv of a launcher depends only on a `Job`. Tests therefore need no cluster.
 """
@@ -20,10 +21,11 @@ from commodel.units import show_value
 
 MPI_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by value of the key `mpi` in platform files
 SHELL_SAFE_PATH = r"[\w./+][\w./+-]*"  # pattern of paths without characters that a shell interprets
-# Inside a Slurm job, an MPI passes this variable with the name of its own node to ranks on other nodes.
+# Inside a Slurm job, an MPI passes this variable with the name of its own node to ranks on other
+# nodes.
 WITHOUT_NODE_NAME = ("env", "-uSLURMD_NODENAME")
-# By default, Open MPI 4 and 5 start at most one rank per core, and a processor may be half a core. The plan already
-# limits the ranks to the processors of the platform file.
+# By default, Open MPI 4 and 5 start at most one rank per core, and a processor may be half a core.
+# The plan already limits the ranks to the processors of the platform file.
 OVERSUBSCRIBE = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
@@ -43,13 +45,16 @@ class Job:
     arguments: tuple[str, ...]
     nodes: tuple[int, ...]  # node of every rank
     hostfile: Path  # where it is, for a launcher that reads one
-    names: tuple[str, ...] = ()  # of the platform's nodes, in its order; empty: unknown before the start
+    # of the platform's nodes, in its order; empty: unknown before the start
+    names: tuple[str, ...] = ()
     cores_per_rank: tuple[int, ...] = ()  # to which each rank is bound; empty: ranks are not bound
-    drives_accelerator: tuple[bool, ...] = ()  # whether each rank drives an accelerator; empty: none does
+    # whether each rank drives an accelerator; empty: none does
+    drives_accelerator: tuple[bool, ...] = ()
     network: Path | None = None  # file of a simulated network
     folder: Path | None = None  # where programs start
     image_command: tuple[str, ...] = ()  # starts the container image; empty without an image
-    agent: str = field(default_factory=lambda: os.environ.get("COMMODEL_AGENT", ""))  # used instead of ssh
+    # used instead of ssh
+    agent: str = field(default_factory=lambda: os.environ.get("COMMODEL_AGENT", ""))
 
     @property
     def ranks(self) -> int:
@@ -57,19 +62,22 @@ class Job:
 
     @property
     def placement(self) -> str:
-        """The text of the placement file, with which the programs check their placement. Each line has the node of a
-        rank and, if known, its host name. An address is no host name."""
+        """The text of the placement file, with which the programs check their placement. Each line
+        has the node of a rank and, if known, its host name. An address is no host name."""
         names = [f" {name}" if re.search("[A-Za-z]", name) else "" for name in self.names]
         return "".join(f"{node}{names[node] if names else ''}\n" for node in self.nodes)
 
     @property
     def cores(self) -> str:
-        """The text of the file of cores, by which each process binds itself before MPI starts. Each line has the first
-        core of a rank on its node, the number of its cores, and `gpu` if it drives an accelerator."""
+        """The text of the file of cores, by which each process binds itself before MPI starts. Each
+        line has the first core of a rank on its node, the number of its cores, and `gpu` if it
+        drives an accelerator."""
         next_core: dict[int, int] = {}
         lines = []
         for rank, (node, count) in enumerate(zip(self.nodes, self.cores_per_rank, strict=True)):
-            accelerator = " gpu" if self.drives_accelerator and self.drives_accelerator[rank] else ""
+            accelerator = (
+                " gpu" if self.drives_accelerator and self.drives_accelerator[rank] else ""
+            )
             lines.append(f"{next_core.get(node, 0)} {count}{accelerator}\n")
             next_core[node] = next_core.get(node, 0) + count
         return "".join(lines)
@@ -87,34 +95,43 @@ class Job:
 def allow_root(user: int) -> dict[str, str]:
     """Return Open MPI's two variables that allow a start by root.
 
-    In a container the only user may be root, and only this project's programs are started. Other MPIs ignore the
-    variables.
+    In a container the only user may be root, and only this project's programs are started. Other
+    MPIs ignore the variables.
     """
     return {} if user else {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @dataclass(frozen=True)
 class Launcher:
-    starters: tuple[str, ...]  # programs such as mpiexec that can start ranks, in order of preference
+    # programs such as mpiexec that can start ranks, in order of preference
+    starters: tuple[str, ...]
     toolchain: str  # mpi or smpi: which build of the native programs it runs
     argv: Callable[[Job], list[str]]
-    # For other substrates than MPI: the command that runs another one on a host; empty for this machine. None: not
-    # supported.
+    # For other substrates than MPI: the command that runs another one on a host; empty for this
+    # machine. None: not supported.
     reach: Callable[[Job, str], list[str]] | None = None
-    remote_shell: bool = False  # whether a shell on the host parses the rest of the command, as with ssh
+    # whether a shell on the host parses the rest of the command, as with ssh
+    remote_shell: bool = False
     hostfile: bool = False  # whether it reads a hostfile
-    # Returns the names of a batch's nodes from the platform, the starter, the number of nodes and the surveyed hosts.
-    names: Callable[[Platform, str, int, tuple[str, ...]], tuple[str, ...]] = lambda platform, *_: platform.node_names
-    # Returns the levels of a batch's nodes from the starter and the nodes' names, if the batch system reports them.
+    # Returns the names of a batch's nodes from the platform, the starter, the number of nodes and
+    # the surveyed hosts.
+    names: Callable[[Platform, str, int, tuple[str, ...]], tuple[str, ...]] = lambda platform, *_: (
+        platform.node_names
+    )
+    # Returns the levels of a batch's nodes from the starter and the nodes' names, if the batch
+    # system reports them.
     levels: Callable[[str, tuple[str, ...]], Hierarchy] | None = None
-    # Returns the environment variables for the starter from the user's id. The user's own variables override them.
+    # Returns the environment variables for the starter from the user's id. The user's own variables
+    # override them.
     settings: Callable[[int], Mapping[str, str]] = lambda user: {}
-    # Ends remaining processes on other nodes after a failed start. Takes the starter, and whether Slurm refused to
-    # start the ranks.
+    # Ends remaining processes on other nodes after a failed start. Takes the starter, and whether
+    # Slurm refused to start the ranks.
     end: Callable[[str, bool], None] | None = None
-    simulated: bool = False  # whether time is simulated, and thus independent of the load of this machine
+    # whether time is simulated, and thus independent of the load of this machine
+    simulated: bool = False
     in_job: bool = False  # whether it works only inside a job of a batch system
-    busy: bool = True  # whether its ranks use this machine's cores, so that nothing else may run at the same time
+    # whether its ranks use this machine's cores, so that nothing else may run at the same time
+    busy: bool = True
 
 
 def _start_here(job: Job) -> list[str]:
@@ -124,11 +141,19 @@ def _start_here(job: Job) -> list[str]:
 def _start_on_hosts(job: Job) -> list[str]:
     file, agent_program = str(job.hostfile), _resolve_agent(job.agent)
     if job.platform.hosts_section.mpi == "openmpi":
-        # The mapper `seq` places one rank for each line; other mappers reorder ranks. With it, Open MPI 4 reads only
-        # the default hostfile, and Open MPI 5 only the other one.
+        # The mapper `seq` places one rank for each line; other mappers reorder ranks. With it, Open
+        # MPI 4 reads only the default hostfile, and Open MPI 5 only the other one.
         placement = ["--hostfile", file, "--mca", "orte_default_hostfile", file, "--map-by", "seq"]
         agent = ["--mca", "plm_rsh_agent", agent_program] if agent_program else []
-        return [*WITHOUT_NODE_NAME, job.starter, "-np", str(job.ranks), *placement, *agent, *job.command]
+        return [
+            *WITHOUT_NODE_NAME,
+            job.starter,
+            "-np",
+            str(job.ranks),
+            *placement,
+            *agent,
+            *job.command,
+        ]
     agent = ["-launcher", "ssh", "-launcher-exec", agent_program] if agent_program else []
     return [*WITHOUT_NODE_NAME, job.starter, "-n", str(job.ranks), "-f", file, *agent, *job.command]
 
@@ -145,14 +170,16 @@ def _reach_host(job: Job, host: str) -> list[str]:
 
 
 def _resolve_agent(agent: str) -> str:
-    """Return the ssh-like program named by COMMODEL_AGENT, with an absolute path, since programs start in another
-    folder.
+    """Return the ssh-like program named by COMMODEL_AGENT, with an absolute path, since programs
+    start in another folder.
 
-    A platform file cannot name it, since that file may come from others. It must be one word: MPIs split it at blanks,
-    and take text after a colon or a comma as another program.
+    A platform file cannot name it, since that file may come from others. It must be one word: MPIs
+    split it at blanks, and take text after a colon or a comma as another program.
     """
     if agent and not re.fullmatch(SHELL_SAFE_PATH, agent):
-        raise UserError(f"COMMODEL_AGENT: found {show_value(agent)}, wanted a program or its path, without arguments")
+        raise UserError(
+            f"COMMODEL_AGENT: found {show_value(agent)}, wanted a program or its path, without arguments"
+        )
     if agent and shutil.which(agent) is None:
         raise UserError(f"COMMODEL_AGENT: found no program {show_value(agent)}")
     return os.path.abspath(agent) if "/" in agent else agent
@@ -166,16 +193,24 @@ def _list_checked_hosts(platform: Platform, starter: str, *_: object) -> tuple[s
             platform.hosts_section.mpi,
         )
         if platform.hosts_section.mpi != wanted:
-            message = f"found '{platform.hosts_section.mpi}', wanted '{wanted}', the MPI of {starter}"
+            message = (
+                f"found '{platform.hosts_section.mpi}', wanted '{wanted}', the MPI of {starter}"
+            )
             raise platform.error(("hosts", "mpi"), message)
     return platform.node_names
 
 
 def _start_in_allocation(job: Job) -> list[str]:
-    """Return srun with explicit counts: inside a Snakemake job nearly all SLURM_* variables are missing."""
+    """Return srun with explicit counts: inside a Snakemake job nearly all SLURM_* variables are
+    missing."""
     counts = ["-N", str(len(set(job.nodes))), "-n", str(job.ranks)]
     # If a rank dies, Slurm ends the whole step. Otherwise the other ranks would wait.
-    options = [f"--mpi={job.platform.slurm_section.mpi}", *counts, "--distribution=arbitrary", "--kill-on-bad-exit=1"]
+    options = [
+        f"--mpi={job.platform.slurm_section.mpi}",
+        *counts,
+        "--distribution=arbitrary",
+        "--kill-on-bad-exit=1",
+    ]
     return ["env", f"SLURM_HOSTFILE={job.hostfile}", job.starter, *options, *job.command]
 
 
@@ -183,7 +218,8 @@ def _start_simulation(job: Job) -> list[str]:
     settings = {"smpi/simulate-computation": "no"} | job.platform.simgrid_section.config
     options = [f"--cfg={name}:{value}" for name, value in sorted(settings.items())]
     files = ["-platform", str(job.network), "-hostfile", str(job.hostfile)]
-    # Ranks load copies of the program from TMPDIR. The system's temporary folder may be mounted with noexec.
+    # Ranks load copies of the program from TMPDIR. The system's temporary folder may be mounted
+    # with noexec.
     starter = ["env", "TMPDIR=.", job.starter, "-np", str(job.ranks)]
     return [*starter, *files, "--log=root.thres:critical", *options, *job.command]
 
@@ -233,7 +269,9 @@ LAUNCHERS = {
 
 def require_job(name: str, platform: Platform) -> None:
     if LAUNCHERS[platform.launcher].in_job and not os.environ.get("SLURM_JOB_ID"):
-        raise UserError(f"platform '{name}' is measured inside Slurm jobs; wanted: run this command in a Slurm job")
+        raise UserError(
+            f"platform '{name}' is measured inside Slurm jobs; wanted: run this command in a Slurm job"
+        )
 
 
 def get_toolchain(platform: Platform) -> str:

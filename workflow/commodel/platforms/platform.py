@@ -1,9 +1,11 @@
-"""The platform file: its sections, defaults and checks (`Platform`), and its data sheet of switches.
+"""The platform file: its sections, defaults and checks (`Platform`), and its data sheet of
+switches.
 
-It has the number of nodes and cores, and how programs are started. Each launcher but `local` has a section of its own;
-sections of other launchers are refused. Data sheets describe a network before it is measured: for every level, nodes
-innermost, a link to the next switch with its bandwidth, latency and number. The links out of a group are shared by all
-messages that leave it; a message takes one of them.
+It has the number of nodes and cores, and how programs are started. Each launcher but `local` has a
+section of its own; sections of other launchers are refused. Data sheets describe a network before
+it is measured: for every level, nodes innermost, a link to the next switch with its bandwidth,
+latency and number. The links out of a group are shared by all messages that leave it; a message
+takes one of them.
 """
 
 import hashlib
@@ -25,19 +27,30 @@ from commodel.records import compute_digest
 from commodel.substrates import MPI, find_substrate
 from commodel.units import show_value
 
-FEATURE = Annotated[str, fields.match_text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")]
+FEATURE = Annotated[
+    str, fields.match_text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
+]
 IMAGE = Annotated[
-    str, fields.match_text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
+    str,
+    fields.match_text(
+        r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500
+    ),
 ]
 FOLDER = Annotated[
     str,
-    fields.match_text(r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500),
+    fields.match_text(
+        r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*",
+        "an absolute path of A-Z, a-z, 0-9 and _ . / + -",
+        500,
+    ),
 ]
 
 
 class SimGrid(FileMapping):
     file: fields.FILE = Field(description="SimGrid platform XML in the folder of the platform file")
-    prefix: fields.HOST = Field("node-", description="hosts are named PREFIX0, PREFIX1, … in the XML")
+    prefix: fields.HOST = Field(
+        "node-", description="hosts are named PREFIX0, PREFIX1, … in the XML"
+    )
     config: dict[fields.SETTING_KEY, fields.SETTING] = Field(
         default_factory=dict, description="SimGrid settings, each given as --cfg=KEY:VALUE"
     )
@@ -45,7 +58,9 @@ class SimGrid(FileMapping):
     @model_validator(mode="after")
     def _require_xml_in_folder(self) -> Self:
         if ".." in Path(self.file).parts:
-            raise make_refusal(f"found {show_value(self.file)}, wanted a file in the folder of this one", "file")
+            raise make_refusal(
+                f"found {show_value(self.file)}, wanted a file in the folder of this one", "file"
+            )
         if Path(self.file).suffix != ".xml":  # SimGrid would load a .so, and run it
             raise make_refusal(f"found {show_value(self.file)}, wanted a file .xml", "file")
         return self
@@ -66,14 +81,18 @@ class SimGrid(FileMapping):
 class Slurm(FileMapping):
     mpi: WORD = Field("pmi2", description="the value of srun --mpi=")
     features: dict[fields.NODE_TYPE, FEATURE] = Field(
-        default_factory=dict, description="Slurm feature of the nodes of each type, if the platform has types"
+        default_factory=dict,
+        description="Slurm feature of the nodes of each type, if the platform has types",
     )
 
 
 class Hosts(FileMapping):
-    names: tuple[fields.HOST, ...] = Field(description="host names, one for each node", min_length=1)
+    names: tuple[fields.HOST, ...] = Field(
+        description="host names, one for each node", min_length=1
+    )
     mpi: Annotated[str, fields.choose_from("openmpi", "mpich")] = Field(
-        "openmpi", description="MPI that provides mpirun; mpich stands for every MPI that uses hydra"
+        "openmpi",
+        description="MPI that provides mpirun; mpich stands for every MPI that uses hydra",
     )
     namespaces: bool = Field(False, description="the hosts are network namespaces of one machine")
 
@@ -85,31 +104,49 @@ class Container(FileMapping):
     model: Annotated[str, fields.choose_from("hybrid", "bind")] = Field(
         "hybrid", description="hybrid: use the MPI in the image; bind: use the MPI of the host"
     )
-    mpi: FOLDER | None = Field(None, description="folder of the host's MPI for model: bind; mounted read-only")
-    bind: tuple[FOLDER, ...] = Field((), description="further folders of the host that are mounted read-only")
-    native: fields.NAME | None = Field(None, description="name of the same platform without the image")
+    mpi: FOLDER | None = Field(
+        None, description="folder of the host's MPI for model: bind; mounted read-only"
+    )
+    bind: tuple[FOLDER, ...] = Field(
+        (), description="further folders of the host that are mounted read-only"
+    )
+    native: fields.NAME | None = Field(
+        None, description="name of the same platform without the image"
+    )
 
     @model_validator(mode="after")
     def _check_image_keys(self) -> Self:
         if ".." in Path(self.image).parts:
             raise make_refusal(
-                f"found {show_value(self.image)}, wanted a file below the project, or an absolute path", "image"
+                f"found {show_value(self.image)}, wanted a file below the project, or an absolute path",
+                "image",
             )
         if self.model == "bind" and self.mpi is None:
-            raise make_refusal("found no key 'mpi', the folder of the MPI that replaces the image's")
+            raise make_refusal(
+                "found no key 'mpi', the folder of the MPI that replaces the image's"
+            )
         if self.model == "hybrid" and self.mpi is not None:
             raise make_refusal(f"found {show_value(self.mpi)}, which only model: bind has", "mpi")
         return self
 
 
-BANDWIDTH = Annotated[float, fields.convert_quantity(units.parse_bandwidth, "100 Gbit/s", unit_optional=False)]
-LATENCY = Annotated[float, fields.convert_quantity(units.parse_seconds, "0.7us", unit_optional=False)]
+BANDWIDTH = Annotated[
+    float, fields.convert_quantity(units.parse_bandwidth, "100 Gbit/s", unit_optional=False)
+]
+LATENCY = Annotated[
+    float, fields.convert_quantity(units.parse_seconds, "0.7us", unit_optional=False)
+]
 COUNT = Annotated[int, fields.limit_count(1, units.MAX_COUNT)]
-MAX_OVERSUBSCRIPTION = 1000  # largest bandwidth below a switch divided by that above it; the smallest is the inverse
+# largest bandwidth below a switch divided by that above it; the smallest is the inverse
+MAX_OVERSUBSCRIPTION = 1000
 
 
 def _read_oversubscription(value: object) -> float:
-    if not 1 / MAX_OVERSUBSCRIPTION <= (number := units.parse_number(value)) <= MAX_OVERSUBSCRIPTION:
+    if (
+        not 1 / MAX_OVERSUBSCRIPTION
+        <= (number := units.parse_number(value))
+        <= MAX_OVERSUBSCRIPTION
+    ):
         raise UserError(
             f"found {show_value(value)}, wanted a number from {1 / MAX_OVERSUBSCRIPTION:g} to {MAX_OVERSUBSCRIPTION}"
         )
@@ -117,23 +154,31 @@ def _read_oversubscription(value: object) -> float:
 
 
 FACTOR = Annotated[float, fields.convert_quantity(_read_oversubscription, "2")]
-UPLINK_KEYS = ("uplinks", "oversubscription", "ports")  # keys of a link, of which one states its uplinks
+# keys of a link, of which one states its uplinks
+UPLINK_KEYS = ("uplinks", "oversubscription", "ports")
 
 
 class Link(FileMapping):
     bandwidth: BANDWIDTH = Field(description="bandwidth of one link in each direction")
-    latency: LATENCY = Field(description="latency of one link and half of that of the switch at each end")
-    uplinks: COUNT | None = Field(None, description="number of uplinks of a group, or of rails of a node")
+    latency: LATENCY = Field(
+        description="latency of one link and half of that of the switch at each end"
+    )
+    uplinks: COUNT | None = Field(
+        None, description="number of uplinks of a group, or of rails of a node"
+    )
     oversubscription: FACTOR | None = Field(
         None, description="bandwidth below a group's switch divided by the bandwidth above it"
     )
-    ports: COUNT | None = Field(None, description="ports of a group's switch; ports without a downlink are uplinks")
+    ports: COUNT | None = Field(
+        None, description="ports of a group's switch; ports without a downlink are uplinks"
+    )
 
     @model_validator(mode="after")
     def _require_one_uplink_key(self) -> Self:
         if len(used_keys := [name for name in UPLINK_KEYS if getattr(self, name) is not None]) > 1:
             raise make_refusal(
-                f"found {used_keys[0]} and {used_keys[1]}, wanted one of {', '.join(UPLINK_KEYS)}", used_keys[1]
+                f"found {used_keys[0]} and {used_keys[1]}, wanted one of {', '.join(UPLINK_KEYS)}",
+                used_keys[1],
             )
         return self
 
@@ -144,25 +189,43 @@ class Memory(FileMapping):
 
 
 class DataSheet(FileMapping):
-    links: dict[fields.NODE_TYPE, Link] = Field(description="an entry for `node` and for every level of `levels`")
-    memory: Memory | None = Field(None, description="messages within a node; default: they have no prediction")
-    overhead: LATENCY | None = Field(None, description="software overhead at each end of a message; default: 0")
+    links: dict[fields.NODE_TYPE, Link] = Field(
+        description="an entry for `node` and for every level of `levels`"
+    )
+    memory: Memory | None = Field(
+        None, description="messages within a node; default: they have no prediction"
+    )
+    overhead: LATENCY | None = Field(
+        None, description="software overhead at each end of a message; default: 0"
+    )
     eager: fields.SIZE | None = Field(
         None, description="largest message sent before its receiver is ready; default: any"
     )
 
-    def compute_message_costs(self, levels: Hierarchy) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
-        """Return the costs of messages. For each distance class: seconds of a message without bytes, and seconds per
-        byte of a single message. For each level: seconds per byte of all messages that leave a group together."""
+    def compute_message_costs(
+        self, levels: Hierarchy
+    ) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
+        """Return the costs of messages. For each distance class: seconds of a message without
+        bytes, and seconds per byte of a single message. For each level: seconds per byte of all
+        messages that leave a group together."""
         required = [NODE, *levels.groups]
         if set(self.links) != set(required):
             linked = ", ".join(self.links) or "none"
-            raise make_refusal(f"found links of {linked}, wanted one of each of {', '.join(required)}", "links")
-        single = {} if self.memory is None else {NODE: (self.memory.latency, 1 / self.memory.bandwidth)}
+            raise make_refusal(
+                f"found links of {linked}, wanted one of each of {', '.join(required)}", "links"
+            )
+        single = (
+            {} if self.memory is None else {NODE: (self.memory.latency, 1 / self.memory.bandwidth)}
+        )
         shared, latency, seconds_per_byte, below = {}, 0.0, 0.0, 0.0
-        for number, (level, distance_class) in enumerate(zip(required, levels.names[1:], strict=True)):
+        for number, (level, distance_class) in enumerate(
+            zip(required, levels.names[1:], strict=True)
+        ):
             link = self.links[level]
-            latency, seconds_per_byte = latency + 2 * link.latency, max(seconds_per_byte, 1 / link.bandwidth)
+            latency, seconds_per_byte = (
+                latency + 2 * link.latency,
+                max(seconds_per_byte, 1 / link.bandwidth),
+            )
             single[distance_class] = latency, seconds_per_byte
             try:
                 below = _compute_uplink_bandwidth(link, levels, number, below)
@@ -173,7 +236,8 @@ class DataSheet(FileMapping):
 
 
 def _compute_uplink_bandwidth(link: Link, levels: Hierarchy, level: int, below: float) -> float:
-    """Return the bytes per second that a group can send to others; each of its members can send `below`."""
+    """Return the bytes per second that a group can send to others; each of its members can send
+    `below`."""
     if level == 0:
         for name in UPLINK_KEYS[1:]:
             if getattr(link, name) is not None:
@@ -182,7 +246,9 @@ def _compute_uplink_bandwidth(link: Link, levels: Hierarchy, level: int, below: 
     if link.uplinks:
         return link.uplinks * link.bandwidth
     if not (link.oversubscription or link.ports):
-        raise UserError(f"found only its bandwidth and latency, wanted one of {', '.join(UPLINK_KEYS)}")
+        raise UserError(
+            f"found only its bandwidth and latency, wanted one of {', '.join(UPLINK_KEYS)}"
+        )
     member_counts = levels.members(level)
     if min(member_counts) < max(member_counts):
         raise UserError(
@@ -190,7 +256,9 @@ def _compute_uplink_bandwidth(link: Link, levels: Hierarchy, level: int, below: 
         )
     if link.oversubscription:
         return member_counts[0] * below / link.oversubscription
-    downlinks = member_counts[0] * max(round(below / link.bandwidth), 1) if level > 1 else member_counts[0]
+    downlinks = (
+        member_counts[0] * max(round(below / link.bandwidth), 1) if level > 1 else member_counts[0]
+    )
     assert link.ports is not None
     if link.ports <= downlinks:
         raise UserError(f"found {link.ports} ports, wanted more than the {downlinks} links down")
@@ -201,10 +269,12 @@ MEMBERS = {"type": ["integer", "string"], "examples": ["0-15", "rack1-*"]}
 
 
 def _read_level(value: Any) -> Any:
-    """Return a level of the file unchanged; its meaning depends on the number and names of the nodes."""
+    """Return a level of the file unchanged; its meaning depends on the number and names of the
+    nodes."""
     if isinstance(value, list) and value:
         return tuple(
-            tuple(group) if isinstance(group, list) else group for group in quantities.check_entry_count(value)
+            tuple(group) if isinstance(group, list) else group
+            for group in quantities.check_entry_count(value)
         )
     return units.parse_count(value)
 
@@ -213,7 +283,9 @@ def _read_cores(value: Any) -> int:
     if value == "auto":
         return os.cpu_count() or 1
     if isinstance(value, str) and not any(map(str.isdigit, value)):
-        raise UserError(f"found {show_value(value)}, wanted a whole number, or 'auto' on this machine")
+        raise UserError(
+            f"found {show_value(value)}, wanted a whole number, or 'auto' on this machine"
+        )
     return units.parse_count(value)
 
 
@@ -224,7 +296,11 @@ LEVEL = Annotated[
         _read_level,
         anyOf=[
             {"type": "integer", "minimum": 1},
-            {"type": "array", "items": {"anyOf": [MEMBERS, {"type": "array", "items": MEMBERS}]}, "minItems": 1},
+            {
+                "type": "array",
+                "items": {"anyOf": [MEMBERS, {"type": "array", "items": MEMBERS}]},
+                "minItems": 1,
+            },
         ],
     ),
 ]
@@ -243,7 +319,9 @@ SUBSTRATE = Annotated[str, convert(_read_substrate, type="string", examples=[MPI
 
 class Platform(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
-    launcher: Annotated[str, fields.choose_from("local", *SECTIONS)] = Field(description="how programs are started")
+    launcher: Annotated[str, fields.choose_from("local", *SECTIONS)] = Field(
+        description="how programs are started"
+    )
     substrate: SUBSTRATE = Field(
         MPI,
         description="transport of messages: MPI, or of an extension: `overlay` (processes over TCP), `mrnet`",
@@ -252,7 +330,9 @@ class Platform(FileMapping):
         "", description="name of the setting of its allocations, such as rails=2 transport=ucx"
     )
     nodes: RANKS = Field(description="maximum number of nodes of one allocation")
-    cores: Annotated[int, convert(_read_cores, anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}])] = Field(
+    cores: Annotated[
+        int, convert(_read_cores, anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}])
+    ] = Field(
         description="maximum number of ranks of a node; auto, on a local platform: its processors"
     )
     types: dict[fields.NODE_TYPE, RANKS] = Field(
@@ -288,9 +368,14 @@ class Platform(FileMapping):
         launcher = data["launcher"]
         for section in SECTIONS:
             if section in data and section != launcher:
-                raise make_refusal(f"found a section that launcher '{launcher}' does not have", section)
+                raise make_refusal(
+                    f"found a section that launcher '{launcher}' does not have", section
+                )
         if data.get("cores") == "auto" and launcher != "local":
-            raise make_refusal(f"found 'auto', wanted a number, since launcher '{launcher}' runs elsewhere", "cores")
+            raise make_refusal(
+                f"found 'auto', wanted a number, since launcher '{launcher}' runs elsewhere",
+                "cores",
+            )
         if launcher == "slurm" and data.get("slurm") is None:
             return data | {"slurm": {}}
         if launcher in SECTIONS and data.get(launcher) is None:
@@ -307,7 +392,8 @@ class Platform(FileMapping):
             )
         if not self.uses_mpi and self.simulated:
             raise make_refusal(
-                f"found '{self.substrate}', which no simulator runs; it can only be measured", "substrate"
+                f"found '{self.substrate}', which no simulator runs; it can only be measured",
+                "substrate",
             )
         launchers = () if self.uses_mpi else find_substrate(self.substrate).launchers
         if launchers and self.launcher not in launchers:
@@ -320,26 +406,40 @@ class Platform(FileMapping):
             message = f"found a section that substrate '{self.substrate}' does not have: it runs in no image"
             raise make_refusal(message, "container")
         if self.types and sum(self.types.values()) != self.nodes:
-            raise make_refusal(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
+            raise make_refusal(
+                f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types"
+            )
         for name, count in self.fewer_cores.items():
             if name not in self.types:
-                raise make_refusal(f"found {show_value(name)}, which is none of `types`", "fewer_cores", name)
+                raise make_refusal(
+                    f"found {show_value(name)}, which is none of `types`", "fewer_cores", name
+                )
             if count >= self.cores:
-                raise make_refusal(f"found {count}, wanted fewer than cores, {self.cores}", "fewer_cores", name)
+                raise make_refusal(
+                    f"found {count}, wanted fewer than cores, {self.cores}", "fewer_cores", name
+                )
         if self.slurm and set(self.slurm.features) != set(self.types):
-            found, wanted = (", ".join(sorted(names)) or "none" for names in (self.slurm.features, self.types))
+            found, wanted = (
+                ", ".join(sorted(names)) or "none" for names in (self.slurm.features, self.types)
+            )
             raise make_refusal(
-                f"found features of {found}, wanted one of each of the types: {wanted}", "slurm", "features"
+                f"found features of {found}, wanted one of each of the types: {wanted}",
+                "slurm",
+                "features",
             )
         if self.nodes * self.cores > units.MAX_COUNT:
             raise make_refusal(
-                f"found {self.nodes} nodes of {self.cores}, wanted at most {units.MAX_COUNT} ranks", "nodes"
+                f"found {self.nodes} nodes of {self.cores}, wanted at most {units.MAX_COUNT} ranks",
+                "nodes",
             )
         if self.launcher == "local" and self.nodes != 1:
-            raise make_refusal(f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes")
+            raise make_refusal(
+                f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes"
+            )
         if self.hosts and self.nodes > len(self.hosts.names):
             raise make_refusal(
-                f"found {self.nodes}, wanted at most the {len(self.hosts.names)} of hosts.names", "nodes"
+                f"found {self.nodes}, wanted at most the {len(self.hosts.names)} of hosts.names",
+                "nodes",
             )
         if self.hosts and len(set(self.hosts.names)) < len(self.hosts.names):
             raise make_refusal("found a host twice", "hosts", "names")
@@ -395,7 +495,8 @@ class Platform(FileMapping):
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """The names of the nodes; empty if unknown before a job runs. Those of Slurm are known after a survey."""
+        """The names of the nodes; empty if unknown before a job runs. Those of Slurm are known
+        after a survey."""
         if self.hosts:
             return self.hosts.names[: self.nodes]
         return (
@@ -406,21 +507,30 @@ class Platform(FileMapping):
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """The groups of nodes that are near each other: those of `levels`, else those that a survey found."""
-        return Hierarchy.written(self.levels, self.nodes, self.node_names) if self.levels else self._surveyed_levels
+        """The groups of nodes that are near each other: those of `levels`, else those that a survey
+        found."""
+        return (
+            Hierarchy.written(self.levels, self.nodes, self.node_names)
+            if self.levels
+            else self._surveyed_levels
+        )
 
     @property
     def digest(self) -> str:
         """The digest of the settings, with the simulated network and the image.
 
-        The title, levels and data sheets are left out. Measurements depend on levels only by layouts, whose full specs
-        have the groups.
+        The title, levels and data sheets are left out. Measurements depend on levels only by
+        layouts, whose full specs have the groups.
         """
         excluded = {"title", "container", "data_sheet", "levels"}
         settings = self.model_dump(mode="json", warnings="none", exclude=excluded)
         image = self._image
         return compute_digest(
-            [settings, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])]
+            [
+                settings,
+                self._network,
+                *([image.digest, image.model, image.mpi, image.bind] if image else []),
+            ]
         )
 
     @property
@@ -433,8 +543,8 @@ class Platform(FileMapping):
         self._network = hashlib.blake2b(network, digest_size=16).hexdigest()
 
     def set_surveyed_levels(self, levels: Hierarchy, hosts: tuple[str, ...] = ()) -> None:
-        """Set the levels that a survey found, for a platform file without levels, and the hosts of the survey's Slurm
-        job."""
+        """Set the levels that a survey found, for a platform file without levels, and the hosts of
+        the survey's Slurm job."""
         self._surveyed_levels, self._surveyed_hosts = levels, hosts
 
     def set_image(self, image: Image) -> None:

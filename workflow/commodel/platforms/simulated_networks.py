@@ -1,8 +1,9 @@
-"""Simulated networks (`read_network`): SimGrid XML with hosts and links, and settings that are passed to SimGrid.
+"""Simulated networks (`read_network`): SimGrid XML with hosts and links, and settings that are
+passed to SimGrid.
 
-SimGrid would accept part of a wrong value (`1KiB:…` as 1 byte), or end without naming the setting, so values are
-checked here. It would also load libraries, read and write any file, and create any number of hosts for the author of a
-file; XML with such content is refused.
+SimGrid would accept part of a wrong value (`1KiB:…` as 1 byte), or end without naming the setting,
+so values are checked here. It would also load libraries, read and write any file, and create any
+number of hosts for the author of a file; XML with such content is refused.
 """
 
 import re
@@ -28,8 +29,8 @@ class ValueSyntax(NamedTuple):
     description: str
 
 
-# Sizes, for which SimGrid reads an int: up to 2,146,999,999. Every size matches in one way only, since a pattern with
-# two ways would take a time that doubles with each piece of a wrong value.
+# Sizes, for which SimGrid reads an int: up to 2,146,999,999. Every size matches in one way only,
+# since a pattern with two ways would take a time that doubles with each piece of a wrong value.
 SIZE = r"([0-9]{1,9}|1[0-9]{9}|20[0-9]{8}|21[0-3][0-9]{7}|214[0-6][0-9]{6})"
 
 
@@ -43,17 +44,23 @@ PIECEWISE_SECONDS = ValueSyntax(
     "SIZE:SECONDS:SECONDS_A_BYTE, more sizes after ';', such as 0:6e-6:0;1500:4e-5:2e-9",
 )
 PIECEWISE_FACTORS = ValueSyntax(
-    _make_piecewise_pattern(f"({NUMBER})"), "SIZE:FACTOR, more sizes after ';', such as 0:1;65536:1.2"
+    _make_piecewise_pattern(f"({NUMBER})"),
+    "SIZE:FACTOR, more sizes after ';', such as 0:1;65536:1.2",
 )
-FACTOR = ValueSyntax(rf"{NUMBER}|{PIECEWISE_FACTORS.pattern}", f"a number, or {PIECEWISE_FACTORS.description}")
+FACTOR = ValueSyntax(
+    rf"{NUMBER}|{PIECEWISE_FACTORS.pattern}", f"a number, or {PIECEWISE_FACTORS.description}"
+)
 AMOUNT = ValueSyntax(NUMBER, "a number without a unit: seconds, bytes, or bytes a second")
 ANY_NUMBER = ValueSyntax(rf"-?{NUMBER}", "a number")
 BYTES = ValueSyntax(r"[0-9]{1,18}", "a whole number of bytes without a unit, such as 65536")
 LIMIT = ValueSyntax(r"-1|[0-9]{1,9}", "a whole number, or -1 for no limit")
 WHOLE = ValueSyntax(r"[0-9]{1,9}", "a whole number without a unit")
 FLAG = ValueSyntax(r"yes|no|on|off|true|false|[01]", "yes or no")
-SPEED = ValueSyntax(rf"{NUMBER}([kMGTPEZY]?f|(kilo|mega|giga|tera|peta|exa)?flops)?", "flop/s, such as 1Gf")
-# Settings whose value is a file or a program are not allowed (tracing/*, smpi/tmpdir, path, plugin, …).
+SPEED = ValueSyntax(
+    rf"{NUMBER}([kMGTPEZY]?f|(kilo|mega|giga|tera|peta|exa)?flops)?", "flop/s, such as 1Gf"
+)
+# Settings whose value is a file or a program are not allowed (tracing/*, smpi/tmpdir, path, plugin,
+# …).
 SETTINGS_BY_SYNTAX = {
     PIECEWISE_SECONDS: "smpi/os smpi/ois smpi/or",
     PIECEWISE_FACTORS: "smpi/lat-factor smpi/bw-factor",
@@ -68,12 +75,28 @@ SETTINGS_BY_SYNTAX = {
     "smpi/barrier-collectives network/crosstraffic network/maxmin-selective-update cpu/maxmin-selective-update",
     SPEED: "smpi/host-speed",
 }
-SYNTAX_BY_SETTING = {name: syntax for syntax, names in SETTINGS_BY_SYNTAX.items() for name in names.split()}
-# Settings whose values are names. These differ between versions of SimGrid, which itself refuses a wrong one.
+SYNTAX_BY_SETTING = {
+    name: syntax for syntax, names in SETTINGS_BY_SYNTAX.items() for name in names.split()
+}
+# Settings whose values are names. These differ between versions of SimGrid, which itself refuses a
+# wrong one.
 NAMED_SETTINGS = {
-    *(f"smpi/{name}" for name in ("buffering", "IB-penalty-factors", "coll-selector", "allgather", "allgatherv")),
-    *(f"smpi/{name}" for name in ("allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather", "reduce")),
-    *("smpi/reduce-scatter", "smpi/scatter", "network/model", "network/optim", "network/solver", "cpu/model"),
+    *(
+        f"smpi/{name}"
+        for name in ("buffering", "IB-penalty-factors", "coll-selector", "allgather", "allgatherv")
+    ),
+    *(
+        f"smpi/{name}"
+        for name in ("allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather", "reduce")
+    ),
+    *(
+        "smpi/reduce-scatter",
+        "smpi/scatter",
+        "network/model",
+        "network/optim",
+        "network/solver",
+        "cpu/model",
+    ),
     *("cpu/optim", "cpu/solver", "host/model", "host/solver", "contexts/factory"),
 }
 KNOWN_SETTINGS = (*SYNTAX_BY_SETTING, *sorted(NAMED_SETTINGS))
@@ -94,10 +117,12 @@ def check_value(name: str, value: str) -> None:
 
 
 def complete_value(name: str, value: str) -> str:
-    """Return a value of a platform file as all versions of SimGrid read it; a wrong value unchanged.
+    """Return a value of a platform file as all versions of SimGrid read it; a wrong value
+    unchanged.
 
-    A single number is for all sizes, and a single time of a size has no time per byte. Later versions of SimGrid accept
-    both, but SimGrid 3.32 fails on such a number, and reads beyond the end of such times.
+    A single number is for all sizes, and a single time of a size has no time per byte. Later
+    versions of SimGrid accept both, but SimGrid 3.32 fails on such a number, and reads beyond the
+    end of such times.
     """
     syntax = SYNTAX_BY_SETTING.get(name)
     if syntax not in (PIECEWISE_FACTORS, PIECEWISE_SECONDS):
@@ -110,13 +135,39 @@ def complete_value(name: str, value: str) -> str:
 
 def _suggest_setting(name: str) -> str:
     groups = ", ".join(dict.fromkeys(setting.partition("/")[0] for setting in KNOWN_SETTINGS))
-    return suggest_name(name, KNOWN_SETTINGS) if find_similar_name(name, KNOWN_SETTINGS) else f"wanted one of {groups}"
+    return (
+        suggest_name(name, KNOWN_SETTINGS)
+        if find_similar_name(name, KNOWN_SETTINGS)
+        else f"wanted one of {groups}"
+    )
 
 
 MAX_FILE_BYTES = 64 * MIB
 ELEMENTS = {
-    *("platform", "config", "prop", "AS", "zone", "host", "cluster", "cabinet", "peer", "router", "link", "link_ctn"),
-    *("host_link", "backbone", "route", "ASroute", "zoneRoute", "bypassRoute", "bypassASroute", "bypassZoneRoute"),
+    *(
+        "platform",
+        "config",
+        "prop",
+        "AS",
+        "zone",
+        "host",
+        "cluster",
+        "cabinet",
+        "peer",
+        "router",
+        "link",
+        "link_ctn",
+    ),
+    *(
+        "host_link",
+        "backbone",
+        "route",
+        "ASroute",
+        "zoneRoute",
+        "bypassRoute",
+        "bypassASroute",
+        "bypassZoneRoute",
+    ),
     *("trace", "trace_connect"),
 }
 TRACE_ATTRIBUTES = {
@@ -130,15 +181,17 @@ RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
 
 
 def has_traces(network: Path) -> bool:
-    """Return whether a link of a network changes over time. Without traces, a simulation has no noise."""
+    """Return whether a link of a network changes over time. Without traces, a simulation has no
+    noise."""
     return b"<trace_connect" in read_network(network).content
 
 
 def write_network_with_traces(network: Path, folder: AnyPath) -> AnyPath | None:
-    """Write a copy of a network whose traces are files that its links name. Return its path; None without traces.
+    """Write a copy of a network whose traces are files that its links name. Return its path; None
+    without traces.
 
-    SimGrid 3.32 refuses `trace_connect` for links. Without `network/optim:Full`, it reports deadlocks when a trace
-    changes a link.
+    SimGrid 3.32 refuses `trace_connect` for links. Without `network/optim:Full`, it reports
+    deadlocks when a trace changes a link.
     """
     from xml.etree import ElementTree as ET  # imported here, because few networks have traces
 
@@ -151,7 +204,9 @@ def write_network_with_traces(network: Path, folder: AnyPath) -> AnyPath | None:
     for number, connection in enumerate(connections):
         trace, name = traces[connection.get("trace")], f"{network.stem}-{number}.trace"
         lines = [line.strip() for line in (trace.text or "").splitlines() if line.strip()]
-        write_text(folder / name, "\n".join([f"PERIODICITY {trace.get('periodicity')}", *lines, ""]))
+        write_text(
+            folder / name, "\n".join([f"PERIODICITY {trace.get('periodicity')}", *lines, ""])
+        )
         links[connection.get("element")].set(TRACE_ATTRIBUTES[connection.get("kind", "")], name)
     for parent in list(root.iter()):
         for child in [child for child in parent if child.tag in ("trace", "trace_connect")]:
@@ -167,7 +222,8 @@ def write_network_with_traces(network: Path, folder: AnyPath) -> AnyPath | None:
 
 @dataclass(frozen=True)
 class Network:
-    """The XML, and the names of its hosts: single names, and clusters of numbers between a prefix and a suffix."""
+    """The XML, and the names of its hosts: single names, and clusters of numbers between a prefix
+    and a suffix."""
 
     content: bytes
     hosts: frozenset[str]
@@ -187,12 +243,15 @@ class Network:
 
 
 def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[str, str] | None:
-    """Return the wrong key of the platform file and the error, if the network lacks a host; else None."""
+    """Return the wrong key of the platform file and the error, if the network lacks a host; else
+    None."""
     missing = network.list_missing_hosts(prefix, nodes)
     if not missing:
         return None
     advice = (
-        f"the prefix of hosts like '{make_printable(network.first_host, 60)}'" if network.first_host else "hosts in it"
+        f"the prefix of hosts like '{make_printable(network.first_host, 60)}'"
+        if network.first_host
+        else "hosts in it"
     )
     if len(missing) == nodes:
         return (
@@ -200,11 +259,15 @@ def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[s
             f"found '{prefix}', but {file} has no host '{missing[0]}'; wanted {advice}",
         )
     found = nodes - len(missing)
-    return "nodes", f"found {nodes}, but {file} has no host '{missing[0]}'; wanted at most {found} nodes"
+    return (
+        "nodes",
+        f"found {nodes}, but {file} has no host '{missing[0]}'; wanted at most {found} nodes",
+    )
 
 
 def read_network(path: Path) -> Network:
-    """Return a network from its XML. Refuse elements and settings that are not about hosts, links or time."""
+    """Return a network from its XML. Refuse elements and settings that are not about hosts, links
+    or time."""
     content = read_bytes(path, MAX_FILE_BYTES, "a SimGrid platform")
     parser = expat.ParserCreate()
     reader = _Reader(path, parser)
@@ -213,8 +276,11 @@ def read_network(path: Path) -> Network:
     parser.buffer_text = True
     try:
         parser.Parse(content, True)
-    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an unknown encoding
-        raise UserError(f"not XML: {error}", file=path, line=getattr(error, "lineno", None)) from None
+    # the last two: an unknown encoding
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        raise UserError(
+            f"not XML: {error}", file=path, line=getattr(error, "lineno", None)
+        ) from None
     return Network(content, frozenset(reader.names), tuple(reader.clusters), reader.first_host)
 
 
@@ -241,10 +307,14 @@ class _Reader:
         if not self.open_elements and element != "platform":
             raise self.make_error(f"found <{make_printable(element, 40)}>, wanted <platform>")
         if element not in ELEMENTS:
-            raise self.make_error(f"found <{make_printable(element, 40)}>, which is not accepted in a network")
+            raise self.make_error(
+                f"found <{make_printable(element, 40)}>, which is not accepted in a network"
+            )
         for name in attributes:
             if FILE_ATTRIBUTES.fullmatch(name):
-                raise self.make_error(f"found {name}= of <{element}>: a network may not name other files")
+                raise self.make_error(
+                    f"found {name}= of <{element}>: a network may not name other files"
+                )
         if element == "prop" and self.open_elements[-1] == "config":
             self.check_setting(attributes.get("id", ""), attributes.get("value", ""))
         if "radical" in attributes:
@@ -262,7 +332,9 @@ class _Reader:
         self.links |= {attributes.get("id", "")} if element == "link" else set()
         self.traces |= {attributes.get("id", "")} if element == "trace" else set()
         if element == "trace" and not re.fullmatch(NUMBER, attributes.get("periodicity", "")):
-            raise self.make_error("found a <trace> without periodicity=, wanted its period in seconds")
+            raise self.make_error(
+                "found a <trace> without periodicity=, wanted its period in seconds"
+            )
         if element == "trace_connect":
             if (kind := attributes.get("kind", "")) not in TRACE_ATTRIBUTES:
                 raise self.make_error(
@@ -301,6 +373,8 @@ class _Reader:
 
     def parse_radical(self, radical: str) -> list[range]:
         if len(radical) > 10_000 or not RADICAL.fullmatch(radical):
-            raise self.make_error(f"found the radical '{make_printable(radical, 40)}', wanted numbers such as 0-31")
+            raise self.make_error(
+                f"found the radical '{make_printable(radical, 40)}', wanted numbers such as 0-31"
+            )
         ends = [[int(end) for end in part.split("-")] for part in radical.split(",")]
         return [range(part[0], part[-1] + 1) for part in ends]

@@ -1,10 +1,11 @@
-"""Slurm: queries of its controller (`run_slurm`), switches of a cluster (`parse_levels`), nodes of the current job
-(`find_node_names`), and stopping (`check_stop`).
+"""Slurm: queries of its controller (`run_slurm`), switches of a cluster (`parse_levels`), nodes of
+the current job (`find_node_names`), and stopping (`check_stop`).
 
-A campaign that is being stopped writes a file; jobs that have just begun find it, and end as after Ctrl-C. Running jobs
-continue while the controller, slurmctld, does not answer, so queries are repeated for some minutes. Switches come from
-Slurm's `topology.conf`, as levels of groups of nodes, innermost first. Slurm itself is queried, because Snakemake keeps
-hardly more than SLURM_JOB_ID of its variables.
+A campaign that is being stopped writes a file; jobs that have just begun find it, and end as after
+Ctrl-C. Running jobs continue while the controller, slurmctld, does not answer, so queries are
+repeated for some minutes. Switches come from Slurm's `topology.conf`, as levels of groups of nodes,
+innermost first. Slurm itself is queried, because Snakemake keeps hardly more than SLURM_JOB_ID of
+its variables.
 """
 
 import os
@@ -24,7 +25,8 @@ from commodel.platforms import tools
 from commodel.platforms.platform import Platform
 from commodel.units import show_value
 
-STOP_FILE = "COMMODEL_STOP_FILE"  # variable with the path of a file that exists once the campaign is being stopped
+# variable with the path of a file that exists once the campaign is being stopped
+STOP_FILE = "COMMODEL_STOP_FILE"
 
 
 def check_stop() -> None:
@@ -41,7 +43,8 @@ CONTROLLER_UNREACHABLE = re.compile(
     r"contact slurm controller|timed out|connect|zero bytes|standby|(send|receive) failure|temporarily unavailable",
     re.IGNORECASE,
 )
-# What sbatch, or the Slurm executor before it, refuses for every job of a campaign: settings that all jobs have.
+# What sbatch, or the Slurm executor before it, refuses for every job of a campaign: settings that
+# all jobs have.
 REFUSED_SETTING = re.compile(
     r"invalid (account|partition|qos|user)|no partition specified|partition not available|group not permitted"
     r"|(permission|access) denied|reservation is invalid|account .* appears to be invalid|'sacctmgr' reported"
@@ -50,10 +53,14 @@ REFUSED_SETTING = re.compile(
 )
 NOTHING_SUBMITTED = "no further job is submitted"  # in the message of such a refusal
 NO_SBATCH = "no sbatch on PATH"
-SBATCH_MESSAGE = re.compile(r"The error message was '(.*?)'\.?\s*(?:\n    sbatch call:|$)", re.DOTALL)
+SBATCH_MESSAGE = re.compile(
+    r"The error message was '(.*?)'\.?\s*(?:\n    sbatch call:|$)", re.DOTALL
+)
 COMMAND_TIMEOUT = 30.0  # seconds for one command; Slurm's own commands give up sooner
 OUTAGE_SECONDS = (
-    900.0  # seconds for which a query is repeated; a controller that is updated or moved does not answer for minutes
+    # seconds for which a query is repeated; a controller that is updated or moved does not answer
+    # for minutes
+    900.0
 )
 RETRY_SECONDS = 5.0  # seconds for which a query is repeated after any other failure
 RETRY_INTERVAL = 2.0  # seconds between two tries of a query
@@ -61,8 +68,8 @@ RETRY_MESSAGE = "commodel: Slurm's controller does not answer; the query is repe
 
 
 def run_slurm(program: str | Path, *arguments: str) -> str:
-    """Return the output of a Slurm command. A failed one is repeated: for OUTAGE_SECONDS if the controller does not
-    answer, which is logged, else for RETRY_SECONDS."""
+    """Return the output of a Slurm command. A failed one is repeated: for OUTAGE_SECONDS if the
+    controller does not answer, which is logged, else for RETRY_SECONDS."""
     began, announced = time.monotonic(), False
     while True:
         output, failure = try_slurm(program, *arguments)
@@ -79,11 +86,14 @@ def run_slurm(program: str | Path, *arguments: str) -> str:
 
 
 def find_refusal(text: str) -> str:
-    """Return the message of sbatch in an error of the Slurm executor, in one line, if Slurm would refuse all other jobs
-    too; else an empty text."""
+    """Return the message of sbatch in an error of the Slurm executor, in one line, if Slurm would
+    refuse all other jobs too; else an empty text."""
     match = SBATCH_MESSAGE.search(text)
     error_text = match[1] if match else text
-    lines = [line.strip().removeprefix("sbatch: ").removeprefix("error: ") for line in error_text.splitlines()]
+    lines = [
+        line.strip().removeprefix("sbatch: ").removeprefix("error: ")
+        for line in error_text.splitlines()
+    ]
     message = make_printable("; ".join(filter(None, lines)).replace(":; ", ": "))
     is_transient = CONTROLLER_UNREACHABLE.search(message)
     return message if REFUSED_SETTING.search(message) and not is_transient else ""
@@ -95,7 +105,9 @@ def was_refused(log: str) -> bool:
     The controller did not answer, or does not yet know that the last step has ended.
     """
     errors = [line for line in log.splitlines() if line.startswith("srun: error: ")]
-    return any(CONTROLLER_UNREACHABLE.search(line) or "Unable to create step" in line for line in errors)
+    return any(
+        CONTROLLER_UNREACHABLE.search(line) or "Unable to create step" in line for line in errors
+    )
 
 
 def try_slurm(program: str | Path, *arguments: str) -> tuple[str, str]:
@@ -118,10 +130,11 @@ RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def parse_levels(listing: str, names: Sequence[str]) -> Hierarchy:
-    """Return the levels of the nodes `names`, in that order, from the output of `scontrol show topology`.
+    """Return the levels of the nodes `names`, in that order, from the output of `scontrol show
+    topology`.
 
-    It has a line for each switch (topology/tree) or block (topology/block). A node without a switch at a level is a
-    group by itself. Outer levels that do not separate nodes are omitted.
+    It has a line for each switch (topology/tree) or block (topology/block). A node without a switch
+    at a level is a group by itself. Outer levels that do not separate nodes are omitted.
     """
     node_of_name = {name: node for node, name in enumerate(names)}
     groups: dict[int, list[int]] = {}
@@ -131,14 +144,24 @@ def parse_levels(listing: str, names: Sequence[str]) -> Hierarchy:
             continue
         level = fields.get("Level", "0")
         if not (level.isascii() and level.isdigit() and int(level[:3]) < MAX_LEVELS):
-            raise UserError(f"found {show_value(line)}, wanted a switch of level 0 to {MAX_LEVELS - 1}")
+            raise UserError(
+                f"found {show_value(line)}, wanted a switch of level 0 to {MAX_LEVELS - 1}"
+            )
         column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
-        for node in (node_of_name[name] for name in expand_names(fields.get("Nodes", "")) if name in node_of_name):
+        for node in (
+            node_of_name[name]
+            for name in expand_names(fields.get("Nodes", ""))
+            if name in node_of_name
+        ):
             if column[node] >= 0:
-                raise UserError(f"found node {names[node]} below two switches of level {level}, wanted a tree")
+                raise UserError(
+                    f"found node {names[node]} below two switches of level {level}, wanted a tree"
+                )
             column[node] = line_number
     level_names = dict(enumerate(LEVEL_NAMES))
-    columns = {level_names.get(level, f"level-{level}"): column for level, column in sorted(groups.items())}
+    columns = {
+        level_names.get(level, f"level-{level}"): column for level, column in sorted(groups.items())
+    }
     while len(columns) > 1 and len(set(columns[last := list(columns)[-1]])) == 1:
         del columns[last]
     return Hierarchy.of(columns)
@@ -152,9 +175,14 @@ def expand_names(host_list: str) -> list[str]:
         raise UserError(f"found {show_value(host_list)}, wanted nodes such as n[01-16,20]")
     names: list[str] = []
     for item in HOST_RANGES.findall(host_list):
-        parts = [_expand_range(digits) if digits else [plain] for digits, plain in RANGE_OR_TEXT.findall(item)]
+        parts = [
+            _expand_range(digits) if digits else [plain]
+            for digits, plain in RANGE_OR_TEXT.findall(item)
+        ]
         if len(names) + prod(map(len, parts)) > MAX_NODES:
-            raise UserError(f"found more than {MAX_NODES} nodes below one switch: {show_value(host_list)}")
+            raise UserError(
+                f"found more than {MAX_NODES} nodes below one switch: {show_value(host_list)}"
+            )
         names += map("".join, product(*parts))
     return names
 
@@ -177,30 +205,41 @@ def _expand_range(digits: str) -> list[str]:
 
 
 END_POLLS = 15  # queries, one a second, after which a killed step must have ended
-OUTAGE_POLLS = 120  # queries, one a second, after an outage of the controller, before a step is killed
+# queries, one a second, after an outage of the controller, before a step is killed
+OUTAGE_POLLS = 120
 
 
-def find_node_names(platform: Platform, srun: str, nodes: int, hosts: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the names of the batch's nodes, in the order of the plan, after a check that srun can start MPI there.
-    Those of `hosts` that are in the allocation come first, in their order."""
+def find_node_names(
+    platform: Platform, srun: str, nodes: int, hosts: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Return the names of the batch's nodes, in the order of the plan, after a check that srun can
+    start MPI there. Those of `hosts` that are in the allocation come first, in their order."""
     if platform.uses_mpi:
         require_mpi_type(platform, run_slurm(srun, "--mpi=list"))
     job = os.environ.get("SLURM_JOB_ID", "")
     if not job:
-        raise UserError(f"platform '{platform.name}' is measured inside a Slurm job: commodel run E --profile slurm")
+        raise UserError(
+            f"platform '{platform.name}' is measured inside a Slurm job: commodel run E --profile slurm"
+        )
     folder = Path(srun).parent
     host_list = run_slurm(folder / "squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
     names = tuple(run_slurm(folder / "scontrol", "show", "hostnames", host_list).split())
     if len(names) < nodes:
         raise UserError(f"Slurm job {job} has {len(names)} nodes ({host_list}), wanted {nodes}")
     if hosts or not platform.types:
-        return (*(host for host in hosts if host in names), *(name for name in names if name not in hosts))[:nodes]
-    features = parse_features(run_slurm(folder / "scontrol", "--oneliner", "show", "node", host_list))
+        return (
+            *(host for host in hosts if host in names),
+            *(name for name in names if name not in hosts),
+        )[:nodes]
+    features = parse_features(
+        run_slurm(folder / "scontrol", "--oneliner", "show", "node", host_list)
+    )
     return order_by_type(names, features, list_wanted_features(platform, nodes))
 
 
 def check_mpi_type(platform: Platform) -> None:
-    """Refuse a platform whose MPI plug-in the srun of this machine lacks. The login node may be without one."""
+    """Refuse a platform whose MPI plug-in the srun of this machine lacks. The login node may be
+    without one."""
     if not platform.uses_mpi or not platform.slurm or not shutil.which("srun"):
         return
     listing, failure = try_slurm("srun", "--mpi=list")
@@ -218,16 +257,18 @@ def require_mpi_type(platform: Platform, listing: str) -> None:
 
 def find_node_levels(srun: str, names: tuple[str, ...]) -> Hierarchy:
     """Return the groups of nodes that share a switch, if Slurm knows the topology."""
-    listing, _ = try_slurm(Path(srun).parent / "scontrol", "show", "topology")  # fails if no topology is configured
+    # fails if no topology is configured
+    listing, _ = try_slurm(Path(srun).parent / "scontrol", "show", "topology")
     return parse_levels(listing, names)
 
 
 def end_steps(srun: str, ended: bool = False) -> None:
-    """End the steps of a failed start: ranks may still run after srun was killed, and a step keeps its nodes.
+    """End the steps of a failed start: ranks may still run after srun was killed, and a step keeps
+    its nodes.
 
-    A step that does not end has lost its daemon on some node, and nothing more can be measured. After an outage the
-    controller learns only later that steps have `ended`. They are not killed meanwhile: Slurm drains a node if it
-    cannot kill processes, which no longer exist.
+    A step that does not end has lost its daemon on some node, and nothing more can be measured.
+    After an outage the controller learns only later that steps have `ended`. They are not killed
+    meanwhile: Slurm drains a node if it cannot kill processes, which no longer exist.
     """
     began = time.monotonic()
     steps = _list_steps(srun)
@@ -241,22 +282,28 @@ def end_steps(srun: str, ended: bool = False) -> None:
         if not steps:
             return
         for step in steps:
-            try_slurm(Path(srun).parent / "scancel", "--signal=KILL", step)  # fails for a step that has ended meanwhile
+            # fails for a step that has ended meanwhile
+            try_slurm(Path(srun).parent / "scancel", "--signal=KILL", step)
         time.sleep(1)
         steps = _list_steps(srun)
-    raise UserError(f"Slurm cannot end step {steps[0]}; its nodes are not free for another, so the batch ends")
+    raise UserError(
+        f"Slurm cannot end step {steps[0]}; its nodes are not free for another, so the batch ends"
+    )
 
 
 def _list_steps(srun: str) -> list[str]:
-    """Return the steps of this job that started programs, without the step `batch` of its script."""
+    """Return the steps of this job that started programs, without the step `batch` of its
+    script."""
     job = os.environ.get("SLURM_JOB_ID", "")
-    steps = run_slurm(Path(srun).parent / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i").split()
+    steps = run_slurm(
+        Path(srun).parent / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i"
+    ).split()
     return [step for step in steps if step.rpartition(".")[2].isdigit()]
 
 
 def list_wanted_features(platform: Platform, nodes: int) -> list[tuple[str, int]]:
-    """Return Slurm's feature of each node type, and the number of its nodes among the platform's first `nodes`
-    nodes."""
+    """Return Slurm's feature of each node type, and the number of its nodes among the platform's
+    first `nodes` nodes."""
     wanted = []
     for name, count in platform.types.items():
         wanted.append((platform.slurm_section.features[name], min(count, nodes)))
@@ -277,9 +324,13 @@ def order_by_type(
     """Return the names of the required number of nodes of each type, in the order of the types."""
     nodes: list[str] = []
     for feature, count in wanted:
-        matching = [name for name in names if feature in features.get(name, ()) and name not in nodes]
+        matching = [
+            name for name in names if feature in features.get(name, ()) and name not in nodes
+        ]
         if len(matching) < count:
-            raise UserError(f"the allocation has {len(matching)} nodes with feature '{feature}', wanted {count}")
+            raise UserError(
+                f"the allocation has {len(matching)} nodes with feature '{feature}', wanted {count}"
+            )
         nodes += matching[:count]
     return tuple(nodes)
 
@@ -295,7 +346,12 @@ def parse_features(listing: str) -> dict[str, set[str]]:
 
 
 def parse_mpi_types(listing: str) -> list[str]:
-    """Return the MPI plug-ins from the output of `srun --mpi=list`: a title, one word a line, versions of pmix after a
-    colon."""
+    """Return the MPI plug-ins from the output of `srun --mpi=list`: a title, one word a line,
+    versions of pmix after a colon."""
     lines = [line.removeprefix("srun:") for line in listing.splitlines() if "types are" not in line]
-    return [word for line in lines for word in re.split(r"[\s,]+", line.rpartition("available:")[2]) if word]
+    return [
+        word
+        for line in lines
+        for word in re.split(r"[\s,]+", line.rpartition("available:")[2])
+        if word
+    ]

@@ -1,7 +1,8 @@
-"""Toolchains: native programs that one compiler builds into one folder (`list_toolchains`), and the digest of their
-sources (`compute_native_digest`).
+"""Toolchains: native programs that one compiler builds into one folder (`list_toolchains`), and the
+digest of their sources (`compute_native_digest`).
 
-Extensions add folders to a toolchain, or bring toolchains of their own: `Native` of `commodel.extensions`.
+Extensions add folders to a toolchain, or bring toolchains of their own: `Native` of
+`commodel.extensions`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from commodel.extensions import Native, list_natives, report_problem
 from commodel.platforms.tools import NATIVE
 
 MPI_TOOLCHAINS = ("mpi", "smpi")  # compiled by an MPI's compiler
-LITERALS_AND_COMMENTS = re.compile(rb"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL)
+LITERALS_AND_COMMENTS = re.compile(
+    rb"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class Toolchain:
     sentence: str  # for the help of `commodel build`
     folders: tuple[Path, ...]  # compiled in this order, each by its Makefile
     sources: tuple[tuple[Path, str], ...]  # folders with patterns of files in them
-    settings: tuple[str, ...] = ()  # MODULE:FUNCTION: each returns further variables of make by name
+    # MODULE:FUNCTION: each returns further variables of make by name
+    settings: tuple[str, ...] = ()
 
     def add(self, folder: Path, native: Native) -> Toolchain:
         """Return the toolchain with programs of an extension, whose package is in `folder`."""
@@ -44,11 +48,20 @@ class Toolchain:
 
     def list_sources(self) -> list[Path]:
         """Return the files of all patterns, each once."""
-        return list(dict.fromkeys(path for folder, pattern in self.sources for path in sorted(folder.glob(pattern))))
+        return list(
+            dict.fromkeys(
+                path for folder, pattern in self.sources for path in sorted(folder.glob(pattern))
+            )
+        )
 
 
 def _make(
-    compiler: str, sentence: str, root: Path, folders: tuple[str, ...], sources: tuple[str, ...], settings: str = ""
+    compiler: str,
+    sentence: str,
+    root: Path,
+    folders: tuple[str, ...],
+    sources: tuple[str, ...],
+    settings: str = "",
 ) -> Toolchain:
     """Return a toolchain whose paths are relative to one folder."""
     empty = Toolchain(compiler, sentence, (), ())
@@ -57,7 +70,13 @@ def _make(
 
 PROGRAMS = ("Makefile", "harness/*.[ch]", "player/*.[ch]", "probes/*.[ch]", "kernels/*.[ch]")
 CORE = {
-    "mpi": _make("mpicc", "Probes, player and kernels, with the MPI library here (default).", NATIVE, (".",), PROGRAMS),
+    "mpi": _make(
+        "mpicc",
+        "Probes, player and kernels, with the MPI library here (default).",
+        NATIVE,
+        (".",),
+        PROGRAMS,
+    ),
     "smpi": _make("smpicc", "The same programs for SimGrid.", NATIVE, (".",), PROGRAMS),
     "replay": _make(
         "cc",
@@ -92,7 +111,8 @@ def list_native_sources(toolchain: str) -> list[Path]:
 
 @lru_cache
 def compute_native_digest(substrate: str = "mpi") -> str:
-    """Return the digest of the code that measures: another player makes other measurements, comments do not."""
+    """Return the digest of the code that measures: another player makes other measurements,
+    comments do not."""
     hashed = hashlib.blake2b(digest_size=6)
     for path in list_native_sources(substrate):
         content = path.read_bytes()

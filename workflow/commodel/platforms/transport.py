@@ -1,5 +1,5 @@
-"""The transport of messages within a node, such as shared memory (`detect_node_transport`). It is parsed from the MPI
-library's verbose output."""
+"""The transport of messages within a node, such as shared memory (`detect_node_transport`). It is
+parsed from the MPI library's verbose output."""
 
 import os
 import re
@@ -31,11 +31,13 @@ VERBOSE_VARIABLES = {  # environment variables for verbose output
     "MPIR_CVAR_DEBUG_SUMMARY": "1",
     "MPIEXEC_TIMEOUT": str(MPIEXEC_TIMEOUT),
 }
-IP_TRANSPORTS = {"net", "tcp", "sockets", "udp"}  # names of transports over IP, which are slow within a node
+# names of transports over IP, which are slow within a node
+IP_TRANSPORTS = {"net", "tcp", "sockets", "udp"}
 
 
 def detect_node_transport() -> str:
-    """Return the transport between two ranks on this machine, in one line; empty if there is no MPI library."""
+    """Return the transport between two ranks on this machine, in one line; empty if there is no MPI
+    library."""
     compiler, starter = find_tool("mpicc"), find_sibling("mpicc", "mpiexec")
     if not compiler or not starter:
         return ""
@@ -44,7 +46,10 @@ def detect_node_transport() -> str:
         source.write_text(PROGRAM)
         if failure := run_tool([compiler, "-o", str(program), str(source)], 60).failure:
             return f"unknown: {failure}"
-        settings = [f"{name}={value}" for name, value in (VERBOSE_VARIABLES | allow_root(os.geteuid())).items()]
+        settings = [
+            f"{name}={value}"
+            for name, value in (VERBOSE_VARIABLES | allow_root(os.geteuid())).items()
+        ]
         reply = run_tool(["env", *settings, starter, "-n", "2", str(program)], 2 * MPIEXEC_TIMEOUT)
     transport, failure = (
         parse_transport(reply.output + reply.errors),
@@ -65,7 +70,13 @@ def parse_transport(text: str) -> str:
 def _describe_open_mpi(pml: str, text: str) -> str:
     carriers = {name for name in re.findall(r"Using (\w+) btl for send", text) if name != "self"}
     providers = set(re.findall(r"mtl:ofi:prov: (\S+)", text)) if pml == "cm" else set()
-    line = " ".join([f"Open MPI: pml {pml}", *sorted(carriers), *(f"provider {name}" for name in sorted(providers))])
+    line = " ".join(
+        [
+            f"Open MPI: pml {pml}",
+            *sorted(carriers),
+            *(f"provider {name}" for name in sorted(providers)),
+        ]
+    )
     if (carriers | providers) & IP_TRANSPORTS:
         line += ", through the network card: export OMPI_MCA_pml=ob1 takes shared memory"
     return line

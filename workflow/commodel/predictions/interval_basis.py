@@ -1,8 +1,8 @@
 """The basis of a prediction interval: on which measured points it rests (`IntervalBasis`).
 
-Messages within a node and between nodes take different paths. If only one of these was measured, the other has no
-interval from measured errors, only the parameter interval. The same is true beyond the farthest measured level of the
-network. Nearer levels keep their interval."""
+Messages within a node and between nodes take different paths. If only one of these was measured,
+the other has no interval from measured errors, only the parameter interval. The same is true beyond
+the farthest measured level of the network. Nearer levels keep their interval."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from commodel.parameters import ALL_OPERATIONS
 from commodel.predictions.places import ONE_NODE, Places
 
 MIN_ALLOCATIONS = 5  # allocations from which on an interval is assumed to cover their differences
-NEGLIGIBLE_DOUBLINGS = 0.05  # doublings of sizes and ranks up to which a workload does not count as extrapolated
+# doublings of sizes and ranks up to which a workload does not count as extrapolated
+NEGLIGIBLE_DOUBLINGS = 0.05
 PARAMETERS_ONLY_TEXT, UNMEASURED_PREFIX = "parameters only", "parameters only: nothing measured "
 NO_INFORMATION = "no information"
-MAX_INFORMATIVE_WIDTH = 100.0  # high over low of an interval; a wider one is shown as "no information"
+# high over low of an interval; a wider one is shown as "no information"
+MAX_INFORMATIVE_WIDTH = 100.0
 
 
 def is_informative(low: float, high: float) -> bool:
-    """Return whether an interval is narrower than MAX_INFORMATIVE_WIDTH. An unknown one (NaN) counts as informative."""
+    """Return whether an interval is narrower than MAX_INFORMATIVE_WIDTH. An unknown one (NaN)
+    counts as informative."""
     return not high > MAX_INFORMATIVE_WIDTH * low
 
 
@@ -47,7 +50,8 @@ BASIS_PATTERN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class IntervalBasis:
-    """The basis of a prediction interval: errors at the measured points of an operation, or only the parameters."""
+    """The basis of a prediction interval: errors at the measured points of an operation, or only
+    the parameters."""
 
     pooled: str = ""  # the operation, or `all` if it was not measured itself
     workloads: int = 0
@@ -74,11 +78,15 @@ class IntervalBasis:
     def text(self) -> str:
         """The text in tables."""
         if not self.of_residuals:
-            return f"{UNMEASURED_PREFIX}{self.unmeasured}" if self.unmeasured else PARAMETERS_ONLY_TEXT
+            return (
+                f"{UNMEASURED_PREFIX}{self.unmeasured}" if self.unmeasured else PARAMETERS_ONLY_TEXT
+            )
         allocations = f"{_count(self.allocations, 'allocation')}, " if self.allocations else ""
         least = "at least: " if self.is_lower_bound else ""
         text = f"{least}{allocations}{_count(self.workloads, 'workload')} of {self.pooled}"
-        return f"{text}, {format_doublings(self.doublings)} beyond" if self.is_extrapolated else text
+        return (
+            f"{text}, {format_doublings(self.doublings)} beyond" if self.is_extrapolated else text
+        )
 
     @property
     def sentence(self) -> str:
@@ -88,9 +96,15 @@ class IntervalBasis:
             workloads = _count(self.workloads, "workload")
             text = f"95 % prediction interval from residuals at {workloads} of {pooled}"
             text += f" in {_count(self.allocations, 'allocation')}" if self.allocations else ""
-            text += f", extrapolated by {format_doublings(self.doublings)}" if self.is_extrapolated else ""
+            text += (
+                f", extrapolated by {format_doublings(self.doublings)}"
+                if self.is_extrapolated
+                else ""
+            )
             return text + (
-                "; with fewer than five allocations the interval may be too narrow" if self.is_lower_bound else ""
+                "; with fewer than five allocations the interval may be too narrow"
+                if self.is_lower_bound
+                else ""
             )
         where = self.unmeasured or "here"
         return f"the parameter interval; no error of the model was measured {where}"
@@ -112,23 +126,33 @@ PARAMETERS_ONLY = IntervalBasis()
 
 
 def find_bases(measured: Places, allocation: np.ndarray, wanted: Places) -> list[IntervalBasis]:
-    """Return the basis of the interval of each wanted place. `allocation` is that of each measured point, empty if
-    allocations do not differ."""
+    """Return the basis of the interval of each wanted place. `allocation` is that of each measured
+    point, empty if allocations do not differ."""
     doublings = measure_size_beyond(measured, wanted) + _measure_ranks_beyond(measured, wanted)
     bases: list[IntervalBasis] = []
-    pools = {name: _describe_pool(measured, allocation, name) for name in np.unique(wanted.operation).tolist()}
+    pools = {
+        name: _describe_pool(measured, allocation, name)
+        for name in np.unique(wanted.operation).tolist()
+    }
     distances = _list_distances(wanted)
-    is_measured = {distance: _is_distance_measured(measured, *distance) for distance in set(distances)}
+    is_measured = {
+        distance: _is_distance_measured(measured, *distance) for distance in set(distances)
+    }
     for number, distance in enumerate(distances):
         if is_measured[distance]:
-            bases.append(IntervalBasis(*pools[str(wanted.operation[number])], float(doublings[number])))
+            bases.append(
+                IntervalBasis(*pools[str(wanted.operation[number])], float(doublings[number]))
+            )
         else:
-            bases.append(IntervalBasis(unmeasured=wanted.describe_distance(number) if len(measured) else ""))
+            bases.append(
+                IntervalBasis(unmeasured=wanted.describe_distance(number) if len(measured) else "")
+            )
     return bases
 
 
 def _list_distances(places: Places) -> list[tuple[str, bool]]:
-    """Return the levels that the messages of each place cross, and whether they stay within a node."""
+    """Return the levels that the messages of each place cross, and whether they stay within a
+    node."""
     is_within = [places.describe_distance(number) == ONE_NODE for number in range(len(places))]
     return list(zip(places.levels_crossed.tolist(), is_within, strict=True))
 
@@ -137,12 +161,19 @@ def _is_distance_measured(measured: Places, levels_crossed: str, on_one_node: bo
     """Return whether messages over this distance were measured, or over a farther one."""
     names = [name for name in np.unique(measured.levels_crossed).tolist() if name]
     if levels_crossed and names:
-        return levels_crossed in names if on_one_node else any(covers_levels(name, levels_crossed) for name in names)
+        return (
+            levels_crossed in names
+            if on_one_node
+            else any(covers_levels(name, levels_crossed) for name in names)
+        )
     return bool((measured.on_one_node == on_one_node).any())
 
 
-def _describe_pool(measured: Places, allocation: np.ndarray, operation: str) -> tuple[str, int, int]:
-    """Return the operation, or `all` if it was not measured, with its numbers of workloads and of allocations."""
+def _describe_pool(
+    measured: Places, allocation: np.ndarray, operation: str
+) -> tuple[str, int, int]:
+    """Return the operation, or `all` if it was not measured, with its numbers of workloads and of
+    allocations."""
     of_operation = measured.operation == operation
     rows = of_operation if of_operation.any() else np.ones(len(measured), dtype=bool)
     allocations = set(allocation[rows].tolist()) - {""}
@@ -151,10 +182,12 @@ def _describe_pool(measured: Places, allocation: np.ndarray, operation: str) -> 
 
 
 def measure_size_beyond(measured: Places, wanted: Places) -> Array:
-    """Return the doublings from each wanted size to the measured ones of the operation, or of all if it has none; 0
-    between them. A message without payload is not extrapolated."""
+    """Return the doublings from each wanted size to the measured ones of the operation, or of all
+    if it has none; 0 between them. A message without payload is not extrapolated."""
     has_payload = measured.size > 0
-    doublings = _measure_beyond(measured.only(has_payload), measured.size[has_payload], wanted, wanted.size)
+    doublings = _measure_beyond(
+        measured.only(has_payload), measured.size[has_payload], wanted, wanted.size
+    )
     return np.where(wanted.size > 0, doublings, 0.0)
 
 
@@ -163,7 +196,8 @@ def _measure_ranks_beyond(measured: Places, wanted: Places) -> Array:
 
 
 def _measure_beyond(measured: Places, values: Array, wanted: Places, wanted_values: Array) -> Array:
-    """Return how far each wanted value lies outside the range of those of its operation, or of all if it has none."""
+    """Return how far each wanted value lies outside the range of those of its operation, or of all
+    if it has none."""
     distances = np.zeros(len(wanted))
     for name in np.unique(wanted.operation):
         of_operation = measured.operation == name
@@ -171,5 +205,7 @@ def _measure_beyond(measured: Places, values: Array, wanted: Places, wanted_valu
         if len(measured_values):
             rows = wanted.operation == name
             low, high = measured_values.min(), measured_values.max()
-            distances[rows] = np.maximum(np.maximum(low - wanted_values[rows], wanted_values[rows] - high), 0.0)
+            distances[rows] = np.maximum(
+                np.maximum(low - wanted_values[rows], wanted_values[rows] - high), 0.0
+            )
     return distances

@@ -1,4 +1,5 @@
-"""A model with values for all of its parameters: the one place where predictions of a pattern are evaluated."""
+"""A model with values for all of its parameters: the one place where predictions of a pattern are
+evaluated."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,8 @@ from commodel.patterns.schedule import Schedule
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model family with complete, checked parameter values. Results that depend on the values only are cached."""
+    """A model family with complete, checked parameter values. Results that depend on the values
+    only are cached."""
 
     entry: Family
     values: Values
@@ -46,9 +48,10 @@ class Model:
         return self.select_rows(0, 1)
 
     def cost(self, pattern: Schedule) -> Array:
-        """Return the predicted times (rows,), or (sizes, rows) of a stack; without the sizes if the model ignores them.
-        A model that adds up steps for all ranks at once predicts the same time for each rank. Raise UserError if
-        computation overlaps messages, and its time is unknown or the model neglects overlap."""
+        """Return the predicted times (rows,), or (sizes, rows) of a stack; without the sizes if the
+        model ignores them. A model that adds up steps for all ranks at once predicts the same time
+        for each rank. Raise UserError if computation overlaps messages, and its time is unknown or
+        the model neglects overlap."""
         if pattern.overlapped_seconds is not None:
             if np.isnan(pattern.overlapped_seconds).any():
                 raise UserError(
@@ -59,12 +62,14 @@ class Model:
         return pattern.cost(self.entry.predict(pattern, self.values))
 
     def period(self, pattern: Schedule) -> Array:
-        """Return the time between two waves, of the shape of `cost`. The model must have an equation for it."""
+        """Return the time between two waves, of the shape of `cost`. The model must have an
+        equation for it."""
         assert self.entry.pipelined is not None
         return self.entry.pipelined(pattern, self.values)
 
     def select_rows(self, start: int, stop: int) -> "Model":
-        """Return the model with the rows from `start` to `stop`. Calls with equal arguments return the same object."""
+        """Return the model with the rows from `start` to `stop`. Calls with equal arguments return
+        the same object."""
         if (start, stop) == (0, self.rows):
             return self
         if (start, stop) not in self._blocks:

@@ -1,7 +1,8 @@
-"""Figures and tables of papers: printed numbers next to predictions and measurements (`find_paper`).
+"""Figures and tables of papers: printed numbers next to predictions and measurements
+(`find_paper`).
 
-Extensions bring papers, each a module. An experiment names it (`paper: cluster`), and its report has a section for each
-figure. Values are in seconds and bytes; the report scales and draws them.
+Extensions bring papers, each a module. An experiment names it (`paper: cluster`), and its report
+has a section for each figure. Values are in seconds and bytes; the report scales and draws them.
 """
 
 from __future__ import annotations
@@ -61,12 +62,15 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table: the subject of each row, the paper's number, and ours with their ratios to the paper's."""
+    """A table: the subject of each row, the paper's number, and ours with their ratios to the
+    paper's."""
 
     title: str
     subjects: tuple[str, ...]  # heads of the columns with the subject
     columns: tuple[str, ...]  # heads of ours: predicted, simulated, …
-    source: str  # of the paper's: printed in table 1, by equation 8 with the values of table 1, read off the figure
+    # of the paper's: printed in table 1, by equation 8 with the values of table 1, read off the
+    # figure
+    source: str
     rows: tuple[Row, ...]
     unit: str = "s"  # of all numbers; empty without one
 
@@ -79,10 +83,16 @@ def tabulate(
     paper: Iterable[float] | None = None,
     unit: str = "s",
 ) -> Numbers:
-    """Return the table with these columns: subjects, the paper's numbers if it has any, and ours."""
-    keys, ours = (list(zip(*map(_make_plain_list, part.values()), strict=True)) for part in (subjects, columns))
+    """Return the table with these columns: subjects, the paper's numbers if it has any, and
+    ours."""
+    keys, ours = (
+        list(zip(*map(_make_plain_list, part.values()), strict=True))
+        for part in (subjects, columns)
+    )
     printed = [nan] * len(keys) if paper is None else _make_plain_list(paper)
-    return Numbers(title, tuple(subjects), tuple(columns), source, tuple(map(Row, keys, printed, ours)), unit)
+    return Numbers(
+        title, tuple(subjects), tuple(columns), source, tuple(map(Row, keys, printed, ours)), unit
+    )
 
 
 def _make_plain_list(column: Iterable[Any]) -> list[Any]:
@@ -122,27 +132,42 @@ class Evidence:
         return self.kinds[self.platform] is PlatformKind.SIMULATED
 
     def choose(self, simulated: str, namespaces: str, real: str = "") -> str:
-        """Return the text for the kind of the first platform; for a real one by default that of namespaces."""
-        texts = {PlatformKind.SIMULATED: simulated, PlatformKind.NAMESPACES: namespaces, PlatformKind.REAL: real}
+        """Return the text for the kind of the first platform; for a real one by default that of
+        namespaces."""
+        texts = {
+            PlatformKind.SIMULATED: simulated,
+            PlatformKind.NAMESPACES: namespaces,
+            PlatformKind.REAL: real,
+        }
         return texts[self.kinds[self.platform]] or namespaces
 
     def word(self, platform: str = "") -> str:
         """Return the word for a platform's measurements."""
-        return "simulated" if self.kinds[platform or self.platform] is PlatformKind.SIMULATED else "measured"
+        return (
+            "simulated"
+            if self.kinds[platform or self.platform] is PlatformKind.SIMULATED
+            else "measured"
+        )
 
     def fitted(self, model: str, platform: str = "") -> ParameterSet | None:
-        """Return the fitted set; None if the model is not in the experiment, or could not be fitted."""
+        """Return the fitted set; None if the model is not in the experiment, or could not be
+        fitted."""
         key = (model, platform or self.platform)
-        return next((entry for entry in self.sets if (entry.model, entry.platform) == key and entry.values), None)
+        return next(
+            (entry for entry in self.sets if (entry.model, entry.platform) == key and entry.values),
+            None,
+        )
 
     def points(self, platform: str = "", **where: Any) -> pd.DataFrame:
-        """Return the points measured on a platform with the column values `where` (None: any), one row each, sorted by
-        ranks and bytes."""
+        """Return the points measured on a platform with the column values `where` (None: any), one
+        row each, sorted by ranks and bytes."""
         rows = self.comparison
         selected = rows["measured"].notna() & (rows["platform"] == (platform or self.platform))
         for name, value in where.items():
             selected &= value is None or rows[name] == value
-        return rows[selected].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
+        return (
+            rows[selected].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
+        )
 
     def predicted(self, model: str, platform: str = "", **where: Any) -> pd.DataFrame:
         """Return such points for which a model has a prediction, with the column `seconds`."""
@@ -158,39 +183,54 @@ class Evidence:
         return next(map(float, self.predicted(model, **where)["seconds"]), nan)
 
     def find_oversubscription(self) -> tuple[int, int] | None:
-        """Return the most processes on a host, and the fewest processors of a host with more processes than processors;
-        None if each process had one."""
+        """Return the most processes on a host, and the fewest processors of a host with more
+        processes than processors; None if each process had one."""
         if not {"processes", "processors"} <= set(self.comparison):
             return None
         rows = self.comparison[self.comparison["processes"] > self.comparison["processors"]]
         return (int(rows["processes"].max()), int(rows["processors"].min())) if len(rows) else None
 
     def times(self, sizes: Iterable[int], **where: Any) -> list[float]:
-        """Return the medians of points that differ in their bytes only; NaN for sizes that were not measured."""
+        """Return the medians of points that differ in their bytes only; NaN for sizes that were not
+        measured."""
         points = self.points(**where)
         medians = dict(zip(points["bytes"], points["measured"], strict=True))
         return [float(medians.get(size, nan)) for size in sizes]
 
     def deviation(self, bytes: int, platform: str = "") -> float:
-        """Return the standard deviation of half the round trips of a size, from their histogram; NaN without one."""
+        """Return the standard deviation of half the round trips of a size, from their histogram;
+        NaN without one."""
         if self.distributions is None:
             return nan
         bins = self.distributions
         bins = bins[(bins["platform"] == (platform or self.platform)) & (bins["bytes"] == bytes)]
-        count, middle = bins["count"].to_numpy(float), (bins["low"] + bins["high"]).to_numpy(float) / 2
+        count, middle = (
+            bins["count"].to_numpy(float),
+            (bins["low"] + bins["high"]).to_numpy(float) / 2,
+        )
         if count.sum() < 2:
             return nan
         mean = np.average(middle, weights=count)
         return float(np.sqrt(np.average((middle - mean) ** 2, weights=count)))
 
     def cases(self, probe: str, platform: str = "", **settings: object) -> list[dict[str, Any]]:
-        """Return a probe's cases with these settings: rows of the summary, with settings as texts."""
+        """Return a probe's cases with these settings: rows of the summary, with settings as
+        texts."""
         rows = self.summary
         rows = rows[
-            (rows["kind"] == "probe") & (rows["name"] == probe) & (rows["platform"] == (platform or self.platform))
+            (rows["kind"] == "probe")
+            & (rows["name"] == probe)
+            & (rows["platform"] == (platform or self.platform))
         ]
-        cases = [row | dict(pair.split("=", 1) for pair in row["settings"].split()) for row in rows.to_dict("records")]
-        return [case for case in cases if all(case.get(name) == str(value) for name, value in settings.items())]
+        cases = [
+            row | dict(pair.split("=", 1) for pair in row["settings"].split())
+            for row in rows.to_dict("records")
+        ]
+        return [
+            case
+            for case in cases
+            if all(case.get(name) == str(value) for name, value in settings.items())
+        ]
 
 
 @dataclass(frozen=True)
@@ -199,7 +239,8 @@ class Paper:
     citation: str
     figures: Callable[[Evidence], tuple[Figure, ...]]
     absent: str  # which figures are not reproduced, and why
-    published: tuple[str, ...] = ()  # parameter sets from the paper with which its figures are predicted
+    # parameter sets from the paper with which its figures are predicted
+    published: tuple[str, ...] = ()
 
 
 def find_paper(name: str) -> Paper:
@@ -216,28 +257,40 @@ def list_papers() -> list[str]:
 
 def make_exact_set(model: str, values: Mapping[str, float]) -> ParameterSet:
     """Return the set of values by their full names (`O_s.a`), in seconds and bytes."""
-    return ParameterSet(model, "", "", {name: Estimate.exact(value, "") for name, value in values.items()})
+    return ParameterSet(
+        model, "", "", {name: Estimate.exact(value, "") for name, value in values.items()}
+    )
 
 
 def predict_patterns(
-    parameters: ParameterSet | None, operation: str, choice: str | Sequence[str], ranks: int, sizes: Sequence[int]
+    parameters: ParameterSet | None,
+    operation: str,
+    choice: str | Sequence[str],
+    ranks: int,
+    sizes: Sequence[int],
 ) -> list[float]:
-    """Return predictions of an algorithm, or of one for each size, with one rank per node; NaN without a prediction."""
+    """Return predictions of an algorithm, or of one for each size, with one rank per node; NaN
+    without a prediction."""
     choices = [choice] * len(sizes) if isinstance(choice, str) else choice
     pairs = zip(choices, sizes, strict=True)
-    points = [Point("", operation, choice, "", "block:1", ranks, int(size)) for choice, size in pairs]
+    points = [
+        Point("", operation, choice, "", "block:1", ranks, int(size)) for choice, size in pairs
+    ]
     if parameters is None:
         return [nan] * len(points)
     return [prediction.seconds for prediction in predict(parameters, points, strict=False)]
 
 
-def predict_pattern(parameters: ParameterSet, pattern: Schedule, waves: float = 1, **settings: str) -> float:
-    """Return the prediction of a schedule, or the time between waves of it, with some settings of the model
-    replaced."""
+def predict_pattern(
+    parameters: ParameterSet, pattern: Schedule, waves: float = 1, **settings: str
+) -> float:
+    """Return the prediction of a schedule, or the time between waves of it, with some settings of
+    the model replaced."""
     predict_stack = make_predictor(parameters.with_settings(**settings), strict=False, draws=0)
     return float(predict_stack(stack_schedules([pattern]), waves).seconds[0])
 
 
 def compute_error_factor(predicted: float, measured: float) -> float:
-    """Return the ratio of a prediction to the measurement or its inverse, at least 1; infinity for the prediction 0."""
+    """Return the ratio of a prediction to the measurement or its inverse, at least 1; infinity for
+    the prediction 0."""
     return max(predicted / measured, measured / predicted) if predicted else inf

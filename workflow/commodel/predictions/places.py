@@ -1,4 +1,5 @@
-"""The places of points: properties of a workload and of its alternative that make errors of predictions alike."""
+"""The places of points: properties of a workload and of its alternative that make errors of
+predictions alike."""
 
 from __future__ import annotations
 
@@ -23,11 +24,18 @@ ONE_NODE, SEVERAL_NODES = "within one node", "between nodes"
 WORKLOAD = "workload"
 
 
-def find_operation_class(operation: str, waves: float = 1, statistic: Statistic = Statistic.COMPLETION) -> str:
-    """Return the name under which errors of an operation are collected. Streams of waves have one of their own, and so
-    has each statistic of a rooted operation: the mean over its ranks says little about its completion."""
+def find_operation_class(
+    operation: str, waves: float = 1, statistic: Statistic = Statistic.COMPLETION
+) -> str:
+    """Return the name under which errors of an operation are collected. Streams of waves have one
+    of their own, and so has each statistic of a rooted operation: the mean over its ranks says
+    little about its completion."""
     name = find_base_name(operation)
-    completions = (Statistic.COMPLETION,) if name in COMPLETE_AT_ROOT else (Statistic.COMPLETION, Statistic.LAST_RANK)
+    completions = (
+        (Statistic.COMPLETION,)
+        if name in COMPLETE_AT_ROOT
+        else (Statistic.COMPLETION, Statistic.LAST_RANK)
+    )
     if name in ROOTED_OPERATIONS and statistic not in completions:
         return f"{statistic} of {name}"
     return f"{STREAM if waves != 1 else ''}{name}"
@@ -39,7 +47,8 @@ def name_placement(nodes: float) -> str:
 
 
 def name_in_setting(workload: str, setting: str) -> str:
-    """Return the name of a workload in a setting, whose alternatives are compared with each other alone."""
+    """Return the name of a workload in a setting, whose alternatives are compared with each other
+    alone."""
     return f"{workload} in {setting}" if setting else workload
 
 
@@ -60,15 +69,22 @@ class Places:
 
     @classmethod
     def of_rows(cls, rows: pd.DataFrame) -> Places:
-        """Return the places of the rows of a comparison. A workload that was measured in several settings is one."""
+        """Return the places of the rows of a comparison. A workload that was measured in several
+        settings is one."""
         names = zip(rows["operation"], rows["waves"], strict=True)
-        operation = np.array([find_operation_class(name, waves) for name, waves in names], dtype=str)
-        alternative, levels_crossed = (rows[name].to_numpy(str) for name in ("alternative", "levels_crossed"))
+        operation = np.array(
+            [find_operation_class(name, waves) for name, waves in names], dtype=str
+        )
+        alternative, levels_crossed = (
+            rows[name].to_numpy(str) for name in ("alternative", "levels_crossed")
+        )
         workload = rows["workload"].to_numpy(str)
         if "setting" in rows:
             suffixes = [name_in_setting("", setting) for setting in rows["setting"]]
             in_settings = zip(workload.tolist(), suffixes, strict=True)
-            workload = np.array([name.removesuffix(suffix) for name, suffix in in_settings], dtype=str)
+            workload = np.array(
+                [name.removesuffix(suffix) for name, suffix in in_settings], dtype=str
+            )
         ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]).to_numpy(float)
         nodes = rows["nodes"].where(rows["nodes"] > 0, ranks).to_numpy(float)
         doublings = measure_doublings(rows["bytes"].to_numpy(float), nodes, ranks)
@@ -88,22 +104,32 @@ class Places:
         ]
         amounts = [(point.bytes, point.nodes, point.leaves or point.ranks) for point in points]
         size, nodes, ranks = np.array(amounts, dtype=float).reshape(-1, 3).T
-        operation, alternative, workload, levels_crossed = np.array(names, dtype=str).reshape(-1, 4).T
-        return cls(operation, alternative, workload, levels_crossed, measure_doublings(size, nodes, ranks))
+        operation, alternative, workload, levels_crossed = (
+            np.array(names, dtype=str).reshape(-1, 4).T
+        )
+        return cls(
+            operation, alternative, workload, levels_crossed, measure_doublings(size, nodes, ranks)
+        )
 
     @classmethod
     def of_sizes(
         cls, point: Point, sizes: Iterable[float], waves: float | None = None, levels: object = None
     ) -> Places:
-        """Return the places of a point at several sizes, with another number of waves if given. `levels` are those of
-        the parameter set. They are needed for a point without a platform."""
+        """Return the places of a point at several sizes, with another number of waves if given.
+        `levels` are those of the parameter set. They are needed for a point without a platform."""
         reach = point.reach
         if levels and not reach:
             hierarchy, node = Hierarchy.of(levels), place_ranks(point.layout, point.ranks)
-            reach = hierarchy.levels_crossed(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
+            reach = (
+                hierarchy.levels_crossed(node)
+                if hierarchy.nodes and node.max() < hierarchy.nodes
+                else ""
+            )
         size = np.array(list(sizes), dtype=float)
         one = cls.of_points([replace(point, waves=1, bytes=0)]).only(np.zeros(len(size), dtype=int))
-        operation = find_operation_class(point.operation, point.waves if waves is None else waves, point.statistic)
+        operation = find_operation_class(
+            point.operation, point.waves if waves is None else waves, point.statistic
+        )
         doublings = np.column_stack([np.log2(np.maximum(size, 1.0)), one.doublings[:, 1:]])
         names = np.full(len(size), operation), np.full(len(size), reach)
         return replace(one, operation=names[0], levels_crossed=names[1], doublings=doublings)
@@ -148,15 +174,20 @@ class Places:
 
     def join(self, other: Places) -> Places:
         """Return the points of both."""
-        columns = ((getattr(self, entry.name), getattr(other, entry.name)) for entry in fields(self))
+        columns = (
+            (getattr(self, entry.name), getattr(other, entry.name)) for entry in fields(self)
+        )
         return Places(*map(np.concatenate, columns))
 
     def select_evenly(self, max_points: int) -> np.ndarray:
-        """Return flags of the points of evenly spread workloads, about `max_points`; of all if there are fewer."""
+        """Return flags of the points of evenly spread workloads, about `max_points`; of all if
+        there are fewer."""
         if len(self) <= max_points:
             return np.ones(len(self), dtype=bool)
         workloads = np.array(list(dict.fromkeys(self.workload.tolist())))
-        numbers = np.linspace(0, len(workloads) - 1, max(len(workloads) * max_points // len(self), 1)).astype(int)
+        numbers = np.linspace(
+            0, len(workloads) - 1, max(len(workloads) * max_points // len(self), 1)
+        ).astype(int)
         return np.isin(self.workload, workloads[numbers])
 
     def describe_distance(self, number: int) -> str:

@@ -1,12 +1,17 @@
-"""Predicted times of points: `predict` for one parameter set, `predict_shapes` for shapes under many sets.
+"""Predicted times of points: `predict` for one parameter set, `predict_shapes` for shapes under
+many sets.
 
 A `Model` predicts stacks of schedules. Points that differ only in size form one stack.
 
-- An operation that is a sum, such as SUMMA with its iterations: all ranks begin each part at the same time, so
-predictions add up (equation 11 of the τ–Lop paper). Equal parts are predicted once and multiplied by their number.
-- A stream of waves of one pattern: the prediction is the time between the ends of two waves. A model may have an
-equation for it (`pipelined`). If ranks proceed independently (`independent`), waves follow one another like steps, and
-the period is the time that each further wave adds. A model that adds up steps for all ranks at once predicts no stream.
+- An operation that is a sum, such as SUMMA with its iterations: all ranks begin each part at the
+  same time, so
+predictions add up (equation 11 of the τ–Lop paper). Equal parts are predicted once and multiplied
+by their number.
+- A stream of waves of one pattern: the prediction is the time between the ends of two waves. A
+  model may have an
+equation for it (`pipelined`). If ranks proceed independently (`independent`), waves follow one
+another like steps, and the period is the time that each further wave adds. A model that adds up
+steps for all ranks at once predicts no stream.
 - `attribute_time` attributes a predicted time to the messages on its critical path.
 """
 
@@ -54,8 +59,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StackPrediction:
-    """Predictions for a stack: seconds of shape (sizes, rows), with the estimate in row 0. For each size also the
-    single-message ratio, the validity, the factor that widens the interval, and the time of the shortest message."""
+    """Predictions for a stack: seconds of shape (sizes, rows), with the estimate in row 0. For each
+    size also the single-message ratio, the validity, the factor that widens the interval, and the
+    time of the shortest message."""
 
     seconds: Array
     ratios: Array
@@ -73,11 +79,13 @@ class StackPrediction:
 def sum_parts(
     pattern: ScheduleSum, predict_part: Callable[[Schedule, float], StackPrediction], waves: float
 ) -> StackPrediction:
-    """Return the sum of the predictions of the parts, row by row, so that the interval is that of the sum. A check that
-    fails for a part fails for the sum."""
+    """Return the sum of the predictions of the parts, row by row, so that the interval is that of
+    the sum. A check that fails for a part fails for the sum."""
     if waves != 1:
         name = pattern.shape.point.operation
-        raise UserError(f"found several waves of '{name}', whose ranks begin each iteration together; wanted one wave")
+        raise UserError(
+            f"found several waves of '{name}', whose ranks begin each iteration together; wanted one wave"
+        )
     parts = [(count, predict_part(part, waves)) for count, part in pattern.iterate_parts()]
     rows = min(part.seconds.shape[1] for _, part in parts)  # a long schedule has fewer draws
     zero = np.zeros(())
@@ -87,42 +95,55 @@ def sum_parts(
     return StackPrediction(
         total,
         np.divide(scaled, estimate, out=np.ones_like(scaled), where=estimate > 0),
-        [select_reported_check(*checks) for checks in zip(*(part.validity for _, part in parts), strict=True)],
+        [
+            select_reported_check(*checks)
+            for checks in zip(*(part.validity for _, part in parts), strict=True)
+        ],
         np.max([part.widening for _, part in parts], axis=0),
         sum((count * part.message_seconds for count, part in parts), zero),
     )
 
 
-FEW_WAVES, MANY_WAVES = 8, 16  # waves; the period is the mean between these two, which excludes the start of a stream
+# waves; the period is the mean between these two, which excludes the start of a stream
+FEW_WAVES, MANY_WAVES = 8, 16
 LONG_STREAM_WAVES = 2, 4  # the same for schedules above one of the following limits
 LONG_STREAM_MESSAGES, LONG_STREAM_STEPS = 100_000, 500
 
-CostFunction = Callable[[Model, Schedule], Array]  # predicts a pattern in seconds: `Model.cost`, or an equation
-Evaluate = Callable[[CostFunction, Schedule], Array]  # evaluates a cost function with the values of one model
+# predicts a pattern in seconds: `Model.cost`, or an equation
+CostFunction = Callable[[Model, Schedule], Array]
+# evaluates a cost function with the values of one model
+Evaluate = Callable[[CostFunction, Schedule], Array]
 
 
 class Stream:
-    """A stream of waves of one pattern, at one size or several. The schedules of each number of waves are made once,
-    for all models."""
+    """A stream of waves of one pattern, at one size or several. The schedules of each number of
+    waves are made once, for all models."""
 
     def __init__(self, pattern: Schedule) -> None:
         self.pattern = pattern
         self._repeated: dict[int, Schedule] = {}
 
     def period(self, entry: Family, evaluate: Evaluate, waves: float = inf) -> Array:
-        """Return the mean time between the ends of two waves, in a stream of so many waves or an endless one. Only the
-        first waves are replayed. Each further wave adds the mean period of the last replayed ones."""
+        """Return the mean time between the ends of two waves, in a stream of so many waves or an
+        endless one. Only the first waves are replayed. Each further wave adds the mean period of
+        the last replayed ones."""
         if entry.pipelined is not None:
             return evaluate(Model.period, self.pattern)
         if not entry.independent:
-            raise UserError(f"model {entry.name} adds up steps for all ranks at once: it has no prediction of waves")
+            raise UserError(
+                f"model {entry.name} adds up steps for all ranks at once: it has no prediction of waves"
+            )
         short_stream, long_stream = self._lengths
         first_end = evaluate(Model.cost, self.pattern)
         if waves <= long_stream:
             return (self._cost(evaluate, int(waves)) - first_end) / (waves - 1)
         late_end = self._cost(evaluate, long_stream)
         rate = (late_end - self._cost(evaluate, short_stream)) / (long_stream - short_stream)
-        return rate if waves == inf else (late_end - first_end + (waves - long_stream) * rate) / (waves - 1)
+        return (
+            rate
+            if waves == inf
+            else (late_end - first_end + (waves - long_stream) * rate) / (waves - 1)
+        )
 
     def _cost(self, evaluate: Evaluate, waves: int) -> Array:
         if waves not in self._repeated:
@@ -133,7 +154,8 @@ class Stream:
     def _lengths(self) -> tuple[int, int]:
         return (
             LONG_STREAM_WAVES
-            if self.pattern.messages > LONG_STREAM_MESSAGES or self.pattern.last_step >= LONG_STREAM_STEPS
+            if self.pattern.messages > LONG_STREAM_MESSAGES
+            or self.pattern.last_step >= LONG_STREAM_STEPS
             else (FEW_WAVES, MANY_WAVES)
         )
 
@@ -144,10 +166,14 @@ def predicts_streams(entry: Family) -> bool:
 
 
 def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
-    """Return the schedule repeated `waves` times. A rank begins the next wave when its part of the last one is done."""
+    """Return the schedule repeated `waves` times. A rank begins the next wave when its part of the
+    last one is done."""
     if isinstance(pattern, CompactSchedule):
         stream = CompactSchedule(
-            pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeat_waves(pattern.whole, waves)
+            pattern.ranks,
+            pattern.parts * waves,
+            pattern.root,
+            lambda: repeat_waves(pattern.whole, waves),
         )
         return stream.place(pattern.node)
     work = pattern.work
@@ -155,7 +181,11 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
     check_rows(waves * pattern.messages)
 
     def repeat_column(column: np.ndarray, step_stride: int = 0) -> np.ndarray:
-        return (column + step_stride * np.arange(waves)[:, None]).ravel() if step_stride else np.tile(column, waves)
+        return (
+            (column + step_stride * np.arange(waves)[:, None]).ravel()
+            if step_stride
+            else np.tile(column, waves)
+        )
 
     return replace(
         pattern,
@@ -164,31 +194,37 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
         dst=repeat_column(pattern.dst),
         bytes=repeat_column(pattern.bytes),
         nonblocking=pattern.nonblocking
-        and NonblockingSteps(*(repeat_column(column, steps) for column in pattern.nonblocking.columns)),
+        and NonblockingSteps(
+            *(repeat_column(column, steps) for column in pattern.nonblocking.columns)
+        ),
         work=Work(repeat_column(work.step, steps), *map(repeat_column, work.columns[1:])),
         contents=None,
     )
 
 
-MAX_CELLS = 20_000_000  # draws × messages of one schedule; a longer schedule gets fewer draws, at least MIN_DRAWS
+# draws × messages of one schedule; a longer schedule gets fewer draws, at least MIN_DRAWS
+MAX_CELLS = 20_000_000
 MIN_DRAWS = 20  # draws
 MAX_STACKED_MESSAGES = 1_000_000  # sizes × messages of one stack
-MAX_BLOCK_CELLS = 4_000_000  # sizes × draws × messages predicted at a time, which limits the size of arrays
-MAX_STEP_CELLS = 1 << 14  # the same for one step on average: more would not fit into a processor's cache
+# sizes × draws × messages predicted at a time, which limits the size of arrays
+MAX_BLOCK_CELLS = 4_000_000
+# the same for one step on average: more would not fit into a processor's cache
+MAX_STEP_CELLS = 1 << 14
 INFINITE_WAVES = inf  # waves of a stream without end
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedTimes:
-    """Predictions of one pattern at several sizes: seconds with 95 % parameter intervals. NaN is no prediction, and the
-    validity has the reason."""
+    """Predictions of one pattern at several sizes: seconds with 95 % parameter intervals. NaN is no
+    prediction, and the validity has the reason."""
 
     seconds: Array
     low: Array
     high: Array
     single_message_ratio: Array  # measured over predicted time of its messages, each sent alone
     validity: list[Validity]
-    message_seconds: Array  # predicted time of the shortest message alone; 0 if it is no lower bound
+    # predicted time of the shortest message alone; 0 if it is no lower bound
+    message_seconds: Array
 
     @classmethod
     def none(cls, sizes: int, validity: Validity = VALID) -> PredictedTimes:
@@ -209,11 +245,15 @@ class PredictedTimes:
 
 
 def make_predictor(
-    parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: CostFunction | None = None
+    parameters: ParameterSet,
+    strict: bool = True,
+    draws: int | None = None,
+    cost: CostFunction | None = None,
 ) -> Callable[[Schedule | ScheduleSum, float], PredictedTimes]:
-    """Return a function that predicts a stack of schedules with these parameters. For several waves it predicts the
-    time between two. `draws` limits the draws for the interval. If a prediction is impossible, it raises an error, or
-    returns NaN with the reason if not `strict`. `cost` replaces `Model.cost`."""
+    """Return a function that predicts a stack of schedules with these parameters. For several waves
+    it predicts the time between two. `draws` limits the draws for the interval. If a prediction is
+    impossible, it raises an error, or returns NaN with the reason if not `strict`. `cost` replaces
+    `Model.cost`."""
     if not parameters.values and not strict:
         reason = Validity(ValidityKind.NO_FIT, next(iter(parameters.missing.values()), "no values"))
         return lambda pattern, waves: PredictedTimes.none(pattern.sizes, reason)
@@ -224,7 +264,9 @@ def make_predictor(
         validity = assess_validity(model.estimate, parameters, pattern, waves)
         ratios = compute_single_message_ratios(parameters, pattern)
         widening = find_widening_factor(model.entry, parameters, pattern)
-        return StackPrediction(seconds, ratios, validity, widening, predict_shortest_message(model, pattern, waves))
+        return StackPrediction(
+            seconds, ratios, validity, widening, predict_shortest_message(model, pattern, waves)
+        )
 
     def predict_stack(pattern: Schedule | ScheduleSum, waves: float) -> PredictedTimes:
         try:
@@ -236,7 +278,9 @@ def make_predictor(
         except Exception as error:
             if strict:
                 raise
-            return PredictedTimes.none(pattern.sizes, Validity(ValidityKind.NO_PREDICTION, describe_error(error)))
+            return PredictedTimes.none(
+                pattern.sizes, Validity(ValidityKind.NO_PREDICTION, describe_error(error))
+            )
         times = prediction.summarize()
         if parameters.draws and draws == 0:  # the set has draws, but the caller wants no interval
             times.low[:] = times.high[:] = nan
@@ -250,8 +294,9 @@ def make_predictor(
 
 
 def predict_shortest_message(model: Model, pattern: Schedule, waves: float = 1) -> Array:
-    """Return, at each size of a stack, the predicted time of a shortest message that is sent alone, the nearest one if
-    several distances have messages. A pattern cannot take less. Streams overlap, so the bound of a period is 0."""
+    """Return, at each size of a stack, the predicted time of a shortest message that is sent alone,
+    the nearest one if several distances have messages. A pattern cannot take less. Streams overlap,
+    so the bound of a period is 0."""
     if waves != 1 or not pattern.messages:
         return np.zeros(pattern.sizes)
     bounds = [np.full(pattern.sizes, inf)]
@@ -263,9 +308,13 @@ def predict_shortest_message(model: Model, pattern: Schedule, waves: float = 1) 
             message = Schedule.of(2, 0, 0, 1, lengths[0, shortest]).place(
                 part.node[[part.src[shortest], part.dst[shortest]]]
             )
-            message = message.resize(lengths[:, shortest].reshape(-1, 1, 1), np.zeros((pattern.sizes, 1, 0)))
+            message = message.resize(
+                lengths[:, shortest].reshape(-1, 1, 1), np.zeros((pattern.sizes, 1, 0))
+            )
             with suppress(UserError):  # a model that cannot predict it gives no bound
-                bounds.append(np.broadcast_to(np.ravel(model.estimate.cost(message)), pattern.sizes))
+                bounds.append(
+                    np.broadcast_to(np.ravel(model.estimate.cost(message)), pattern.sizes)
+                )
     bound = np.nan_to_num(np.min(bounds, axis=0), posinf=0.0)
     return np.maximum(bound, 0.0)
 
@@ -275,7 +324,11 @@ def _evaluate(model: Model, pattern: Schedule, waves: float, cost: CostFunction)
     width = pattern.messages if model.entry.by_message else pattern.width
     draws = min(model.rows - 1, max(MIN_DRAWS, MAX_CELLS // max(width, 1)))
     evaluate = partial(_evaluate_in_blocks, model, 1 + draws)
-    return evaluate(cost, pattern) if waves == 1 else Stream(pattern).period(model.entry, evaluate, waves)
+    return (
+        evaluate(cost, pattern)
+        if waves == 1
+        else Stream(pattern).period(model.entry, evaluate, waves)
+    )
 
 
 def _find_interval(costs: Array) -> tuple[Array, Array, Array]:
@@ -288,8 +341,8 @@ def _find_interval(costs: Array) -> tuple[Array, Array, Array]:
 
 
 def _evaluate_in_blocks(model: Model, count: int, cost: CostFunction, pattern: Schedule) -> Array:
-    """Return seconds of shape (sizes, rows), evaluated in blocks to limit memory. Unless all rows fit into one block, a
-    block has a power of two rows."""
+    """Return seconds of shape (sizes, rows), evaluated in blocks to limit memory. Unless all rows
+    fit into one block, a block has a power of two rows."""
     sizes, messages = pattern.sizes, max(pattern.width, 1)
     max_cells = max(min(MAX_BLOCK_CELLS, MAX_STEP_CELLS * (pattern.last_step + 1)) // messages, 1)
     sizes_per_block = max(max_cells // count, 1)
@@ -307,7 +360,9 @@ def _evaluate_in_blocks(model: Model, count: int, cost: CostFunction, pattern: S
                 report_step(f"part {number} of {blocks}")
             block = cost(model.select_rows(start, stop), part)
             ignores_size = block.ndim == 1  # the size does not matter
-            costs[slice(None) if ignores_size else slice(first, first + sizes_per_block), start:stop] = block
+            costs[
+                slice(None) if ignores_size else slice(first, first + sizes_per_block), start:stop
+            ] = block
         if ignores_size:
             break
     return costs
@@ -319,14 +374,26 @@ def predict_shapes(
     draws: int | None = None,
     select: Callable[[Shape], Sequence[str]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of predictions of each shape with each parameter set, in the given orders. A single value
-    stands for a constant column. The keys of `sets` are the texts of the column `parameters`. `draws` limits the draws
-    for an interval. `select` returns the names of the sets that predict a shape; None: all."""
-    predictors = {name: make_predictor(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
+    """Yield the columns of predictions of each shape with each parameter set, in the given orders.
+    A single value stands for a constant column. The keys of `sets` are the texts of the column
+    `parameters`. `draws` limits the draws for an interval. `select` returns the names of the sets
+    that predict a shape; None: all."""
+    predictors = {
+        name: make_predictor(parameters, strict=False, draws=draws)
+        for name, parameters in sets.items()
+    }
     for shape in shapes:
         sizes, point = np.array(shape.sizes), shape.point
-        names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
-        names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves, "platform": point.platform or None}
+        names = {
+            name: getattr(point, name) or None
+            for name in ("operation", "algorithm", "topology", "layout")
+        }
+        names |= {
+            "ranks": point.ranks,
+            "bytes": sizes,
+            "waves": point.waves,
+            "platform": point.platform or None,
+        }
         chosen = select(shape) if select else list(sets)
         predicted = {name: PredictedTimes.none(len(sizes)) for name in chosen}
         try:
@@ -370,7 +437,8 @@ def find_prediction_interval(
     sizes: Iterable[float],
     waves: float | None = None,
 ) -> Interval:
-    """Return the prediction interval of a point at several sizes, from the residuals of the parameter set."""
+    """Return the prediction interval of a point at several sizes, from the residuals of the
+    parameter set."""
     if parameters.residuals is None:
         low, high = contain_prediction(predictions.low, predictions.high, predictions.seconds)
         return Interval(low, high, [PARAMETERS_ONLY] * len(low))
@@ -382,18 +450,20 @@ def find_prediction_interval(
 def apply_corrections(
     predictions: PredictedTimes, logs: Array, half_width: Array, bases: list[IntervalBasis]
 ) -> Interval:
-    """Return the interval of predictions, from corrections of their logarithms, 0 if they are corrected, and half
-    widths. All prediction intervals come from this function.
+    """Return the interval of predictions, from corrections of their logarithms, 0 if they are
+    corrected, and half widths. All prediction intervals come from this function.
 
-    It always contains the prediction, and never begins below the time of the shortest message. Beyond the measured
-    range it is never narrower than the parameter interval; within, residuals include that uncertainty. A model that
-    ignores message size has no residuals."""
+    It always contains the prediction, and never begins below the time of the shortest message.
+    Beyond the measured range it is never narrower than the parameter interval; within, residuals
+    include that uncertainty. A model that ignores message size has no residuals."""
     if predictions.validity:
         pairs = zip(bases, predictions.validity, strict=True)
         bases = [basis if validity.has_weight else PARAMETERS_ONLY for basis, validity in pairs]
     has_residuals = np.array([basis.of_residuals for basis in bases], dtype=bool)
     is_extrapolated = np.array([basis.is_extrapolated for basis in bases], dtype=bool)
-    low, high = (predictions.seconds * np.exp(end) for end in (logs - half_width, logs + half_width))
+    low, high = (
+        predictions.seconds * np.exp(end) for end in (logs - half_width, logs + half_width)
+    )
     low = np.where(is_extrapolated, np.fmin(low, predictions.low), low)
     high = np.where(is_extrapolated, np.fmax(high, predictions.high), high)
     low, high = np.where(has_residuals, [low, high], [predictions.low, predictions.high])
@@ -410,7 +480,8 @@ def contain_prediction(low: Array, high: Array, seconds: Array) -> tuple[Array, 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted time in seconds, with its prediction interval and the basis of it, and its parameter interval."""
+    """A predicted time in seconds, with its prediction interval and the basis of it, and its
+    parameter interval."""
 
     model: str
     point: Point
@@ -443,10 +514,11 @@ def predict(
     draws: int | None = None,
     cost: CostFunction | None = None,
 ) -> list[Prediction]:
-    """Return a prediction for each point, in the order of the points. If not `strict`, points without a schedule are
-    left out. `pipelined`: the time between two waves of an endless stream. The other arguments are those of
-    `make_predictor`."""
-    points = [point for point in points if point.predictable or strict]  # a plan also has points that are only measured
+    """Return a prediction for each point, in the order of the points. If not `strict`, points
+    without a schedule are left out. `pipelined`: the time between two waves of an endless stream.
+    The other arguments are those of `make_predictor`."""
+    # a plan also has points that are only measured
+    points = [point for point in points if point.predictable or strict]
     predict_stack = make_predictor(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
     for numbers, pattern in stack_points(points, MAX_STACKED_MESSAGES):
@@ -483,8 +555,8 @@ def predict(
 
 
 def explain_missing_statistic(entry: Family, point: Point) -> str:
-    """Return why a model cannot predict the statistic of a point; empty if it can. A regression predicts what it was
-    fitted to."""
+    """Return why a model cannot predict the statistic of a point; empty if it can. A regression
+    predicts what it was fitted to."""
     if point.statistic is Statistic.COMPLETION or point.operation not in ROOTED_OPERATIONS:
         return ""
     if not entry.same_for_all_ranks or entry.fit_points:
@@ -493,8 +565,9 @@ def explain_missing_statistic(entry: Family, point: Point) -> str:
 
 
 def predict_all(parameters: ParameterSet, points: Sequence[Point]) -> list[Prediction]:
-    """Return the predictions of a campaign. If a set without a needed value or an error of the program prevents them
-    all, all have that reason, so that the other models are reported. A mistake in the points concerns all models."""
+    """Return the predictions of a campaign. If a set without a needed value or an error of the
+    program prevents them all, all have that reason, so that the other models are reported. A
+    mistake in the points concerns all models."""
     try:
         make_predictor(parameters, strict=False)
     except Exception as error:
@@ -507,7 +580,9 @@ def predict_all(parameters: ParameterSet, points: Sequence[Point]) -> list[Predi
         return _explain_no_predictions(parameters, points, error)
 
 
-def _explain_no_predictions(parameters: ParameterSet, points: Sequence[Point], error: Exception) -> list[Prediction]:
+def _explain_no_predictions(
+    parameters: ParameterSet, points: Sequence[Point], error: Exception
+) -> list[Prediction]:
     validity = Validity(ValidityKind.NO_PREDICTION, describe_error(error))
     return [
         Prediction(parameters.model, point, nan, nan, nan, validity, single_message_ratio=nan)
@@ -541,7 +616,8 @@ def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class TimeAttribution:
-    """The predicted time of a point in seconds, and how many of them each message and all local work contribute."""
+    """The predicted time of a point in seconds, and how many of them each message and all local
+    work contribute."""
 
     point: Point
     model: str
@@ -559,10 +635,13 @@ class TimeAttribution:
 
 
 def attribute_time(point: Point, parameters: ParameterSet) -> TimeAttribution | None:
-    """Return which messages a predicted time depends on; None if the model does not replay messages."""
+    """Return which messages a predicted time depends on; None if the model does not replay
+    messages."""
     pattern, model = build_schedule(point), Model.of_set(parameters)
     prediction = float(model.cost(pattern)[0])
     seconds, work = attribute_to_messages(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():
         return None
-    return TimeAttribution(point, parameters.model, prediction, pattern.src, pattern.dst, seconds, work)
+    return TimeAttribution(
+        point, parameters.model, prediction, pattern.src, pattern.dst, seconds, work
+    )

@@ -1,9 +1,11 @@
-"""Recalibration of a parameter set to another setting: a latency factor f_L and a bandwidth factor f_B of its values.
+"""Recalibration of a parameter set to another setting: a latency factor f_L and a bandwidth factor
+f_B of its values.
 
-A value in seconds is multiplied by f_L, one in seconds per byte by f_B, a throughput by 1/f_B. A function of message
-size is multiplied by f_L at size 0, and its growth with the size by f_B: α + β·m becomes f_L·α + f_B·β·m. For a sampled
-function, the value at the smallest size is multiplied by f_L, and the excess of the other samples by f_B. A function of
-a count is multiplied by f_L. Values of local work, sizes, ratios and protocol constants remain unchanged."""
+A value in seconds is multiplied by f_L, one in seconds per byte by f_B, a throughput by 1/f_B. A
+function of message size is multiplied by f_L at size 0, and its growth with the size by f_B: α +
+β·m becomes f_L·α + f_B·β·m. For a sampled function, the value at the smallest size is multiplied by
+f_L, and the excess of the other samples by f_B. A function of a count is multiplied by f_L. Values
+of local work, sizes, ratios and protocol constants remain unchanged."""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A factor with its 95 % interval. If the measurements do not determine it, the factor is 1 and `known` is
-    false."""
+    """A factor with its 95 % interval. If the measurements do not determine it, the factor is 1 and
+    `known` is false."""
 
     value: float = 1.0
     low: float = 1.0
@@ -38,12 +40,17 @@ class Factor:
 
     @property
     def text(self) -> str:
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]" if self.known else "not determined"
+        return (
+            f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+            if self.known
+            else "not determined"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class RecalibrationFactors:
-    """Latency factor and bandwidth factor. `together`: the measurements determine only one common factor."""
+    """Latency factor and bandwidth factor. `together`: the measurements determine only one common
+    factor."""
 
     latency: Factor
     per_byte: Factor
@@ -61,12 +68,18 @@ class RecalibrationFactors:
 def scale_values(
     entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array
 ) -> dict[str, Array]:
-    """Return the values of a set, multiplied by the factors. All are arrays with one row for each draw."""
+    """Return the values of a set, multiplied by the factors. All are arrays with one row for each
+    draw."""
     return {name: _scale_value(entry, forms, numbers, name, f_l, f_b) for name in numbers}
 
 
 def _scale_value(
-    entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], name: str, f_l: Array, f_b: Array
+    entry: Family,
+    forms: Mapping[str, str],
+    numbers: Mapping[str, Array],
+    name: str,
+    f_l: Array,
+    f_b: Array,
 ) -> Array:
     value, parsed = numbers[name], parse_key(name)
     parameter = entry.by_name[parsed.parameter]
@@ -76,8 +89,13 @@ def _scale_value(
         has_unit = not parameter.argument or parameter.unit in find_unit(entry, name, forms)
         return value * (f_b if parameter.unit == "s/B" else 1 / f_b) if has_unit else value
     if parameter.argument != "m":
-        return value * f_l if not parameter.argument or "s" in find_unit(entry, name, forms) else value
-    if forms.get(parsed.function, forms.get(parameter.name, parameter.form)) == TABLE and parsed.sample:
+        return (
+            value * f_l if not parameter.argument or "s" in find_unit(entry, name, forms) else value
+        )
+    if (
+        forms.get(parsed.function, forms.get(parameter.name, parameter.form)) == TABLE
+        and parsed.sample
+    ):
         smallest = numbers[_find_smallest_sample(numbers, parsed.function, parsed.sample[1])]
         return f_l * smallest + f_b * (value - smallest)
     if parsed.part.startswith("a"):  # the value at size 0
@@ -86,15 +104,27 @@ def _scale_value(
 
 
 def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: int | None) -> str:
-    samples = [parsed.sample for parsed in map(parse_key, numbers) if parsed.function == function and parsed.sample]
-    return make_sample_key(function, min(size for size, level_of_sample in samples if level_of_sample == level), level)
+    samples = [
+        parsed.sample
+        for parsed in map(parse_key, numbers)
+        if parsed.function == function and parsed.sample
+    ]
+    return make_sample_key(
+        function, min(size for size, level_of_sample in samples if level_of_sample == level), level
+    )
 
 
 def can_recalibrate(parameters: ParameterSet) -> bool:
     """Return whether the factors change any value of the set."""
     entry = find_family(parameters.model)
-    scaled = (entry.by_name[parse_key(name).parameter] for name in parameters.values if entry.accepts(name))
-    return any(parameter.recalibrated and parameter.unit in ("s", "s/B", "B/s") for parameter in scaled)
+    scaled = (
+        entry.by_name[parse_key(name).parameter]
+        for name in parameters.values
+        if entry.accepts(name)
+    )
+    return any(
+        parameter.recalibrated and parameter.unit in ("s", "s/B", "B/s") for parameter in scaled
+    )
 
 
 def has_latency_and_bandwidth(parameters: ParameterSet) -> bool:
@@ -102,22 +132,33 @@ def has_latency_and_bandwidth(parameters: ParameterSet) -> bool:
     return can_recalibrate(parameters) and find_family(parameters.model).uses_bytes
 
 
-def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: str, target: str) -> ParameterSet:
-    """Return the set of another setting: values and draws are scaled, so predictions include the factors' uncertainty.
-    `target` describes the setting in the set's source."""
+def scale_set(
+    parameters: ParameterSet, factors: RecalibrationFactors, setting: str, target: str
+) -> ParameterSet:
+    """Return the set of another setting: values and draws are scaled, so predictions include the
+    factors' uncertainty. `target` describes the setting in the set's source."""
     entry = find_family(parameters.model)
     if not can_recalibrate(parameters):
-        raise UserError(f"model {entry.name} has no latency and no time per byte: recalibration does not change it")
+        raise UserError(
+            f"model {entry.name} has no latency and no time per byte: recalibration does not change it"
+        )
     count = min((len(column) for column in parameters.draws.values()), default=DEFAULT_DRAWS)
     numbers = {
-        name: np.array([estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]])
+        name: np.array(
+            [estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]]
+        )
         for name, estimate in parameters.values.items()
     }
     scaled = scale_values(entry, parameters.forms, numbers, *_draw_factors(factors, count))
     return replace(
         parameters,
-        values={name: _scale_estimate(before, scaled[name]) for name, before in parameters.values.items()},
-        draws={name: tuple(map(float, column[1:])) for name, column in scaled.items() if np.ptp(column)},
+        values={
+            name: _scale_estimate(before, scaled[name])
+            for name, before in parameters.values.items()
+        },
+        draws={
+            name: tuple(map(float, column[1:])) for name, column in scaled.items() if np.ptp(column)
+        },
         source=f"{parameters.source}; recalibrated to {target}",
         provenance={**parameters.provenance, RECALIBRATION_KEY: format_factors(factors, setting)},
     )
@@ -149,4 +190,6 @@ def format_factors(factors: RecalibrationFactors, setting: str) -> dict[str, Any
 
 def parse_factors(entry: Mapping[str, Any]) -> RecalibrationFactors:
     latency, per_byte = Factor(**entry["latency"]), Factor(**entry["per_byte"])
-    return RecalibrationFactors(latency, per_byte, entry["together"], entry["points"], entry["scatter"])
+    return RecalibrationFactors(
+        latency, per_byte, entry["together"], entry["points"], entry["scatter"]
+    )

@@ -1,17 +1,20 @@
 """The residual model: how wrong a prediction will be at a point, from what was measured at others.
 
-A residual is ln(measured/base), `base` being the prediction of a model, or of several. `ResidualModel.fit` takes the
-residuals at measured points, and `predict` returns the corrections of any points, with the covariance of their errors.
+A residual is ln(measured/base), `base` being the prediction of a model, or of several.
+`ResidualModel.fit` takes the residuals at measured points, and `predict` returns the corrections of
+any points, with the covariance of their errors.
 
-- It is a Gaussian process. Its covariance has a part that all points share, one of the operation, one of the
-  algorithm, and one of the point alone. Those of operation and algorithm become less alike with the doublings of size,
-  nodes and ranks a node between two points. There is no trend: beyond the measured points, the correction of the
-  algorithm at this size persists, and the interval widens.
-- Its scales have the largest posterior density (Rasmussen and Williams 2006, chapter 5), with weak priors. An operation
-  with enough points has scales of its own, close to those of all points.
-- Measured errors have heavier tails than a normal distribution. The interval is therefore a number of standard
-  deviations that covers 95 % of the measured workloads, each left out. At a size, a place, an algorithm or an operation
-  without measurement, it also covers 95 % of the points of left-out ones."""
+- It is a Gaussian process. Its covariance has a part that all points share, one of the operation,
+  one of the algorithm, and one of the point alone. Those of operation and algorithm become less
+  alike with the doublings of size, nodes and ranks a node between two points. There is no trend:
+  beyond the measured points, the correction of the algorithm at this size persists, and the
+  interval widens.
+- Its scales have the largest posterior density (Rasmussen and Williams 2006, chapter 5), with weak
+  priors. An operation with enough points has scales of its own, close to those of all points.
+- Measured errors have heavier tails than a normal distribution. The interval is therefore a number
+  of standard deviations that covers 95 % of the measured workloads, each left out. At a size, a
+  place, an algorithm or an operation without measurement, it also covers 95 % of the points of
+  left-out ones."""
 
 from __future__ import annotations
 
@@ -24,19 +27,28 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.parameters import ALL_OPERATIONS
-from commodel.predictions.interval_basis import PARAMETERS_ONLY, IntervalBasis, find_bases, measure_size_beyond
+from commodel.predictions.interval_basis import (
+    PARAMETERS_ONLY,
+    IntervalBasis,
+    find_bases,
+    measure_size_beyond,
+)
 from commodel.predictions.places import ONE_NODE, WORKLOAD, Places, number_labels
 from commodel.stats import NORMAL_QUANTILE
 
 COVERAGE = 0.95
-MAX_FITTED_POINTS, SEED = 400, 1  # points to which scales are fitted; of more, so many are drawn at random
+# points to which scales are fitted; of more, so many are drawn at random
+MAX_FITTED_POINTS, SEED = 400, 1
 MIN_POINTS_OF_SCALES = 20  # points of an operation from which on it has scales of its own
-MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1000, 200  # measured points of an operation, and of others, in a correction
+# measured points of an operation, and of others, in a correction
+MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1000, 200
 MAX_JOINT_POINTS = 500  # points that are corrected together, where their covariance is not wanted
-# Doublings over which residuals stay alike, and the distance, in these units, of points on one node and on several.
+# Doublings over which residuals stay alike, and the distance, in these units, of points on one node
+# and on several.
 NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 1.0
-# Standard deviation of a logarithm for each doubling beyond the measured sizes: no measured point shows whether
-# latency, bandwidth or another protocol dominates there. Fits of published models differ by 5 to 10 % between these.
+# Standard deviation of a logarithm for each doubling beyond the measured sizes: no measured point
+# shows whether latency, bandwidth or another protocol dominates there. Fits of published models
+# differ by 5 to 10 % between these.
 DEVIATION_BEYOND_SIZES = 0.05
 SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from those of all points
 MIN_WORKLOADS, MIN_FREEDOM = 2, 3  # least number of workloads, and of degrees of freedom
@@ -46,8 +58,8 @@ SETTING = "setting"
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """Standard deviations of the parts of a residual, all logarithms, and the doublings of the size over which
-    residuals stay alike."""
+    """Standard deviations of the parts of a residual, all logarithms, and the doublings of the size
+    over which residuals stay alike."""
 
     everywhere: float  # shared by all points
     operation: float  # shared by points of an operation with similar sizes, nodes and ranks a node
@@ -66,14 +78,19 @@ class Scales:
         return np.log(astuple(self))
 
 
-# Published models that fit a machine are wrong by 5 to 20 %; a size informs its neighbours, not the other protocol.
-PRIOR = Scales(everywhere=0.1, operation=0.1, algorithm=0.2, size=0.2, near=0.1, point=0.05, doublings=6.0)
-# Of their logarithms: a standard deviation may be 20 times as large or as small, the doublings four times.
+# Published models that fit a machine are wrong by 5 to 20 %; a size informs its neighbours, not the
+# other protocol.
+PRIOR = Scales(
+    everywhere=0.1, operation=0.1, algorithm=0.2, size=0.2, near=0.1, point=0.05, doublings=6.0
+)
+# Of their logarithms: a standard deviation may be 20 times as large or as small, the doublings four
+# times.
 PRIOR_DEVIATIONS = np.array([1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.7])
 SEARCH = {"maxiter": 60, "ftol": 1e-7}
 MIN_SCALE, MAX_SCALE = 1e-4, 1e2  # bounds of the search
 PLACE_OF_POINT = 5  # number of the field `point` of Scales
-POINT_VARIANCE = 1e-8  # added to that of a point: keeps matrices invertible where residuals are exact
+# added to that of a point: keeps matrices invertible where residuals are exact
+POINT_VARIANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +104,26 @@ class Likeness:
 
     @classmethod
     def of(cls, first: Places, second: Places) -> Likeness:
-        same_algorithm = (_equal(first.algorithm, second.algorithm) + _equal(first.stem, second.stem)) / 2
-        size, nodes, per_node = ((first.doublings[:, None] - second.doublings) ** 2).transpose(2, 0, 1)
+        same_algorithm = (
+            _equal(first.algorithm, second.algorithm) + _equal(first.stem, second.stem)
+        ) / 2
+        size, nodes, per_node = ((first.doublings[:, None] - second.doublings) ** 2).transpose(
+            2, 0, 1
+        )
         differs = first.on_one_node[:, None] != second.on_one_node
-        of_place = nodes / NODES_DOUBLINGS**2 + per_node / PER_NODE_DOUBLINGS**2 + DISTANCE_OF_ONE_NODE**2 * differs
+        of_place = (
+            nodes / NODES_DOUBLINGS**2
+            + per_node / PER_NODE_DOUBLINGS**2
+            + DISTANCE_OF_ONE_NODE**2 * differs
+        )
         return cls(_equal(first.operation, second.operation), same_algorithm, size, of_place)
 
     def only(self, pairs: tuple[np.ndarray, np.ndarray]) -> Likeness:
-        """Return that of some pairs of points, given by their rows and columns, as arrays of one dimension."""
-        return Likeness(self.operation[pairs], self.algorithm[pairs], self.size[pairs], self.place[pairs])
+        """Return that of some pairs of points, given by their rows and columns, as arrays of one
+        dimension."""
+        return Likeness(
+            self.operation[pairs], self.algorithm[pairs], self.size[pairs], self.place[pairs]
+        )
 
     def correlate(self, scales: Scales) -> Correlations:
         squared = self.size / scales.doublings**2
@@ -104,12 +132,15 @@ class Likeness:
     def covariance(self, scales: Scales, correlations: Correlations | None = None) -> Array:
         """Return the prior covariance of the residuals, without the part of each point alone."""
         found = correlations or self.correlate(scales)
-        of_algorithm = scales.algorithm**2 + scales.size**2 * found.size + scales.near**2 * found.near
+        of_algorithm = (
+            scales.algorithm**2 + scales.size**2 * found.size + scales.near**2 * found.near
+        )
         of_operation = scales.operation**2 * self.operation * found.near
         return scales.everywhere**2 + of_operation + self.algorithm * of_algorithm
 
     def gradient(self, scales: Scales, correlations: Correlations) -> Iterator[Array]:
-        """Yield the derivative of the covariance by the logarithm of each scale; that of `point` is not included."""
+        """Yield the derivative of the covariance by the logarithm of each scale; that of `point` is
+        not included."""
         size, near = self.algorithm * correlations.size, self.algorithm * correlations.near
         of_operation = self.operation * correlations.near
         yield np.full(near.shape, 2 * scales.everywhere**2)
@@ -118,14 +149,17 @@ class Likeness:
         yield 2 * scales.size**2 * size
         yield 2 * scales.near**2 * near
         amplitude = scales.operation**2 * self.operation + scales.near**2 * self.algorithm
-        decay = amplitude * correlations.near_decay + scales.size**2 * self.algorithm * correlations.size_decay
+        decay = (
+            amplitude * correlations.near_decay
+            + scales.size**2 * self.algorithm * correlations.size_decay
+        )
         yield 3 / scales.doublings**2 * self.size * decay
 
 
 @dataclass(frozen=True, eq=False)
 class Correlations:
-    """The correlations of points by their size, and by their size and place; each with its exponential factor, which
-    its derivative has."""
+    """The correlations of points by their size, and by their size and place; each with its
+    exponential factor, which its derivative has."""
 
     size: Array
     size_decay: Array
@@ -134,8 +168,8 @@ class Correlations:
 
 
 def _correlate(squared_distances: Array) -> tuple[Array, Array]:
-    """Return Matérn's correlation of order 3/2, and its exponential factor. A smoother correlation would underestimate
-    the variance between two measurements."""
+    """Return Matérn's correlation of order 3/2, and its exponential factor. A smoother correlation
+    would underestimate the variance between two measurements."""
     scaled = np.sqrt(3 * squared_distances)
     decay = np.exp(-scaled)
     return (1 + scaled) * decay, decay
@@ -148,8 +182,8 @@ def _equal(first: np.ndarray, second: np.ndarray) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredResiduals:
-    """Residuals at measured points, and the variance of each by the scatter of its samples. The allocation is empty if
-    allocations do not differ."""
+    """Residuals at measured points, and the variance of each by the scatter of its samples. The
+    allocation is empty if allocations do not differ."""
 
     places: Places
     logs: Array
@@ -204,8 +238,9 @@ class MeasuredResiduals:
         return self.only(self.places.select_evenly(max_points))
 
     def draw(self, max_points: int) -> MeasuredResiduals:
-        """Return those of `max_points` points drawn at random, always the same; all if there are fewer. Some of them
-        are neighbours: without any, all that differs between neighbours would seem to be the part of one point."""
+        """Return those of `max_points` points drawn at random, always the same; all if there are
+        fewer. Some of them are neighbours: without any, all that differs between neighbours would
+        seem to be the part of one point."""
         drawn = np.random.default_rng(SEED).permutation(len(self))[:max_points]
         return self.only(np.sort(drawn))
 
@@ -215,12 +250,15 @@ class MeasuredResiduals:
             np.concatenate([getattr(self, name), getattr(other, name)])
             for name in ("logs", "variances", "allocation", "setting")
         )
-        return MeasuredResiduals(self.places.join(other.places), logs, variances, allocation, setting)
+        return MeasuredResiduals(
+            self.places.join(other.places), logs, variances, allocation, setting
+        )
 
 
 @dataclass(frozen=True)
 class _ScalesSearch:
-    """A search for scales; equal ones have the same residuals, errors of the base, prior and deviations."""
+    """A search for scales; equal ones have the same residuals, errors of the base, prior and
+    deviations."""
 
     digest: bytes  # of the residuals and the errors of the base
     prior: Scales
@@ -230,10 +268,13 @@ class _ScalesSearch:
 
 
 def fit_scales(
-    residuals: MeasuredResiduals, prior: Scales, deviations: Array, base_covariance: Array | float = 0.0
+    residuals: MeasuredResiduals,
+    prior: Scales,
+    deviations: Array,
+    base_covariance: Array | float = 0.0,
 ) -> Scales:
-    """Return the scales with the largest posterior density. `deviations` are those of the logarithms of the prior,
-    `base_covariance` is that of known errors of the base."""
+    """Return the scales with the largest posterior density. `deviations` are those of the
+    logarithms of the prior, `base_covariance` is that of known errors of the base."""
     base = np.asarray(base_covariance, dtype=float)
     digest = hashlib.sha256(residuals.digest() + base.tobytes()).digest()
     return _find_scales(_ScalesSearch(digest, prior, tuple(deviations.tolist()), residuals, base))
@@ -268,26 +309,34 @@ def _find_scales(search: _ScalesSearch) -> Scales:
         inverse = dpotri(factor, lower=1)[0]
         slope = inverse[half] - scaled[half[0]] * scaled[half[1]]
         weighted = slope * multiplicity
-        slopes = [0.5 * float(weighted @ derivative) for derivative in likeness.gradient(scales, correlations)]
+        slopes = [
+            0.5 * float(weighted @ derivative)
+            for derivative in likeness.gradient(scales, correlations)
+        ]
         slopes.insert(PLACE_OF_POINT, float(slope[is_diagonal].sum()) * scales.point**2)
         distance = (logs - prior.logs) / deviations
         return float(length + 0.5 * distance @ distance), np.array(slopes) + distance / deviations
 
     bounds = [(np.log(MIN_SCALE), np.log(MAX_SCALE))] * len(deviations)
-    found = minimize(penalize, prior.logs, jac=True, method="L-BFGS-B", bounds=bounds, options=SEARCH)
+    found = minimize(
+        penalize, prior.logs, jac=True, method="L-BFGS-B", bounds=bounds, options=SEARCH
+    )
     # Rounded, so that the last bit of a processor does not matter.
     return Scales(*(float(f"{value:.3g}") for value in np.exp(found.x)))
 
 
 def _add_points(covariance: Array, scales: Scales, variances: Array | float = 0.0) -> Array:
-    """Return a covariance with the part of each point alone, and these variances of its measurement."""
-    return covariance + np.diag(np.broadcast_to(scales.point**2 + POINT_VARIANCE + variances, len(covariance)))
+    """Return a covariance with the part of each point alone, and these variances of its
+    measurement."""
+    return covariance + np.diag(
+        np.broadcast_to(scales.point**2 + POINT_VARIANCE + variances, len(covariance))
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """The corrections of some points: logarithms, with the covariance of their errors, and the half width of their
-    prediction intervals."""
+    """The corrections of some points: logarithms, with the covariance of their errors, and the half
+    width of their prediction intervals."""
 
     logs: Array
     covariance: Array
@@ -306,7 +355,8 @@ class Posterior:
 
     @classmethod
     def of(cls, residuals: MeasuredResiduals, operation: str, scales: Scales) -> Posterior:
-        """Return the process for points of an operation, given its own measured points and some of the others."""
+        """Return the process for points of an operation, given its own measured points and some of
+        the others."""
         of_operation = residuals.places.operation == operation
         own, other_numbers = (
             numbers[residuals.places.only(numbers).select_evenly(max_points)]
@@ -317,7 +367,13 @@ class Posterior:
         )
         used = residuals.only(np.concatenate([own, other_numbers]))
         covariance = Likeness.of(used.places, used.places).covariance(scales)
-        return cls(scales, used, own, other_numbers, np.linalg.inv(_add_points(covariance, scales, used.variances)))
+        return cls(
+            scales,
+            used,
+            own,
+            other_numbers,
+            np.linalg.inv(_add_points(covariance, scales, used.variances)),
+        )
 
     def correct(self, places: Places) -> tuple[Array, Array]:
         """Return the corrections of points, and the covariance of their errors."""
@@ -330,8 +386,8 @@ class Posterior:
         return shared @ (self.inverse @ self.residuals.logs), (covariance + covariance.T) / 2
 
     def leave_out(self, label: np.ndarray) -> tuple[Array, Array]:
-        """Return the error of the correction of each own point, and its standard deviation, if all points of its label
-        are left out; in closed form."""
+        """Return the error of the correction of each own point, and its standard deviation, if all
+        points of its label are left out; in closed form."""
         scaled, errors, deviations = self.inverse @ self.residuals.logs, *np.zeros((2, len(label)))
         for value in np.unique(label[: len(self.own)]):
             rows = np.flatnonzero(label == value)
@@ -348,13 +404,16 @@ class ResidualModel:
     residuals: MeasuredResiduals
     scales: Mapping[str, Scales]  # by operation
     error: float  # root mean square of the errors at left-out workloads
-    deviations: Mapping[str, float]  # that cover 95 % of the points of a left-out workload, operation, …
+    # that cover 95 % of the points of a left-out workload, operation, …
+    deviations: Mapping[str, float]
     _posteriors: dict[str, Posterior] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def fit(cls, residuals: MeasuredResiduals, scales: Mapping[str, Scales] | None = None) -> ResidualModel | None:
-        """Return the model of residuals at measured points; None if there are too few workloads. With `scales`, it has
-        these, and none are searched."""
+    def fit(
+        cls, residuals: MeasuredResiduals, scales: Mapping[str, Scales] | None = None
+    ) -> ResidualModel | None:
+        """Return the model of residuals at measured points; None if there are too few workloads.
+        With `scales`, it has these, and none are searched."""
         if len(np.unique(residuals.places.workload)) < MIN_WORKLOADS:
             return None
         return cls(residuals, scales or cls._fit_scales(residuals), 0.0, {}).calibrate()
@@ -371,14 +430,21 @@ class ResidualModel:
         return scales
 
     def predict(self, places: Places) -> Corrections:
-        """Return the corrections of points. Errors at points of different operations count as independent."""
+        """Return the corrections of points. Errors at points of different operations count as
+        independent."""
         logs, covariance = np.zeros(len(places)), np.zeros((len(places), len(places)))
         for name in np.unique(places.operation).tolist():
             rows = np.flatnonzero(places.operation == name)
-            logs[rows], covariance[np.ix_(rows, rows)] = self._find_posterior(name).correct(places.only(rows))
+            logs[rows], covariance[np.ix_(rows, rows)] = self._find_posterior(name).correct(
+                places.only(rows)
+            )
         counts = self.count_deviations(places)
-        half_width = _widen_beyond(counts * np.sqrt(np.diag(covariance)), self.residuals.places, places)
-        return Corrections(logs, covariance * np.outer(counts, counts) / NORMAL_QUANTILE**2, half_width)
+        half_width = _widen_beyond(
+            counts * np.sqrt(np.diag(covariance)), self.residuals.places, places
+        )
+        return Corrections(
+            logs, covariance * np.outer(counts, counts) / NORMAL_QUANTILE**2, half_width
+        )
 
     def predict_singly(self, places: Places) -> tuple[Array, Array]:
         """Return the correction of each point, and the half width of its prediction interval."""
@@ -390,8 +456,8 @@ class ResidualModel:
         return logs, half_width
 
     def predict_left_out(self) -> tuple[Array, Array, list[IntervalBasis]]:
-        """Return for each measured point, with its workload left out: the correction, the half width of its interval,
-        and the basis of it. The scales are those of all points."""
+        """Return for each measured point, with its workload left out: the correction, the half
+        width of its interval, and the basis of it. The scales are those of all points."""
         places, allocation = self.residuals.places, self.residuals.allocation
         logs, half_width = self.predict_singly(places)
         counts = self._count_deviations_left_out()
@@ -404,7 +470,9 @@ class ResidualModel:
         for workload in np.unique(places.workload):
             left_out = places.workload == workload
             measured_places, wanted_places = places.only(~left_out), places.only(left_out)
-            half_width[left_out] = _widen_beyond(half_width[left_out], measured_places, wanted_places)
+            half_width[left_out] = _widen_beyond(
+                half_width[left_out], measured_places, wanted_places
+            )
             of_workload = find_bases(measured_places, allocation[~left_out], wanted_places)
             for number, basis in zip(np.flatnonzero(left_out).tolist(), of_workload, strict=True):
                 bases[number] = basis
@@ -417,19 +485,22 @@ class ResidualModel:
         return len(np.unique(places.workload[at_placement])) >= workloads
 
     def count_deviations(self, places: Places) -> Array:
-        """Return the standard deviations from the middle to the end of the interval of each point."""
+        """Return the standard deviations from the middle to the end of the interval of each
+        point."""
         measured_labels = self.residuals.places.labels()
         labels = {kind: label for kind, label in places.labels().items() if kind != WORKLOAD}
-        return self._count_unknown({kind: ~np.isin(label, measured_labels[kind]) for kind, label in labels.items()})
+        return self._count_unknown(
+            {kind: ~np.isin(label, measured_labels[kind]) for kind, label in labels.items()}
+        )
 
     def find_bases(self, places: Places) -> list[IntervalBasis]:
         """Return on which measured points the interval of each point rests."""
         return find_bases(self.residuals.places, self.residuals.allocation, places)
 
     def calibrate(self) -> ResidualModel:
-        """Return the model with its error, and with the numbers of standard deviations that cover 95 % of the points if
-        a workload, an operation, an algorithm, a size, a place or a setting is left out. All workloads have equal
-        weight."""
+        """Return the model with its error, and with the numbers of standard deviations that cover
+        95 % of the points if a workload, an operation, an algorithm, a size, a place or a setting
+        is left out. All workloads have equal weight."""
         from scipy.special import stdtrit  # here, because it is slow to load
 
         kinds = self.residuals.labels()
@@ -443,15 +514,22 @@ class ResidualModel:
             for kind, label in kinds.items():
                 errors, deviations = posterior.leave_out(label[used])
                 if kind in self.residuals.left_out:
-                    errors = errors + (self.residuals.left_out[kind] - self.residuals.logs)[posterior.own]
+                    errors = (
+                        errors
+                        + (self.residuals.left_out[kind] - self.residuals.logs)[posterior.own]
+                    )
                 ratios[kind].append(np.abs(errors) / deviations)
                 errors_of_workloads += [errors] if kind == WORKLOAD else []
         groups = number_labels(np.concatenate(workloads))
         # The quantile of few workloads is too low, since the scales are fitted to these, too.
         freedom = max(int(groups.max()) + 1 - len(PRIOR_DEVIATIONS), MIN_FREEDOM)
         of_few = float(stdtrit(freedom, (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
-        covering = {kind: _cover_groups(np.concatenate(parts), groups) for kind, parts in ratios.items()}
-        deviations_of_kinds = {kind: round(of_few * max(count, NORMAL_QUANTILE), 4) for kind, count in covering.items()}
+        covering = {
+            kind: _cover_groups(np.concatenate(parts), groups) for kind, parts in ratios.items()
+        }
+        deviations_of_kinds = {
+            kind: round(of_few * max(count, NORMAL_QUANTILE), 4) for kind, count in covering.items()
+        }
         error = float(np.sqrt(np.mean(np.concatenate(errors_of_workloads) ** 2)))
         return replace(self, error=round(error, 6), deviations=deviations_of_kinds)
 
@@ -473,8 +551,9 @@ class ResidualModel:
         return self._count_unknown(unknown)
 
     def _count_unknown(self, unknown: Mapping[str, np.ndarray]) -> Array:
-        """Return the standard deviations of points, from flags of those with an unmeasured operation, size, …. Every
-        prediction is for another workload, and for another setting if there are several."""
+        """Return the standard deviations of points, from flags of those with an unmeasured
+        operation, size, …. Every prediction is for another workload, and for another setting if
+        there are several."""
         least = max(self.deviations[WORKLOAD], self.deviations.get(SETTING, 0.0))
         counts = np.full(len(unknown["size"]), least)
         for kind, flags in unknown.items():

@@ -18,7 +18,9 @@ LOG_DIGITS, VARIANCE_DIGITS = 9, 12  # decimals of stored numbers
 @lru_cache(maxsize=64)
 def load_residuals(stored: StoredResiduals) -> ResidualModel:
     """Return the residual model that a parameter set stores."""
-    size, nodes, ranks = (np.array(column, dtype=float) for column in (stored.bytes, stored.nodes, stored.ranks))
+    size, nodes, ranks = (
+        np.array(column, dtype=float) for column in (stored.bytes, stored.nodes, stored.ranks)
+    )
     places = Places(
         operation=np.array(stored.operation, dtype=str),
         alternative=np.array(stored.alternative, dtype=str),
@@ -38,7 +40,8 @@ def load_residuals(stored: StoredResiduals) -> ResidualModel:
 
 
 def store_residuals(model: ResidualModel) -> StoredResiduals:
-    """Return a residual model as a parameter set stores it, with the residuals of at most MAX_STORED_POINTS."""
+    """Return a residual model as a parameter set stores it, with the residuals of at most
+    MAX_STORED_POINTS."""
     residuals = model.residuals.thin_out(MAX_STORED_POINTS)
     places = residuals.places
     size, nodes, per_node = np.exp2(places.doublings).round(6).T

@@ -1,17 +1,18 @@
-"""Validity of a prediction: what limits each predicted time, and the checks that set it (single messages, contention,
-heterogeneous nodes, range of the fit).
+"""Validity of a prediction: what limits each predicted time, and the checks that set it (single
+messages, contention, heterogeneous nodes, range of the fit).
 
 `assess_validity` returns the validity of each size. It combines four checks:
 
-- single messages: the ratio of measured round trips to their predictions, at every size. A prediction interval from
-  residuals is shifted by that ratio;
-- contention: probe `mixture`, to which no model is fitted, shows which concurrent messages a model mispredicts;
-- heterogeneous nodes: pairs of one distance class, or of several node types, whose round trips differ although the
-  model predicts one time for all;
-- range: beyond the probed sizes and ranks the residual is modelled as a random walk. Each doubling of the message above
-  the range (or of what is combined or copied at once), each halving below it, and each doubling of the ranks if the
-  model counts them, adds the error at probe cases that were left out of the fit. Messages of up to MIN_COUNTED_BYTES
-  bytes count as one size.
+- single messages: the ratio of measured round trips to their predictions, at every size. A
+  prediction interval from residuals is shifted by that ratio;
+- contention: probe `mixture`, to which no model is fitted, shows which concurrent messages a model
+  mispredicts;
+- heterogeneous nodes: pairs of one distance class, or of several node types, whose round trips
+  differ although the model predicts one time for all;
+- range: beyond the probed sizes and ranks the residual is modelled as a random walk. Each doubling
+  of the message above the range (or of what is combined or copied at once), each halving below it,
+  and each doubling of the ranks if the model counts them, adds the error at probe cases that were
+  left out of the fit. Messages of up to MIN_COUNTED_BYTES bytes count as one size.
 
 A `Validity` is a kind and a reason. Tables have its text, which `Validity.parse` reads back.
 """
@@ -43,7 +44,8 @@ from commodel.units import format_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-# ratio of measured and predicted time of single messages, or its inverse, above which the validity is `poor fit`
+# ratio of measured and predicted time of single messages, or its inverse, above which the validity
+# is `poor fit`
 POOR_FIT_FACTOR = 1.5
 MIN_BYTES = 1  # bytes; an empty message counts as this size
 MIN_COUNTED_BYTES = 64  # bytes; shorter messages count as this size
@@ -57,12 +59,16 @@ def exceeds_factor(ratio: float, factor: float) -> bool:
 
 
 def describe_ratio(ratio: float) -> str:
-    return f"{ratio:.1f} times as long as predicted" if ratio > 1 else f"only {ratio:.2f} of the predicted time"
+    return (
+        f"{ratio:.1f} times as long as predicted"
+        if ratio > 1
+        else f"only {ratio:.2f} of the predicted time"
+    )
 
 
 def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
-    """Return the single-message ratio at each size of a stack: measured over predicted time of its messages, each sent
-    alone. Without a probe, the ratio is 1."""
+    """Return the single-message ratio at each size of a stack: measured over predicted time of its
+    messages, each sent alone. Without a probe, the ratio is 1."""
     by_class = parameters.settings.get("single_messages")
     if not by_class or not pattern.messages:
         return np.ones(pattern.sizes)
@@ -80,18 +86,23 @@ def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -
 
 
 def sample_parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
-    """Yield parts of a pattern with their counts. If there are more than MAX_EVALUATED_ROUNDS rounds, the middle one
-    represents all."""
+    """Yield parts of a pattern with their counts. If there are more than MAX_EVALUATED_ROUNDS
+    rounds, the middle one represents all."""
     for part in pattern.parts if isinstance(pattern, CompactSchedule) else (pattern,):
         if isinstance(part, Rounds):
-            sampled = range(part.count) if part.count <= MAX_EVALUATED_ROUNDS else (part.count // 2,)
-            yield from ((part.count // len(sampled), part.round(number, pattern.node)) for number in sampled)
+            sampled = (
+                range(part.count) if part.count <= MAX_EVALUATED_ROUNDS else (part.count // 2,)
+            )
+            yield from (
+                (part.count // len(sampled), part.round(number, pattern.node)) for number in sampled
+            )
         elif part.messages:
             yield 1, part
 
 
 def _list_different_rounds(pattern: CompactSchedule) -> Iterator[Schedule] | None:
-    """Return schedules that have all pairs of ranks between which messages are; None if these are too many."""
+    """Return schedules that have all pairs of ranks between which messages are; None if these are
+    too many."""
     counts = {
         part: min(part.count, part.shift) if part.periodic else part.count
         for part in pattern.parts
@@ -100,29 +111,34 @@ def _list_different_rounds(pattern: CompactSchedule) -> Iterator[Schedule] | Non
     if pattern.ranks * sum(counts.values()) > MAX_CHECKED_MESSAGES:
         return None
     return chain.from_iterable(
-        (part.round(number, pattern.node) for number in range(counts[part])) if isinstance(part, Rounds) else [part]
+        (part.round(number, pattern.node) for number in range(counts[part]))
+        if isinstance(part, Rounds)
+        else [part]
         for part in pattern.parts
         if part.messages
     )
 
 
 def _sum_interpolated(sizes: Array, samples: Mapping[str, list[float]], key: str) -> Array:
-    """Return the sum of the messages' times at each size of a stack, interpolated linearly in logarithms of size and
-    time."""
+    """Return the sum of the messages' times at each size of a stack, interpolated linearly in
+    logarithms of size and time."""
     sample_sizes = np.log(np.maximum(samples["bytes"], MIN_BYTES))
     return np.exp(np.interp(np.log(sizes), sample_sizes, np.log(samples[key]))).sum(axis=-1)
 
 
 class ValidityKind(Enum):
-    """The kinds of validity, each with its text in tables. Some kinds have a cause, which the explanation includes."""
+    """The kinds of validity, each with its text in tables. Some kinds have a cause, which the
+    explanation includes."""
 
     VALID = "valid"
     EXTRAPOLATED = "extrapolated"
     SIZE = "size not modelled"  # the model ignores message size: its weight in a choice is 0
     NOT_PROBED = "not probed"  # no probe had ranks at this distance
     PLACEMENT = "placement not modelled"  # the model predicts one time for ranks near and far
-    UNNAMED_LEVELS = "placement not modelled", "the platform file names no levels"  # no model can distinguish them
-    POOR_FIT = "poor fit"  # measured single messages differ from their predictions by more than POOR_FIT_FACTOR
+    # no model can distinguish them
+    UNNAMED_LEVELS = "placement not modelled", "the platform file names no levels"
+    # measured single messages differ from their predictions by more than POOR_FIT_FACTOR
+    POOR_FIT = "poor fit"
     CONTENTION = "contention not modelled"  # messages share links that are not in the model
     OVERLAP = "overlap not modelled"  # ports wait for latency during which a real port is free
     DATA_SHEETS = DATA_SHEET_SOURCE
@@ -164,8 +180,11 @@ class Validity:
         return self.kind is not ValidityKind.SIZE
 
     def is_of(self, kind: ValidityKind) -> bool:
-        """Return whether the validity has this kind, with any reason. UNNAMED_LEVELS counts as PLACEMENT, too."""
-        return self.kind is kind or (self.kind is ValidityKind.UNNAMED_LEVELS and kind is ValidityKind.PLACEMENT)
+        """Return whether the validity has this kind, with any reason. UNNAMED_LEVELS counts as
+        PLACEMENT, too."""
+        return self.kind is kind or (
+            self.kind is ValidityKind.UNNAMED_LEVELS and kind is ValidityKind.PLACEMENT
+        )
 
     @classmethod
     @lru_cache(maxsize=4096)
@@ -176,7 +195,11 @@ class Validity:
         if label == unnamed.label and reason.endswith(ending := f", and {unnamed.cause}"):
             return cls(unnamed, reason.removesuffix(ending))
         kinds = {kind.label: kind for kind in ValidityKind if kind is not unnamed}
-        return (cls(kinds[label], reason) if label in kinds else cls(ValidityKind.OF_MODEL, text)) if text else VALID
+        return (
+            (cls(kinds[label], reason) if label in kinds else cls(ValidityKind.OF_MODEL, text))
+            if text
+            else VALID
+        )
 
 
 VALID = Validity()
@@ -193,12 +216,14 @@ def have_weight(texts: pd.Series) -> pd.Series:
 
 
 def select_reported_check(*checks: Validity) -> Validity:
-    """Return the failed check that is reported: the one that sets the weight to 0 if there is one, else the first."""
+    """Return the failed check that is reported: the one that sets the weight to 0 if there is one,
+    else the first."""
     failed = [check for check in checks if check.kind is not ValidityKind.VALID]
     return next((check for check in failed if not check.has_weight), failed[0] if failed else VALID)
 
 
-CONTENTION_CASES = {  # cases of probe `mixture` and keys of the setting `contention`: which messages they send
+# cases of probe `mixture` and keys of the setting `contention`: which messages they send
+CONTENTION_CASES = {
     "rounds": "passed on around all nodes",
     "row": "in a row to one receiver",
     "ranks": "of all ranks at once",
@@ -207,9 +232,11 @@ CONTENTION_CASES = {  # cases of probe `mixture` and keys of the setting `conten
 }
 
 
-def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[Validity]:
-    """Return for each size of a stack whether the pattern has concurrent messages that the model mispredicts. In a
-    stream of several waves, all messages of a rank count as messages in a row."""
+def find_contention(
+    parameters: ParameterSet, pattern: Schedule, waves: float = 1
+) -> list[Validity]:
+    """Return for each size of a stack whether the pattern has concurrent messages that the model
+    mispredicts. In a stream of several waves, all messages of a rank count as messages in a row."""
     checks = [VALID] * pattern.sizes
     mispredicted: Mapping[str, Mapping[str, float]] | None = parameters.settings.get("contention")
     if not mispredicted or not pattern.messages:
@@ -217,10 +244,17 @@ def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 
     order = list(CONTENTION_CASES)
     for name in sorted(mispredicted, key=lambda name: (order.index(name.partition(".")[0]), name)):
         case, *types_of_pair = name.split(".")
-        ratio, from_bytes = float(mispredicted[name]["ratio"]), float(mispredicted[name]["from_bytes"])
+        ratio, from_bytes = (
+            float(mispredicted[name]["ratio"]),
+            float(mispredicted[name]["from_bytes"]),
+        )
         size = f", from {format_bytes(int(from_bytes))} on," if from_bytes else ""
         types_text = " between {} and {} nodes".format(*types_of_pair) if types_of_pair else ""
-        excess = f"up to {describe_ratio(ratio)}" if ratio > 1 else f"as little as {ratio:.2f} of the predicted time"
+        excess = (
+            f"up to {describe_ratio(ratio)}"
+            if ratio > 1
+            else f"as little as {ratio:.2f} of the predicted time"
+        )
         reason = f"messages {CONTENTION_CASES[case]}{types_text}{size} took {excess}"
         if not isinstance(pattern, CompactSchedule):
             types = parameters.settings.get("types") or {}
@@ -239,12 +273,17 @@ def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 
 
 
 def _find_occurrences(
-    pattern: Schedule, case: str, from_bytes: float, waves: float, ends: Sequence[str], types: Mapping[str, int]
+    pattern: Schedule,
+    case: str,
+    from_bytes: float,
+    waves: float,
+    ends: Sequence[str],
+    types: Mapping[str, int],
 ) -> list[bool]:
-    """Return for each size whether a pattern has the concurrent messages of a case, with at least `from_bytes` bytes.
-    Messages in a row or in rounds need as many from one rank to another as the probe has. A fan needs half as many
-    from, or to, one rank in a step. Other cases need messages of two nodes in a step. `ends`: the node types of sender
-    and receiver."""
+    """Return for each size whether a pattern has the concurrent messages of a case, with at least
+    `from_bytes` bytes. Messages in a row or in rounds need as many from one rank to another as the
+    probe has. A fan needs half as many from, or to, one rank in a step. Other cases need messages
+    of two nodes in a step. `ends`: the node types of sender and receiver."""
     src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
     forward = backward = src != dst
     if ends:
@@ -265,13 +304,15 @@ def _find_occurrences(
             for direction, rank in ((forward, pattern.src), (backward, pattern.dst))
         ]
         largest_fans = [
-            max(_count_most(labels[direction & is_large]) for direction, labels in hub_labels) for is_large in large
+            max(_count_most(labels[direction & is_large]) for direction, labels in hub_labels)
+            for is_large in large
         ]
         return [2 * count >= FAN_RECEIVERS for count in largest_fans]
     if case in ("nodes", "ranks"):
         shared = case == "nodes" or np.bincount(pattern.node).max() > 1
         return [
-            shared and all(_shares_step(pattern.step[is_large], node[is_large]) for node in (src, dst))
+            shared
+            and all(_shares_step(pattern.step[is_large], node[is_large]) for node in (src, dst))
             for is_large in forward & large
         ]
     if case == "row" and not ends:  # messages that a rank sends before it receives any
@@ -282,8 +323,11 @@ def _find_occurrences(
     return [_count_most(pair[forward & is_large]) >= REPEATED_MESSAGES for is_large in large]
 
 
-def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, waves: float) -> bool | np.ndarray:
-    """Return the same as `_find_occurrences` for repeated rounds, in which each rank sends and receives one message."""
+def _find_in_rounds(
+    pattern: CompactSchedule, case: str, from_bytes: float, waves: float
+) -> bool | np.ndarray:
+    """Return the same as `_find_occurrences` for repeated rounds, in which each rank sends and
+    receives one message."""
     if case == "fan":
         return False
     if case == "rounds":
@@ -298,7 +342,8 @@ def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, wave
 
 
 def _repeats_messages(pattern: CompactSchedule, from_bytes: float) -> bool:
-    """Return whether a rank sends as many messages to the same rank of another node, in all parts, as the probe."""
+    """Return whether a rank sends as many messages to the same rank of another node, in all parts,
+    as the probe."""
     pairs: np.ndarray = np.empty(0, dtype=int)
     counts: np.ndarray = np.empty(0)
     for part in pattern.parts:
@@ -312,9 +357,12 @@ def _repeats_messages(pattern: CompactSchedule, from_bytes: float) -> bool:
     return False
 
 
-def _list_repeated_messages(part: Schedule | Rounds, from_bytes: float) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-    """Yield senders and receivers of messages in a part of a compact schedule, and how often these are sent. Rounds
-    count if their largest message has `from_bytes` bytes. Rounds whose receivers do not repeat are left out."""
+def _list_repeated_messages(
+    part: Schedule | Rounds, from_bytes: float
+) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+    """Yield senders and receivers of messages in a part of a compact schedule, and how often these
+    are sent. Rounds count if their largest message has `from_bytes` bytes. Rounds whose receivers
+    do not repeat are left out."""
     if not isinstance(part, Rounds):
         is_large = part.bytes >= from_bytes
         yield part.src[is_large], part.dst[is_large], 1
@@ -338,9 +386,11 @@ def _shares_step(step: np.ndarray, node: np.ndarray) -> bool:
 WORK_VERBS = {"reduce": "combined", "copy": "copied"}
 
 
-def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[Validity]:
-    """Return the validity at each size of a stack: `valid`, or the failed check that is reported. A model that ignores
-    the size has no weight in a choice, so that check is reported first."""
+def assess_validity(
+    model: Model, parameters: ParameterSet, pattern: Schedule, waves: float = 1
+) -> list[Validity]:
+    """Return the validity at each size of a stack: `valid`, or the failed check that is reported. A
+    model that ignores the size has no weight in a choice, so that check is reported first."""
     placement = _check_placement(model.entry, parameters, pattern) if pattern.messages else VALID
     of_model = [placement] * pattern.sizes
     if placement == VALID and model.entry.limits:
@@ -363,18 +413,20 @@ def _check_fit(ratio: float) -> Validity:
 
 
 def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
-    """Return the probed levels of the network, and the distance classes of the messages. If there are too many
-    different rounds, the classes are those of all pairs of ranks."""
+    """Return the probed levels of the network, and the distance classes of the messages. If there
+    are too many different rounds, the classes are those of all pairs of ranks."""
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
     rounds = _list_different_rounds(pattern) if isinstance(pattern, CompactSchedule) else [pattern]
     if rounds is None:
         return levels, levels.classes(pattern.node)
-    return levels, sorted({number for part in rounds for number in levels.apart(pattern.node, part.src, part.dst)})
+    return levels, sorted(
+        {number for part in rounds for number in levels.apart(pattern.node, part.src, part.dst)}
+    )
 
 
 def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Validity:
-    """Check whether the probes include all distance classes of the messages, and the model distinguishes what differs:
-    distance classes, pairs of one class, node types."""
+    """Check whether the probes include all distance classes of the messages, and the model
+    distinguishes what differs: distance classes, pairs of one class, node types."""
     settings = parameters.settings
     if (ratio := float(settings.get("heterogeneity", 1.0))) > 1 and _uses_network(pattern):
         return Validity(
@@ -382,10 +434,15 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
             f"round trips between nodes are up to {ratio:.1f} times those of the probed nodes",
         )
     levels, distances = _find_classes(parameters, pattern)
-    check = _check_classes(entry, parameters, pattern, levels, distances) if "probed_classes" in settings else VALID
+    check = (
+        _check_classes(entry, parameters, pattern, levels, distances)
+        if "probed_classes" in settings
+        else VALID
+    )
     if check != VALID:
         return check
-    for distance in reversed(distances):  # values are of one pair of nodes, or of the median of several pairs
+    # values are of one pair of nodes, or of the median of several pairs
+    for distance in reversed(distances):
         if ratio := settings.get("heterogeneity_by_class", {}).get(levels.names[distance]):
             return _report_unequal_trips(f"of ranks in {levels.crossed(distance)}", ratio)
     return _check_types(entry, parameters, pattern.node)
@@ -397,32 +454,56 @@ def _report_unequal_trips(which: str, ratio: float) -> Validity:
 
 
 def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> Validity:
-    """Check whether ranks are on node types with different round trips that the model does not distinguish. Values by
-    distance class were fitted to the first nodes. Other values may come from any nodes."""
-    ratios, types = (parameters.settings.get(name, {}) for name in ("heterogeneity_by_types", "types"))
+    """Check whether ranks are on node types with different round trips that the model does not
+    distinguish. Values by distance class were fitted to the first nodes. Other values may come from
+    any nodes."""
+    ratios, types = (
+        parameters.settings.get(name, {}) for name in ("heterogeneity_by_types", "types")
+    )
     if entry.by_type or not (ratios and types) or len(nodes := np.unique(node)) < 2:
         return VALID
     type_numbers = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
     names = [*types, list(types)[-1]]  # a node beyond the platform's last one has the last type
     type_names = [names[number] for number in np.minimum(type_numbers, len(types)).tolist()]
     type_pairs = {
-        str(Pair(first, second)) for index, first in enumerate(type_names) for second in type_names[index + 1 :]
+        str(Pair(first, second))
+        for index, first in enumerate(type_names)
+        for second in type_names[index + 1 :]
     }
-    ratio = max((ratios.get(pair, 1.0) for pair in type_pairs), default=1.0) if entry.by_class else max(ratios.values())
+    ratio = (
+        max((ratios.get(pair, 1.0) for pair in type_pairs), default=1.0)
+        if entry.by_class
+        else max(ratios.values())
+    )
     return _report_unequal_trips("between nodes of several types", ratio) if ratio != 1 else VALID
 
 
 def _check_classes(
-    entry: Family, parameters: ParameterSet, pattern: Schedule, levels: Hierarchy, distances: list[int]
+    entry: Family,
+    parameters: ParameterSet,
+    pattern: Schedule,
+    levels: Hierarchy,
+    distances: list[int],
 ) -> Validity:
-    """Check whether all distance classes of the messages were probed, and the model distinguishes them."""
-    probed, classes = set(parameters.settings["probed_classes"]), set(parameters.settings.get("classes", ()))
-    if unprobed := [levels.crossed(distance) for distance in distances if levels.names[distance] not in probed]:
+    """Check whether all distance classes of the messages were probed, and the model distinguishes
+    them."""
+    probed, classes = (
+        set(parameters.settings["probed_classes"]),
+        set(parameters.settings.get("classes", ())),
+    )
+    if unprobed := [
+        levels.crossed(distance) for distance in distances if levels.names[distance] not in probed
+    ]:
         return Validity(ValidityKind.NOT_PROBED, f"ranks in {unprobed[-1]}")
     if entry.has_classes:
         return VALID
     types = parameters.settings.get("types")
-    if classes and types and not entry.by_type and (of_ranks := rank_types(pattern.node, types)).any():
+    if (
+        classes
+        and types
+        and not entry.by_type
+        and (of_ranks := rank_types(pattern.node, types)).any()
+    ):
         names = list(types)
         text = f"ranks on {names[of_ranks.max()]} nodes are predicted as on {names[0]} nodes"
         return Validity(ValidityKind.PLACEMENT, text)
@@ -430,9 +511,15 @@ def _check_classes(
     undistinguished = [name for name in levels.names[1:] if name in probed - classes]
     if far and len(undistinguished) != 1:
         likeness = "nearer ranks" if len(far) > 1 else "nearer or farther ranks"
-        return Validity(ValidityKind.PLACEMENT, f"ranks in {levels.crossed(far[-1])} are predicted as {likeness}")
+        return Validity(
+            ValidityKind.PLACEMENT,
+            f"ranks in {levels.crossed(far[-1])} are predicted as {likeness}",
+        )
     if classes and (shared := _find_shared_class(levels, pattern, distances)):
-        return Validity(ValidityKind.CONTENTION, f"concurrent messages between ranks in {levels.crossed(shared)}")
+        return Validity(
+            ValidityKind.CONTENTION,
+            f"concurrent messages between ranks in {levels.crossed(shared)}",
+        )
     return VALID
 
 
@@ -443,28 +530,36 @@ def _uses_network(pattern: Schedule) -> bool:
 
 
 def _find_shared_class(levels: Hierarchy, pattern: Schedule, distances: list[int]) -> int:
-    """Return the nearest distance class in which several concurrent messages leave or enter the same group; 0 if
-    none."""
+    """Return the nearest distance class in which several concurrent messages leave or enter the
+    same group; 0 if none."""
     if isinstance(pattern, CompactSchedule):
         rounds = _list_different_rounds(pattern)
         if rounds is None:  # all ranks send in each round
             return next((distance for distance in distances if distance > 1), 0)
-        return min(filter(None, (_find_shared_class(levels, part, distances) for part in rounds)), default=0)
+        return min(
+            filter(None, (_find_shared_class(levels, part, distances) for part in rounds)),
+            default=0,
+        )
     src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
     for distance, group in enumerate(levels.columns if levels.groups else (), 2):
         crossing = group[src] != group[dst]
         for end in (src, dst):
-            counts = np.unique(np.stack([pattern.step, group[end]])[:, crossing], axis=1, return_counts=True)[1]
+            counts = np.unique(
+                np.stack([pattern.step, group[end]])[:, crossing], axis=1, return_counts=True
+            )[1]
             if (counts > 1).any():
                 return distance
     return 0
 
 
 def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> list[Validity]:
-    """Check at each size of a stack whether its messages, ranks and vectors are within the probed range."""
+    """Check at each size of a stack whether its messages, ranks and vectors are within the probed
+    range."""
     if not parameters.bytes_range or not pattern.messages:
         return [
-            Validity(ValidityKind.DATA_SHEETS) if DATA_SHEET_SOURCE in parameters.provenance else VALID
+            Validity(ValidityKind.DATA_SHEETS)
+            if DATA_SHEET_SOURCE in parameters.provenance
+            else VALID
         ] * pattern.sizes
     checks = [
         _check_message_sizes(entry, parameters, smallest, largest)
@@ -478,23 +573,33 @@ def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> 
             limit = f"probed up to {probed}"
         else:
             limit = "" if fewest <= ranks <= longest else f"fitted at {fewest} to {longest}"
-        of_ranks = Validity(ValidityKind.EXTRAPOLATED, f"{ranks} ranks, {limit}") if limit else VALID
+        of_ranks = (
+            Validity(ValidityKind.EXTRAPOLATED, f"{ranks} ranks, {limit}") if limit else VALID
+        )
         checks = [select_reported_check(check, of_ranks) for check in checks]
     vectors = [VALID] * pattern.sizes
     for kind, longest, lengths in _find_vectors(parameters, pattern):
         for number in np.flatnonzero(lengths > longest):
             text = f"{format_bytes(int(lengths[number]))} {WORK_VERBS[kind]} at once"
-            vectors[number] = Validity(ValidityKind.EXTRAPOLATED, f"{text}, measured up to {format_bytes(longest)}")
+            vectors[number] = Validity(
+                ValidityKind.EXTRAPOLATED, f"{text}, measured up to {format_bytes(longest)}"
+            )
     return list(map(select_reported_check, checks, vectors))
 
 
-def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: float, largest: float) -> Validity:
+def _check_message_sizes(
+    entry: Family, parameters: ParameterSet, smallest: float, largest: float
+) -> Validity:
     assert parameters.bytes_range is not None
     low, high = parameters.bytes_range
     limits = [format_bytes(int(limit)) for limit in (low, high)]
     if not entry.uses_bytes:
         within = low <= smallest and largest <= high
-        return VALID if within else Validity(ValidityKind.SIZE, f"valid for {' to '.join(dict.fromkeys(limits))}")
+        return (
+            VALID
+            if within
+            else Validity(ValidityKind.SIZE, f"valid for {' to '.join(dict.fromkeys(limits))}")
+        )
     if largest > high:
         reason = f"messages of {format_bytes(int(largest))}, probed up to {limits[1]}"
         return Validity(ValidityKind.EXTRAPOLATED, reason)
@@ -505,40 +610,54 @@ def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: floa
 
 
 def _find_vectors(parameters: ParameterSet, pattern: Schedule) -> list[tuple[str, int, Array]]:
-    """Return for each kind of local work: its name, the longest measured vector in bytes, and the longest vector at
-    each size of a stack. If copies have no probe of their own, the range of reductions counts."""
+    """Return for each kind of local work: its name, the longest measured vector in bytes, and the
+    longest vector at each size of a stack. If copies have no probe of their own, the range of
+    reductions counts."""
     reduced = parameters.vectors.get("reduce")
     longest_measured = {"reduce": reduced, "copy": parameters.vectors.get("copy", reduced)}
-    return [(kind, longest, pattern.longest_work(kind)) for kind, longest in longest_measured.items() if longest]
+    return [
+        (kind, longest, pattern.longest_work(kind))
+        for kind, longest in longest_measured.items()
+        if longest
+    ]
 
 
 def find_widening_factor(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
-    """Return the factor by which both ends of the interval are moved outwards, for each size of a stack: 1 within the
-    probed range and at the probed distances."""
-    factor = np.full(pattern.sizes, _find_distance_factor(parameters, pattern) if pattern.messages else 1.0)
+    """Return the factor by which both ends of the interval are moved outwards, for each size of a
+    stack: 1 within the probed range and at the probed distances."""
+    factor = np.full(
+        pattern.sizes, _find_distance_factor(parameters, pattern) if pattern.messages else 1.0
+    )
     if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
         return factor
     low, high = (max(end, MIN_COUNTED_BYTES) for end in parameters.bytes_range)
     smallest, largest = (np.maximum(sizes, MIN_COUNTED_BYTES) for sizes in pattern.extremes())
     doublings_above = np.maximum(np.log2(largest / high), 0)
     for _, longest, lengths in _find_vectors(parameters, pattern):
-        doublings_above = np.maximum(doublings_above, np.log2(np.maximum(lengths, longest) / longest))
+        doublings_above = np.maximum(
+            doublings_above, np.log2(np.maximum(lengths, longest) / longest)
+        )
     doublings = doublings_above + np.maximum(np.log2(low / smallest), 0)
     if probed_ranks := parameters.settings.get("ranks"):
         doublings = doublings + max(np.log2(pattern.ranks / int(probed_ranks)), 0)
-    return factor * np.exp(NORMAL_QUANTILE * estimate_typical_error(parameters) * np.sqrt(doublings))
+    return factor * np.exp(
+        NORMAL_QUANTILE * estimate_typical_error(parameters) * np.sqrt(doublings)
+    )
 
 
 def _find_distance_factor(parameters: ParameterSet, pattern: Schedule) -> float:
-    """Return the factor by which messages over these distances may differ from those that the model was fitted to, if
-    it has one time for all distances."""
+    """Return the factor by which messages over these distances may differ from those that the model
+    was fitted to, if it has one time for all distances."""
     if not (ratios := parameters.settings.get("distance_ratios")):
         return 1.0
     levels, distances = _find_classes(parameters, pattern)
     classes = set(parameters.settings.get("classes", ()))
     ratios_of_pattern, ratios_of_fit = (
         [ratios[name] for name in names if name in ratios and name not in classes]
-        for names in ([levels.names[distance] for distance in distances], parameters.settings["probed_classes"])
+        for names in (
+            [levels.names[distance] for distance in distances],
+            parameters.settings["probed_classes"],
+        )
     )
     if not ratios_of_pattern or not ratios_of_fit:
         return 1.0
@@ -554,6 +673,10 @@ def estimate_typical_error(parameters: ParameterSet) -> float:
     """
     if "error" in parameters.left_out:
         return float(np.log1p(parameters.left_out["error"]))
-    ratios = [np.divide(curve.fitted, curve.measured) for curve in parameters.curves if min(curve.measured) > 0]
+    ratios = [
+        np.divide(curve.fitted, curve.measured)
+        for curve in parameters.curves
+        if min(curve.measured) > 0
+    ]
     logs = np.log(np.concatenate(ratios)[np.concatenate(ratios) > 0]) if ratios else np.zeros(1)
     return float(np.sqrt(np.mean(logs**2)))

@@ -1,5 +1,5 @@
-"""Reports: one `Report` value built from the comparison, rendered as a workbook and as a page. Nothing is
-measured or fitted here."""
+"""Reports: one `Report` value built from the comparison, rendered as a workbook and as a page.
+Nothing is measured or fitted here."""
 
 from pathlib import Path
 
@@ -26,9 +26,11 @@ __all__ = [
 def write_report(
     report: Report, out: Path | None, pictures: Path | None = None, every_chart: bool = False
 ) -> list[Path]:
-    """Write the workbook and the page into a folder, and the pictures into another one; None omits either. Return the
-    paths of all files written."""
-    drawings = [("svg", specification) for specification in list_specifications(report)] if out else []
+    """Write the workbook and the page into a folder, and the pictures into another one; None omits
+    either. Return the paths of all files written."""
+    drawings = (
+        [("svg", specification) for specification in list_specifications(report)] if out else []
+    )
     drawings += list_drawings(report, every_chart) if pictures else []
     draw_early(drawings)  # by another process, while this one writes the workbook
     written: list[Path] = []

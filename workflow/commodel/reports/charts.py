@@ -1,4 +1,5 @@
-"""The charts of a report, as values: predicted over measured times, time over message size, fitted curves.
+"""The charts of a report, as values: predicted over measured times, time over message size, fitted
+curves.
 
 `chart_predictions`, `chart_times` and `chart_fit` build them.
 """
@@ -53,12 +54,17 @@ MIN_RELATIVE_RANGE = 1e-6  # a curve that varies by less is constant except for 
 MAX_BAND_ERROR = 0.1  # μ − 1 at the edges of the strip along the identity line
 
 
-def chart_predictions(frame: pd.DataFrame, recommended: pd.DataFrame | None = None) -> dict[str, Chart]:
-    """Return, by platform, a chart with a series for the recommended prediction and for each of the best models, and
-    the identity line."""
+def chart_predictions(
+    frame: pd.DataFrame, recommended: pd.DataFrame | None = None
+) -> dict[str, Chart]:
+    """Return, by platform, a chart with a series for the recommended prediction and for each of the
+    best models, and the identity line."""
     charts = {}
     recommended = frame.iloc[:0] if recommended is None else recommended
-    best = {platform: drop_equal_models(part, MAX_MODELS) for platform, part in frame.groupby("platform")}
+    best = {
+        platform: drop_equal_models(part, MAX_MODELS)
+        for platform, part in frame.groupby("platform")
+    }
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
         best_models, model_count = best[platform], part.loc[part["model"] != "", "model"].nunique()
@@ -110,10 +116,16 @@ def chart_predictions(frame: pd.DataFrame, recommended: pd.DataFrame | None = No
     return charts
 
 
-def list_interval_ends(predicted: pd.DataFrame, model: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the ends of the prediction intervals that the chart draws: those of the recommended prediction, unless one
-    of them is unknown or has no place on a log axis."""
-    if model != RECOMMENDED or not (predicted["low"] > 0).all() or not np.isfinite(predicted["high"]).all():
+def list_interval_ends(
+    predicted: pd.DataFrame, model: str
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the ends of the prediction intervals that the chart draws: those of the recommended
+    prediction, unless one of them is unknown or has no place on a log axis."""
+    if (
+        model != RECOMMENDED
+        or not (predicted["low"] > 0).all()
+        or not np.isfinite(predicted["high"]).all()
+    ):
         return (), ()
     return to_microseconds(predicted["low"]), to_microseconds(predicted["high"])
 
@@ -126,18 +138,22 @@ def describe_accuracy(part: pd.DataFrame, model: str) -> str:
 
 
 def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:
-    """Return charts by platform: first workloads whose fastest alternative changes with the message size, then those
-    with the largest differences."""
+    """Return charts by platform: first workloads whose fastest alternative changes with the message
+    size, then those with the largest differences."""
     drawn = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0)
     charts: dict[str, list[Chart]] = {}
-    measured_points = frame.loc[drawn, [*WORKLOAD, "bytes", "alternative_label", "point", "measured"]].drop_duplicates(
-        "point"
-    )
+    measured_points = frame.loc[
+        drawn, [*WORKLOAD, "bytes", "alternative_label", "point", "measured"]
+    ].drop_duplicates("point")
     for platform, platform_points in measured_points.groupby("platform"):
         for workload in choose_workloads(platform_points):
-            is_workload = [frame[key] == value for key, value in zip(WORKLOAD, workload, strict=True)]
+            is_workload = [
+                frame[key] == value for key, value in zip(WORKLOAD, workload, strict=True)
+            ]
             part = frame[np.logical_and.reduce([drawn, *is_workload])]
-            charts.setdefault(platform, []).append(chart_workload(workload, part, find_best_model(part)))
+            charts.setdefault(platform, []).append(
+                chart_workload(workload, part, find_best_model(part))
+            )
     return charts
 
 
@@ -148,16 +164,20 @@ def choose_workloads(points: pd.DataFrame) -> list[tuple[str, ...]]:
     winners = points.loc[sizes.idxmin()].groupby(WORKLOAD)["alternative_label"].nunique()
     contested = points.groupby(WORKLOAD)[["alternative_label", "bytes"]].nunique()
     contested = contested[(contested["alternative_label"] > 1) & (contested["bytes"] > 2)].index
-    return sorted(contested, key=lambda workload: (-winners[workload], -spread[workload], workload))[:MAX_TIME_CHARTS]
+    return sorted(
+        contested, key=lambda workload: (-winners[workload], -spread[workload], workload)
+    )[:MAX_TIME_CHARTS]
 
 
 def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
-    """Return the chart of a workload: dots are measured, dashed lines are predicted by the best model. A line joins the
-    dots of an alternative without a prediction."""
+    """Return the chart of a workload: dots are measured, dashed lines are predicted by the best
+    model. A line joins the dots of an alternative without a prediction."""
     platform, operation, layout, size = workload
     measured, predictions = [], []
     defaults = set(part.loc[is_library_default(part), "alternative_label"])
-    alternatives = sorted(part["alternative_label"].unique(), key=lambda name: (name in defaults, name))
+    alternatives = sorted(
+        part["alternative_label"].unique(), key=lambda name: (name in defaults, name)
+    )
     for index, alternative in enumerate(alternatives):
         rows = part[part["alternative_label"] == alternative].sort_values("bytes", kind="stable")
         colour = GREY if defaults == {alternative} else index
@@ -167,24 +187,37 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
         style = "wide" if alternative in defaults else "both" if predicted.empty else "dots"
         points = rows.drop_duplicates("point")
         measured.append(
-            make_time_series(f"{alternative}, measured", points, "bytes", "measured", style, colour, error_bars=True)
+            make_time_series(
+                f"{alternative}, measured",
+                points,
+                "bytes",
+                "measured",
+                style,
+                colour,
+                error_bars=True,
+            )
         )
         if len(predicted):
             name = f"{alternative}, predicted"
-            predictions.append(make_time_series(name, predicted, "bytes", "seconds", "dashed", index))
+            predictions.append(
+                make_time_series(name, predicted, "bytes", "seconds", "dashed", index)
+            )
     return Chart(
         f"Time {' '.join(workload)}",
         f"{operation}, {size}, {layout}{describe_fastest(find_fastest(part))}: {platform}{make_simulation_mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
         (*measured, *predictions),
-        f"Dots: measured. Dashed: predicted by {best['model']}." if best is not None and predictions else "",
+        f"Dots: measured. Dashed: predicted by {best['model']}."
+        if best is not None and predictions
+        else "",
     )
 
 
 def describe_fastest(fastest: pd.DataFrame) -> str:
-    """Return which alternative is the fastest at the largest messages, and at which sizes; such as `: chain is the
-    fastest from 64 KiB`. `fastest` has the rows of one workload from `find_fastest`, which the map shows, too."""
+    """Return which alternative is the fastest at the largest messages, and at which sizes; such as
+    `: chain is the fastest from 64 KiB`. `fastest` has the rows of one workload from
+    `find_fastest`, which the map shows, too."""
     if fastest.empty:
         return ""
     name = fastest["fastest"].iloc[-1]
@@ -204,12 +237,17 @@ def describe_fastest(fastest: pd.DataFrame) -> str:
 
 
 def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
-    """Return the chart of samples and their fitted curve. An axis over more than a factor of ten is logarithmic."""
+    """Return the chart of samples and their fitted curve. An axis over more than a factor of ten is
+    logarithmic."""
     factor, label = scale_to_micro(curve.y_label)
     samples = sorted(zip(curve.x, curve.measured, curve.fitted, strict=True), key=itemgetter(0))
-    xs, measured, line = (tuple(column) for column in (np.array(samples, float).T * [[1], [factor], [factor]]).tolist())
+    xs, measured, line = (
+        tuple(column)
+        for column in (np.array(samples, float).T * [[1], [factor], [factor]]).tolist()
+    )
     lowest, highest = min(*measured, *line), max(*measured, *line)
-    is_constant = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)  # rounding differences would fill the chart
+    # rounding differences would fill the chart
+    is_constant = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)
     ends = {"low": 0.0, "high": 2 * highest} if is_constant and highest > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.model} {curve.title}",
@@ -223,7 +261,8 @@ def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
 
 
 def describe_quality(curve: Curve) -> str:
-    """Return form and R² of a fit. A negative R² has its meaning; a constant is not named as lines between samples."""
+    """Return form and R² of a fit. A negative R² has its meaning; a constant is not named as lines
+    between samples."""
     constant = max(curve.fitted) - min(curve.fitted) <= MIN_RELATIVE_RANGE * abs(max(curve.fitted))
     form = "a constant" if constant and curve.form == format_form(TABLE) else curve.form
     if curve.r2 < -MIN_RELATIVE_RANGE:
@@ -232,21 +271,22 @@ def describe_quality(curve: Curve) -> str:
 
 
 def select_worst_curves(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the curves with the largest residuals or left-out errors. A curve needs two samples or more."""
+    """Return the curves with the largest residuals or left-out errors. A curve needs two samples or
+    more."""
 
     def compute_worst_error(curve: Curve) -> float:
         errors = [abs(error) for error in compute_residuals(curve) if math.isfinite(error)]
         return max([*errors, 100 * curve.left_out if curve.left_out > 0 else 0.0])
 
-    worst = sorted((curve for curve in curves if len(set(curve.x)) > 1), key=compute_worst_error, reverse=True)[
-        :MAX_CURVES
-    ]
+    worst = sorted(
+        (curve for curve in curves if len(set(curve.x)) > 1), key=compute_worst_error, reverse=True
+    )[:MAX_CURVES]
     return [curve for curve in curves if curve in worst]
 
 
 def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
-    """Return charts of a model's residuals in % of the sample, one for each abscissa. Curves through all of their
-    samples have none."""
+    """Return charts of a model's residuals in % of the sample, one for each abscissa. Curves
+    through all of their samples have none."""
     by_axis: dict[str, list[Curve]] = {}
     for curve in curves:
         if any(error != 0 for error in compute_residuals(curve)):
@@ -265,7 +305,9 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
             charts.append(
                 Chart(
                     f"Residuals {fitted_set.platform} {fitted_set.model} {curves_of_axis[0].x_label}",
-                    to_plain_value(f"{figure + len(charts)}. residuals: {describe_set(fitted_set)}"),
+                    to_plain_value(
+                        f"{figure + len(charts)}. residuals: {describe_set(fitted_set)}"
+                    ),
                     make_curve_axis(curves_of_axis[0], xs),
                     Axis("fitted − measured [%]", log=False),
                     tuple(lines),
@@ -293,8 +335,8 @@ def describe_set(fitted_set: ParameterSet) -> str:
 
 
 def scale_to_micro(label: str) -> tuple[float, str]:
-    """Return factor and label of an axis: 10⁶ and a label in µs if the given label is in seconds, else 1 and the
-    label."""
+    """Return factor and label of an axis: 10⁶ and a label in µs if the given label is in seconds,
+    else 1 and the label."""
     label = bracket_unit(label)
     scaled = re.sub(r"([\[(])s([\])])", r"\1µs\2", label)
     return (MICRO, scaled) if scaled != label else (1.0, label)
@@ -306,11 +348,27 @@ def bracket_unit(label: str) -> str:
 
 
 def make_time_series(
-    name: str, rows: pd.DataFrame, x: str, time: str, style: str, colour: int, error_bars: bool = False
+    name: str,
+    rows: pd.DataFrame,
+    x: str,
+    time: str,
+    style: str,
+    colour: int,
+    error_bars: bool = False,
 ) -> Series:
     """Return a series of times, over another column of the comparison."""
-    low, high = ((to_microseconds(rows[f"{time}_{end}"]) if error_bars else ()) for end in ("low", "high"))
-    return Series(name, tuple(rows[x].astype(float)), to_microseconds(rows[time]), style, colour, low=low, high=high)
+    low, high = (
+        (to_microseconds(rows[f"{time}_{end}"]) if error_bars else ()) for end in ("low", "high")
+    )
+    return Series(
+        name,
+        tuple(rows[x].astype(float)),
+        to_microseconds(rows[time]),
+        style,
+        colour,
+        low=low,
+        high=high,
+    )
 
 
 def to_microseconds(column: pd.Series) -> tuple[float, ...]:
@@ -332,7 +390,8 @@ def make_simulation_mark(part: pd.DataFrame) -> str:
 
 
 def assign_colours(alternatives: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten, colours repeat."""
+    """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten,
+    colours repeat."""
     names = [name for name, _ in count_by_frequency(map(name_without_argument, alternatives))]
     return {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
 

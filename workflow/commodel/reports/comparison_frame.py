@@ -1,4 +1,5 @@
-"""The comparison as reports need it: types that do not depend on the CSV file, and values in the shown units.
+"""The comparison as reports need it: types that do not depend on the CSV file, and values in the
+shown units.
 
 `prepare_comparison` returns the frame from which all sections are made.
 """
@@ -14,7 +15,16 @@ from commodel.records import DEFAULT_LABEL, LIBRARY, RECOMMENDED
 from commodel.reports.elements import to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
-PERCENTAGES = ("abs_error_median", "bias", "covered_share", "coverage", "right", "tied", "regret_mean", "regret_max")
+PERCENTAGES = (
+    "abs_error_median",
+    "bias",
+    "covered_share",
+    "coverage",
+    "right",
+    "tied",
+    "regret_mean",
+    "regret_max",
+)
 
 
 HELD_OUT_COLUMNS = [
@@ -43,11 +53,13 @@ HELD_OUT_COLUMNS = [
 
 
 def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison with the types of its columns, sorted, real machines first, and with the labels of reports.
+    """Return the comparison with the types of its columns, sorted, real machines first, and with
+    the labels of reports.
 
-    `size` is that of the workload, with its waves and setting; `kind` that of the alternative; `alternative_label` a
-    name of the alternative that is unique in its workload. If the alternatives differ in layout, `alternative_label`
-    names the layout and `placement` the nodes; else `placement` is the layout."""
+    `size` is that of the workload, with its waves and setting; `kind` that of the alternative;
+    `alternative_label` a name of the alternative that is unique in its workload. If the
+    alternatives differ in layout, `alternative_label` names the layout and `placement` the nodes;
+    else `placement` is the layout."""
     frame = name_streams(add_default_columns(comparison, COMPARISON)).reset_index(drop=True)
     for key in TEXTS:
         frame[key] = _make_texts_safe(frame[key])
@@ -56,10 +68,14 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     for key in NUMBERS:
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in (key for key in WHOLE if frame[key].dtype != np.int64):
-        frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
+        frame[key] = (
+            pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
+        )
     frame["size"] = _label_rows(frame, ["leaves", "ranks", "waves", "setting"], _label_size)
     kinds = np.where(is_library_default(frame), 2, frame["topology"] != "")
-    frame["kind"] = pd.Series(np.array(["algorithm", "topology", LIBRARY], dtype=object)[kinds], dtype=object)
+    frame["kind"] = pd.Series(
+        np.array(["algorithm", "topology", LIBRARY], dtype=object)[kinds], dtype=object
+    )
     workload = ["platform", "operation", "size", "node_usage"]
     frame["several"] = frame.groupby(workload)["layout"].transform("nunique") > 1
     frame["placement"] = _label_rows(
@@ -74,17 +90,31 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
             (DEFAULT_LABEL if kind == LIBRARY else alternative) + (f", {layout}" if several else "")
         ),
     )
-    order = ["simulated", "platform", "operation", "placement", "ranks", "bytes", "alternative_label", "model"]
+    order = [
+        "simulated",
+        "platform",
+        "operation",
+        "placement",
+        "ranks",
+        "bytes",
+        "alternative_label",
+        "model",
+    ]
     sorted_index = frame[order].sort_values(order, kind="stable").index
-    columns = {key: frame[key].take(sorted_index).reset_index(drop=True) for key in frame.columns.drop("several")}
-    prepared = pd.DataFrame(columns, copy=False)  # column by column, since all columns at once need twice the memory
+    columns = {
+        key: frame[key].take(sorted_index).reset_index(drop=True)
+        for key in frame.columns.drop("several")
+    }
+    # column by column, since all columns at once need twice the memory
+    prepared = pd.DataFrame(columns, copy=False)
     prepared.columns = pd.Index(prepared.columns, dtype=object)
     return prepared
 
 
 def _make_texts_safe(column: pd.Series) -> pd.Series:
     """Return the column as texts that are safe to show. Each distinct text is converted once."""
-    codes, texts = pd.factorize(column.astype(object))  # -1: blank; several times faster than Arrow here
+    # -1: blank; several times faster than Arrow here
+    codes, texts = pd.factorize(column.astype(object))
     safe = [*(to_plain_value(text) or "" for text in texts), ""]
     if column.dtype == object and safe[:-1] == list(texts) and (codes >= 0).all():
         return column
@@ -92,7 +122,8 @@ def _make_texts_safe(column: pd.Series) -> pd.Series:
 
 
 def _label_rows(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) -> pd.Series:
-    """Return a text for each row, made once for all rows that have the same values in these columns."""
+    """Return a text for each row, made once for all rows that have the same values in these
+    columns."""
     rows = frame[keys].drop_duplicates().itertuples(index=False)
     texts = np.array([to_plain_value(name(*values)) for values in rows], dtype=object)
     return pd.Series(texts[frame.groupby(keys, sort=False).ngroup()], frame.index, dtype=object)
@@ -105,8 +136,8 @@ def _label_size(leaves: int, ranks: int, waves: int, setting: str) -> str:
 
 
 def select_held_out(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the predictions at held-out points, by which models are judged. Large comparisons take much memory, so the
-    selection is made once and has only the columns that judging needs."""
+    """Return the predictions at held-out points, by which models are judged. Large comparisons take
+    much memory, so the selection is made once and has only the columns that judging needs."""
     return frame.loc[frame["held_out"] & has_schedule(frame), HELD_OUT_COLUMNS]
 
 
@@ -121,9 +152,12 @@ def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def list_models(frame: pd.DataFrame) -> list[str]:
-    """Return the models in the frame, the recommended prediction first. A point that no model was to predict has an
-    empty name."""
-    return sorted((name for name in frame["model"].unique() if name), key=lambda name: (name != RECOMMENDED, name))
+    """Return the models in the frame, the recommended prediction first. A point that no model was
+    to predict has an empty name."""
+    return sorted(
+        (name for name in frame["model"].unique() if name),
+        key=lambda name: (name != RECOMMENDED, name),
+    )
 
 
 def list_leaves(frame: pd.DataFrame) -> pd.Series:

@@ -1,9 +1,9 @@
-"""The parts of a report that every writer renders (`Section`, `Table`, `Chart`, `Matrix`, `Tiling`, `FirstScreen`), and
-the texts of their values: numbers, counts, lists, colours.
-`columns.csv` has the columns of the tables: `make_table` looks them up by the table's name.
+"""The parts of a report that every writer renders (`Section`, `Table`, `Chart`, `Matrix`, `Tiling`,
+`FirstScreen`), and the texts of their values: numbers, counts, lists, colours. `columns.csv` has
+the columns of the tables: `make_table` looks them up by the table's name.
 
-The rows of a table are stored by columns, each distinct text once. As tuples, the rows of a large comparison would take
-a gigabyte.
+The rows of a table are stored by columns, each distinct text once. As tuples, the rows of a large
+comparison would take a gigabyte.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def to_plain_value(value: object) -> Any: ...
 
 
 def to_plain_value(value: object) -> Any:
-    """Return a value from a frame or a YAML file as None, bool, int, float or safe one-line text."""
+    """Return a value from a frame or a YAML file as None, bool, int, float or safe one-line
+    text."""
     if value is None or value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, bool | np.bool_):
@@ -62,7 +63,12 @@ def is_finite_number(value: object) -> TypeGuard[float]:
     return has_rank(value) and math.isfinite(value)
 
 
-NUMBER_FORMATS = {"count": "#,##0", "figure": "#,##0", "percent": "#,##0.0", "signed": "+#,##0.0;-#,##0.0;0.0"}
+NUMBER_FORMATS = {
+    "count": "#,##0",
+    "figure": "#,##0",
+    "percent": "#,##0.0",
+    "signed": "+#,##0.0;-#,##0.0;0.0",
+}
 NUMBER_FORMATS |= {"ratio": "0.000", "times": "#,##0.00"}
 
 
@@ -113,7 +119,9 @@ def make_simulation_banner(names: Iterable[str]) -> str:
     """Return the banner of a report with simulated platforms; empty without any."""
     name_list = ", ".join(sorted(names))
     return (
-        f"SIMULATED: every measurement on {name_list} comes from a simulator, not from hardware." if name_list else ""
+        f"SIMULATED: every measurement on {name_list} comes from a simulator, not from hardware."
+        if name_list
+        else ""
     )
 
 
@@ -122,7 +130,11 @@ def label_platform(platform: str, simulated: set[str]) -> str:
 
 
 def format_size_range(first: int, last: int) -> str:
-    return f"at {format_size(first)}" if first == last else f"from {format_size(first)} to {format_size(last)}"
+    return (
+        f"at {format_size(first)}"
+        if first == last
+        else f"from {format_size(first)} to {format_size(last)}"
+    )
 
 
 def format_size(number: int) -> str:
@@ -132,7 +144,9 @@ def format_size(number: int) -> str:
 
 def format_factor_range(low: float, high: float) -> str:
     """Return a range of factors, such as `1.62–3.2×`."""
-    ends = dict.fromkeys(f"{value:.{2 if value < 2 else 1 if value < 9.95 else 0}f}" for value in (low, high))
+    ends = dict.fromkeys(
+        f"{value:.{2 if value < 2 else 1 if value < 9.95 else 0}f}" for value in (low, high)
+    )
     return f"{'–'.join(ends)}×"
 
 
@@ -163,7 +177,9 @@ def count_with_verb(number: int, noun: str, verb: str, attribute: str = "") -> s
 
 def shorten_list(words: list[str], limit: int = 6) -> str:
     """Return a list of words with at most so many entries: `a, b and 3 more`."""
-    return join_words(words if len(words) <= limit else [*words[: limit - 1], f"{len(words) - limit + 1} more"])
+    return join_words(
+        words if len(words) <= limit else [*words[: limit - 1], f"{len(words) - limit + 1} more"]
+    )
 
 
 def format_ratio(value: float) -> str:
@@ -179,7 +195,8 @@ def join_words(words: list[str]) -> str:
 
 
 def format_percent(share: float, sign: bool = False) -> str:
-    """Return a share in percent with a digit after the point only below 10 %: 3.4 %, 57 %, 1240 %."""
+    """Return a share in percent with a digit after the point only below 10 %: 3.4 %, 57 %, 1240
+    %."""
     if not math.isfinite(share):
         return "n/a"
     value = 100 * share
@@ -262,9 +279,12 @@ class Rows(Sequence[Any]):
 
 
 def store_column(column: pd.Series, blank: np.ndarray | None = None) -> Sequence:
-    """Return a column for `Rows`: numbers unchanged, other values made plain, equal texts stored once."""
+    """Return a column for `Rows`: numbers unchanged, other values made plain, equal texts stored
+    once."""
     kind = column.dtype.kind
-    if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < MAX_SPREADSHEET_INTEGER)):
+    if kind in "bf" or (
+        kind == "i" and (column.empty or column.abs().max() < MAX_SPREADSHEET_INTEGER)
+    ):
         return NumberColumn(column.to_numpy(), blank)
     if pd.api.types.infer_dtype(column, skipna=False) == "string" and column.notna().all():
         codes, texts = pd.factorize(column)
@@ -295,9 +315,11 @@ class Rectangle:
     tooltip: str = ""
 
     def font_size(self, unit: float) -> float:
-        """Return the font size of the label in pixels, if a unit of the square has `unit` pixels; 0 if it does not
-        fit."""
-        size = min(15.0, 0.7 * self.height * unit, 1.3 * self.width * unit / max(1, len(self.label)))
+        """Return the font size of the label in pixels, if a unit of the square has `unit` pixels; 0
+        if it does not fit."""
+        size = min(
+            15.0, 0.7 * self.height * unit, 1.3 * self.width * unit / max(1, len(self.label))
+        )
         return size if size >= MIN_LETTER_PIXELS else 0.0
 
 
@@ -336,8 +358,9 @@ COLOURS = {"bad": "#E8935F", "middle": "#FBF4DC", "good": "#6DB9A8"}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`kind` is text, flag, count, number (4 digits), percent, signed (percent with sign), ratio, times (×), figure
-    (the number of a chart), or file (its path below the folder of the results)."""
+    """`kind` is text, flag, count, number (4 digits), percent, signed (percent with sign), ratio,
+    times (×), figure (the number of a chart), or file (its path below the folder of the
+    results)."""
 
     key: str
     header: str
@@ -352,25 +375,35 @@ SCHEMA = Path(__file__).with_name("columns.csv")
 
 @cache
 def read_columns() -> dict[str, dict[str, Column]]:
-    """Return the header, kind, note and scale of each column of the report's tables, by table and key."""
+    """Return the header, kind, note and scale of each column of the report's tables, by table and
+    key."""
     tables: dict[str, dict[str, Column]] = {}
     for path in (SCHEMA, *list_column_files()):
         with path.open(encoding="utf-8", newline="") as stream:
             for row in csv.DictReader(stream):
-                column = Column(row["key"], row["header"], row["kind"], row["note"], SCALES[row["scale"]])
+                column = Column(
+                    row["key"], row["header"], row["kind"], row["note"], SCALES[row["scale"]]
+                )
                 tables.setdefault(row["table"], {})[column.key] = column
     return tables
 
 
 def select_columns(*tables: str, without: Collection[str] = ()) -> tuple[Column, ...]:
-    """Return the columns of one or several tables in their order, except those with the keys `without`."""
-    return tuple(column for table in tables for key, column in read_columns()[table].items() if key not in without)
+    """Return the columns of one or several tables in their order, except those with the keys
+    `without`."""
+    return tuple(
+        column
+        for table in tables
+        for key, column in read_columns()[table].items()
+        if key not in without
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row. The last `folded`
-    columns have a single value each, which the note repeats; a sheet hides them in an outline group."""
+    """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row.
+    The last `folded` columns have a single value each, which the note repeats; a sheet hides them
+    in an outline group."""
 
     name: str
     title: str
@@ -380,7 +413,8 @@ class Table:
     fixed: int = 1
     folded: int = 0
     marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of highlighted values
-    backgrounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # background colours by (row, column)
+    # background colours by (row, column)
+    backgrounds: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     def column(self, key: str) -> list:
         return self.values([column.key for column in self.columns].index(key))
@@ -392,7 +426,9 @@ class Table:
         return [row[column] for row in self.rows[first:end]]
 
     def value(self, at: int, column: int) -> object:
-        return self.rows.columns[column][at] if isinstance(self.rows, Rows) else self.rows[at][column]
+        return (
+            self.rows.columns[column][at] if isinstance(self.rows, Rows) else self.rows[at][column]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,8 +438,8 @@ class Series:
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    # dots, line, both, dashed, bars; wide: a broad line below the others, with dots; walk: a line through its points in
-    # the given order
+    # dots, line, both, dashed, bars; wide: a broad line below the others, with dots; walk: a line
+    # through its points in the given order
     style: str = "dots"
     colour: int = 0
     labels: tuple[str, ...] = ()
@@ -497,7 +533,12 @@ class Report:
 
     @property
     def tilings(self) -> tuple[Tiling, ...]:
-        return tuple(block for section in self.sections for block in section.blocks if isinstance(block, Tiling))
+        return tuple(
+            block
+            for section in self.sections
+            for block in section.blocks
+            if isinstance(block, Tiling)
+        )
 
 
 def describe_origin(report: Report) -> str:
@@ -522,16 +563,23 @@ def make_table(
     backgrounds: Mapping[str, Sequence[str]] = MappingProxyType({}),
     **properties,
 ) -> Table:
-    """Return a table from a frame with a column for every key, or from mappings or tuples. Without `columns` it has
-    those of its name in `columns.csv`. Where `blank` is true a column shows nothing; where `marks` is true a value is
-    highlighted; `backgrounds` are colours, or empty."""
+    """Return a table from a frame with a column for every key, or from mappings or tuples. Without
+    `columns` it has those of its name in `columns.csv`. Where `blank` is true a column shows
+    nothing; where `marks` is true a value is highlighted; `backgrounds` are colours, or empty."""
     columns = tuple(columns or select_columns(name))
-    if not isinstance(rows, pd.DataFrame):  # objects: with types that pandas infers, a missing text would become NaN
+    # objects: with types that pandas infers, a missing text would become NaN
+    if not isinstance(rows, pd.DataFrame):
         rows = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
     values = []
     for column in columns:
-        cells = rows[column.key].map(format_simulated) if column.key == "simulated" else rows[column.key]
-        values.append(store_column(cells, blank[column.key].to_numpy(bool) if column.key in blank else None))
+        cells = (
+            rows[column.key].map(format_simulated)
+            if column.key == "simulated"
+            else rows[column.key]
+        )
+        values.append(
+            store_column(cells, blank[column.key].to_numpy(bool) if column.key in blank else None)
+        )
     marked = {
         (row, index)
         for index, column in enumerate(columns)
@@ -544,12 +592,15 @@ def make_table(
         for row, colour in enumerate(backgrounds.get(column.key, ()))
         if colour
     }
-    return Table(name, title, columns, Rows(values), marks=frozenset(marked), backgrounds=fills, **properties)
+    return Table(
+        name, title, columns, Rows(values), marks=frozenset(marked), backgrounds=fills, **properties
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """The source of a number on the first screen: rows of a table, by the cells of some of their columns."""
+    """The source of a number on the first screen: rows of a table, by the cells of some of their
+    columns."""
 
     table: str
     where: tuple[tuple[str, object], ...]
@@ -613,7 +664,8 @@ class FirstScreen:
 SHADE_COUNT = 24  # steps of the colour scale; a workbook needs a format for each
 EMPTY = "#F1F3F4"
 PALE_SHARE = 0.35  # of the colour, in cells without a measurement
-MIN_COLOUR_RATIO = 2.0  # of the values with the worst and the best colour: small differences are not coloured
+# of the values with the worst and the best colour: small differences are not coloured
+MIN_COLOUR_RATIO = 2.0
 
 
 @dataclass(frozen=True)
@@ -628,17 +680,24 @@ class Matrix:
     note: str = ""
     marks: frozenset[int] = frozenset()  # indices of highlighted labels
     alt: str = ""  # description of the picture in words
-    expected: tuple[tuple[float, ...], ...] = ()  # value between two groups, for pairs that were not measured
+    # value between two groups, for pairs that were not measured
+    expected: tuple[tuple[float, ...], ...] = ()
 
     @cached_property
     def value_range(self) -> tuple[float, float]:
-        positive = [value for row in self.values for value in row if is_finite_number(value) and value > 0]
+        positive = [
+            value for row in self.values for value in row if is_finite_number(value) and value > 0
+        ]
         return (min(positive), max(positive)) if positive else (1.0, 1.0)
 
     @property
     def borders(self) -> tuple[int, ...]:
         """Indices of the first labels of all groups except the first."""
-        return tuple(index for index in range(1, len(self.groups)) if self.groups[index] != self.groups[index - 1])
+        return tuple(
+            index
+            for index in range(1, len(self.groups))
+            if self.groups[index] != self.groups[index - 1]
+        )
 
     @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
@@ -651,7 +710,9 @@ class Matrix:
             return EMPTY
         worse = self.value_range[1] / value if self.high_is_good else value / self.value_range[0]
         return mix_scale_colour(
-            math.log(worse) / math.log(max(self.value_range[1] / self.value_range[0], MIN_COLOUR_RATIO)), pale
+            math.log(worse)
+            / math.log(max(self.value_range[1] / self.value_range[0], MIN_COLOUR_RATIO)),
+            pale,
         )
 
 
@@ -662,7 +723,9 @@ def mix_scale_colour(share: float, pale: bool = False) -> str:
     share_of_half = 2 * share if share < 0.5 else 2 * share - 1
     parts = zip(_parse_colour(COLOURS[first]), _parse_colour(COLOURS[second]), strict=True)
     mixed = (low + (high - low) * share_of_half for low, high in parts)
-    return "#" + "".join(f"{round(255 - (255 - tone) * (PALE_SHARE if pale else 1)):02X}" for tone in mixed)
+    return "#" + "".join(
+        f"{round(255 - (255 - tone) * (PALE_SHARE if pale else 1)):02X}" for tone in mixed
+    )
 
 
 def _parse_colour(colour: str) -> tuple[int, ...]:
@@ -683,9 +746,13 @@ RAW_FILE_PATH = re.compile(rf"raw/{NAME}/{NAME}\.csv")
 
 
 def make_raw_link(results: str, path: str) -> str:
-    """Return the path of a file of samples, relative to the report; empty for other files, and in reports without
-    links."""
-    return f"{results}/{path}" if RESULTS_PATH.fullmatch(results) and RAW_FILE_PATH.fullmatch(path) else ""
+    """Return the path of a file of samples, relative to the report; empty for other files, and in
+    reports without links."""
+    return (
+        f"{results}/{path}"
+        if RESULTS_PATH.fullmatch(results) and RAW_FILE_PATH.fullmatch(path)
+        else ""
+    )
 
 
 Block = Table | Chart | Answer | Text | Matrix | Tiling  # of a section

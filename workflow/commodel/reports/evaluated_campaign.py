@@ -1,4 +1,5 @@
-"""A campaign with its evaluation (`EvaluatedCampaign`): the data that several sections of a report share."""
+"""A campaign with its evaluation (`EvaluatedCampaign`): the data that several sections of a report
+share."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class EvaluatedCampaign:
     frame: pd.DataFrame  # the comparison, from `prepare_comparison`
     held_out: pd.DataFrame  # its predictions at held-out points
     recommended_rows: pd.DataFrame  # recommended predictions, in the columns of the comparison
-    recommended: pd.DataFrame  # errors of the recommended prediction, beside those of the best model
+    # errors of the recommended prediction, beside those of the best model
+    recommended: pd.DataFrame
     baselines: pd.DataFrame  # errors of simple rules at the same points
     choices: pd.DataFrame  # alternatives chosen by the recommended prediction
     scatters: Mapping[str, Chart] = field(default_factory=dict)  # by platform
@@ -62,27 +64,39 @@ class EvaluatedCampaign:
     def only(self, platform: str) -> EvaluatedCampaign:
         """Return the part of one platform."""
         frames = ("frame", "held_out", "recommended_rows", "recommended", "baselines", "choices")
-        parts = {name: rows[rows["platform"] == platform] for name in frames for rows in [getattr(self, name)]}
+        parts = {
+            name: rows[rows["platform"] == platform]
+            for name in frames
+            for rows in [getattr(self, name)]
+        }
         parts |= {
-            name: [entry for entry in getattr(self, name) if to_plain_value(entry.platform) == platform]
+            name: [
+                entry for entry in getattr(self, name) if to_plain_value(entry.platform) == platform
+            ]
             for name in ("sets", "networks", "anomalies", "settings")
         }
         batches = {
-            name: batch for name, batch in self.provenance.items() if to_plain_value(batch.get("platform")) == platform
+            name: batch
+            for name, batch in self.provenance.items()
+            if to_plain_value(batch.get("platform")) == platform
         }
         return replace(self, **parts, provenance=batches, platform=platform)
 
 
 def evaluate_campaign(comparison: pd.DataFrame, **properties) -> EvaluatedCampaign:
-    """Return the campaign of a prepared comparison. If it has no recommended predictions, they are made. The
-    alternatives chosen have the report's names of workload and alternative."""
-    frame, recommended_rows = (rows.reset_index(drop=True) for rows in split_recommended(comparison))
+    """Return the campaign of a prepared comparison. If it has no recommended predictions, they are
+    made. The alternatives chosen have the report's names of workload and alternative."""
+    frame, recommended_rows = (
+        rows.reset_index(drop=True) for rows in split_recommended(comparison)
+    )
     if recommended_rows.empty:
         recommended_rows = recommend_points(frame)[list(frame)]
     held_out, rows = select_held_out(frame), recommended_rows[recommended_rows["measured"].notna()]
     recommended, baselines = summarize_recommended(rows, frame), summarize_baselines(rows, frame)
     simulated = frame.loc[frame["simulated"], "platform"].unique()
-    labels = frame[[*ALTERNATIVE_KEYS, "alternative_label", "size", "bytes"]].drop_duplicates(ALTERNATIVE_KEYS)
+    labels = frame[[*ALTERNATIVE_KEYS, "alternative_label", "size", "bytes"]].drop_duplicates(
+        ALTERNATIVE_KEYS
+    )
     return EvaluatedCampaign(
         frame,
         held_out,

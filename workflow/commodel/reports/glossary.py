@@ -1,7 +1,7 @@
 """The terms of reports and documentation, with symbols and sources, read from `glossary.csv`.
 
-`make_glossary_section` is a report's sheet of all terms, `explain_terms` their meanings for the page. `make pages`
-writes the tables of docs/glossary.md."""
+`make_glossary_section` is a report's sheet of all terms, `explain_terms` their meanings for the
+page. `make pages` writes the tables of docs/glossary.md."""
 
 import csv
 import re
@@ -37,16 +37,24 @@ def read_glossary() -> tuple[Term, ...]:
 def explain_terms() -> dict[str, str]:
     """Return the meaning of each spelling of a term."""
     return {
-        word: write_out_links(term.meaning) for term in read_glossary() for word in term.spellings.split("|") if word
+        word: write_out_links(term.meaning)
+        for term in read_glossary()
+        for word in term.spellings.split("|")
+        if word
     }
 
 
 def write_out_links(text: str) -> str:
-    """Return a text with the files of its links in place of these, since a report is read without the documentation."""
+    """Return a text with the files of its links in place of these, since a report is read without
+    the documentation."""
     return LINK.sub(r"\1 (docs/\2)", text).replace("`", "")
 
 
 def make_glossary_section() -> Section:
     columns = select_columns("Glossary")
-    rows = pd.DataFrame([{column.key: getattr(term, column.key) for column in columns} for term in read_glossary()])
-    return Section("Glossary", "", (make_table("Glossary", "Terms", rows.map(write_out_links), fixed=2),))
+    rows = pd.DataFrame(
+        [{column.key: getattr(term, column.key) for column in columns} for term in read_glossary()]
+    )
+    return Section(
+        "Glossary", "", (make_table("Glossary", "Terms", rows.map(write_out_links), fixed=2),)
+    )

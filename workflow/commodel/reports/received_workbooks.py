@@ -1,8 +1,8 @@
-"""Workbooks from untrusted sources (`open_received`): formulas are not computed, links are not followed, and the
-sizes of the parts are limited.
+"""Workbooks from untrusted sources (`open_received`): formulas are not computed, links are not
+followed, and the sizes of the parts are limited.
 
-`read_platform_sets` returns the parameter sets of a report's workbook, from the tables of its sheet Models. A
-workbook has no curves and draws, so predictions by these sets have no intervals."""
+`read_platform_sets` returns the parameter sets of a report's workbook, from the tables of its sheet
+Models. A workbook has no curves and draws, so predictions by these sets have no intervals."""
 
 import json
 import re
@@ -24,20 +24,25 @@ from commodel.reports.elements import format_simulated, select_columns
 from commodel.reports.sections.evidence import FORMS_KEYS, SHOWN_UNITS
 
 MAX_PARTS = 1000
-MAX_PART_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one uncompressed part, by the prefix of its name
+# of one uncompressed part, by the prefix of its name
+MAX_PART_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}
 MAX_TOTAL_BYTES = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all parts with the prefix
 MAX_STRINGS = 1_000_000  # shared by cells; openpyxl stores all of them in memory
 MAX_COMPRESSED_BYTES = 1024 << 20
 CHUNK_BYTES = 1 << 20
-# openpyxl's parser expands entities, which no workbook needs. Zero bytes are removed before searching, for UTF-16.
+# openpyxl's parser expands entities, which no workbook needs. Zero bytes are removed before
+# searching, for UTF-16.
 STRING_ELEMENT = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
 DOCTYPE_OR_ENTITY = re.compile(rb"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
-OTHER_ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
+OTHER_ENCODING = re.compile(
+    rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE
+)
 
 
 @contextmanager
 def open_received(path: Path) -> Iterator:
-    """Yield the open workbook, to be read row by row; raise UserError with one line if it cannot be read."""
+    """Yield the open workbook, to be read row by row; raise UserError with one line if it cannot be
+    read."""
     import openpyxl  # here, because writers of workbooks need none of it
 
     with open_bounded(path, MAX_COMPRESSED_BYTES, "a workbook") as stream:
@@ -60,12 +65,14 @@ def _refuse_workbook(path: Path, error: Exception) -> UserError:
 
 
 def _check_archive(stream: IO[bytes], path: Path) -> None:
-    """Refuse an archive with too many or too large parts. The archive states the sizes, and zipfile unpacks no part
-    beyond its stated size."""
+    """Refuse an archive with too many or too large parts. The archive states the sizes, and zipfile
+    unpacks no part beyond its stated size."""
     with zipfile.ZipFile(stream) as archive:
         parts = archive.infolist()
         if len(parts) > MAX_PARTS:
-            raise UserError(f"found {len(parts)} parts in it, wanted a workbook, at most {MAX_PARTS}", file=path)
+            raise UserError(
+                f"found {len(parts)} parts in it, wanted a workbook, at most {MAX_PARTS}", file=path
+            )
         total, strings = dict.fromkeys(MAX_TOTAL_BYTES, 0), 0
         for part in parts:
             kind = next(prefix for prefix in MAX_PART_BYTES if part.filename.startswith(prefix))
@@ -81,7 +88,9 @@ def _check_archive(stream: IO[bytes], path: Path) -> None:
             with archive.open(part) as content:
                 strings += _count_strings(content, path)
             if strings > MAX_STRINGS:
-                raise UserError(f"found more than {MAX_STRINGS:,} strings in it, wanted a report", file=path)
+                raise UserError(
+                    f"found more than {MAX_STRINGS:,} strings in it, wanted a report", file=path
+                )
 
 
 def _count_strings(stream: IO[bytes], path: Path) -> int:
@@ -92,19 +101,22 @@ def _count_strings(stream: IO[bytes], path: Path) -> int:
         count += len(STRING_ELEMENT.findall(text))
         if DOCTYPE_OR_ENTITY.search(text) or (is_first and OTHER_ENCODING.search(text[:500])):
             raise UserError(
-                "found a document type or an encoding other than UTF-8 in it, wanted a plain workbook", file=path
+                "found a document type or an encoding other than UTF-8 in it, wanted a plain workbook",
+                file=path,
             )
         overlap, is_first = text[-16:], False
     return count
 
 
 def read_sheet_rows(sheet, max_rows: int, max_columns: int | None, path: Path) -> Iterator[tuple]:
-    """Yield the values of a sheet, a tuple a row, up to these bounds, because the size that a sheet states may be
-    wrong. Formulas are returned as `Formula`."""
+    """Yield the values of a sheet, a tuple a row, up to these bounds, because the size that a sheet
+    states may be wrong. Formulas are returned as `Formula`."""
     try:
         sheet.reset_dimensions()
         for row in sheet.iter_rows(max_row=max_rows, max_col=max_columns):
-            yield tuple(Formula(cell.value) if cell.data_type == "f" else cell.value for cell in row)
+            yield tuple(
+                Formula(cell.value) if cell.data_type == "f" else cell.value for cell in row
+            )
     except Exception as error:
         raise _refuse_workbook(path, error) from None
 
@@ -127,7 +139,8 @@ SI_UNITS = {shown: (unit, factor) for unit, (shown, factor) in reversed(SHOWN_UN
 
 
 def read_platform_sets(path: Path, platform: str = "") -> list[ParameterSet]:
-    """Return the parameter sets of `platform`; empty is accepted if the workbook has a single platform."""
+    """Return the parameter sets of `platform`; empty is accepted if the workbook has a single
+    platform."""
     with open_received(path) as book:
         sets = [parse_set(document) for document in _read_documents(book, path)]
     if not sets:
@@ -136,8 +149,13 @@ def read_platform_sets(path: Path, platform: str = "") -> list[ParameterSet]:
     if platform and platform not in platforms:
         raise UserError(f"no platform '{platform}'; {suggest_name(platform, platforms)}", file=path)
     if not platform and len(platforms) > 1:
-        raise UserError(f"has {', '.join(platforms)}: name one of them, as {path.name}#{platforms[0]}", file=path)
-    chosen = [entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values]
+        raise UserError(
+            f"has {', '.join(platforms)}: name one of them, as {path.name}#{platforms[0]}",
+            file=path,
+        )
+    chosen = [
+        entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values
+    ]
     if not chosen:
         raise UserError("found no values in it", file=path)
     return chosen
@@ -190,9 +208,14 @@ def _read_owner(row: Mapping[str, Any]) -> tuple[str, str]:
     return str(row["platform"] or ""), str(row["model"])
 
 
-def _read_table(rows: Sequence[tuple], name: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield number and values of each row of a table, by the keys of its columns; none if the table is empty."""
-    headers = {column.header: column.key for column in select_columns(name, without=("definition",))}
+def _read_table(
+    rows: Sequence[tuple], name: str, path: Path
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield number and values of each row of a table, by the keys of its columns; none if the table
+    is empty."""
+    headers = {
+        column.header: column.key for column in select_columns(name, without=("definition",))
+    }
     head = next((number for number, cells in enumerate(rows) if set(headers) <= set(cells)), None)
     if head is None:
         return
@@ -200,7 +223,9 @@ def _read_table(rows: Sequence[tuple], name: str, path: Path) -> Iterator[tuple[
     for number, row in enumerate(rows[head + 1 :], head + 2):
         found = {key: row[column] if column < len(row) else None for key, column in columns.items()}
         if any(isinstance(value, Formula) for value in found.values()):
-            raise UserError("found a formula, wanted a value", file=path, key=f"{SETS_SHEET}, row {number}")
+            raise UserError(
+                "found a formula, wanted a value", file=path, key=f"{SETS_SHEET}, row {number}"
+            )
         if found["model"] is None:
             return
         yield number, found
@@ -208,12 +233,18 @@ def _read_table(rows: Sequence[tuple], name: str, path: Path) -> Iterator[tuple[
 
 def _parse_estimate(row: Mapping[str, Any], at: int, path: Path) -> dict[str, Any]:
     unit, factor = SI_UNITS.get(str(row["unit"]), (str(row["unit"] or ""), 1.0))
-    fields: dict[str, Any] = {"unit": unit, "known": row["known"] != "no", "note": str(row["note"] or "")}
+    fields: dict[str, Any] = {
+        "unit": unit,
+        "known": row["known"] != "no",
+        "note": str(row["note"] or ""),
+    }
     for key in ("value", "low", "high"):
         value = row[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             key_text = f"{SETS_SHEET}, row {at}, {key}"
-            raise UserError(f"found {make_printable(value, 40)!r}, wanted a number", file=path, key=key_text)
+            raise UserError(
+                f"found {make_printable(value, 40)!r}, wanted a number", file=path, key=key_text
+            )
         fields[key] = value / factor
     return fields
 
@@ -225,5 +256,7 @@ def _parse_forms(text: object, at: int, path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         forms = None
     if not isinstance(forms, dict) or not set(forms) <= set(FORMS_KEYS):
-        raise UserError("found no forms and settings as JSON", file=path, key=f"{SETS_SHEET}, row {at}")
+        raise UserError(
+            "found no forms and settings as JSON", file=path, key=f"{SETS_SHEET}, row {at}"
+        )
     return forms

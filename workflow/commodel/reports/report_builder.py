@@ -1,5 +1,5 @@
-"""The one `Report` that every writer renders. `build_report` makes it from the outputs of a campaign's stages, and
-`list_commands` lists commands that answer further questions."""
+"""The one `Report` that every writer renders. `build_report` makes it from the outputs of a
+campaign's stages, and `list_commands` lists commands that answer further questions."""
 
 import math
 import re
@@ -117,15 +117,26 @@ LATENCY_QUESTION = "What if L doubles?"
 
 def list_commands(report: Report, screen: FirstScreen) -> list[tuple[str, str]]:
     name = report.experiment if len(report.experiment) <= MAX_NAME_LENGTH else "EXPERIMENT"
-    commands = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
+    commands = [
+        (
+            "Is it better than last month?",
+            f"commodel diff results/EARLIER results/{name} --out changes.xlsx",
+        )
+    ]
     workloads = _make_workload_options(screen)
     for _, workload in workloads[-1:]:
         command = f"commodel advise --experiment {name} --platform {screen.platform} {workload}"
         commands.append(("What to use for another workload?", command))
-    sets = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == screen.platform]
+    sets = [
+        parameters
+        for parameters in report.sets
+        if to_plain_value(parameters.platform) == screen.platform
+    ]
     if with_latency := _choose_latency_model(sets, screen):
         parameters, latencies = with_latency
-        doubled = " ".join(f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items())
+        doubled = " ".join(
+            f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()
+        )
         probed = parameters.bytes_range[1] if parameters.bytes_range else math.inf
         workloads = _make_workload_options(screen, probed)
         for workload in [workload for extent, workload in workloads if extent == "ranks"][-1:]:
@@ -135,38 +146,56 @@ def list_commands(report: Report, screen: FirstScreen) -> list[tuple[str, str]]:
     return commands
 
 
-def _make_workload_options(screen: FirstScreen, max_bytes: float = math.inf) -> list[tuple[str, str]]:
-    """Return, for each row of the map, `ranks` or `leaves`, and the options of a command. Its size is at most
-    `max_bytes`, where a smaller one was measured."""
+def _make_workload_options(
+    screen: FirstScreen, max_bytes: float = math.inf
+) -> list[tuple[str, str]]:
+    """Return, for each row of the map, `ranks` or `leaves`, and the options of a command. Its size
+    is at most `max_bytes`, where a smaller one was measured."""
     workloads = []
     for row, (operation, label) in enumerate(screen.fastest.rows):
         if operation in screen.errors.columns:
             extent = "leaves" if "leaves" in label else "ranks"
             number = label[: len(label) - len(label.lstrip("0123456789"))]
-            sizes = [int(dict(cell.filters)["bytes"]) for cell in screen.fastest.cells if cell.row == row]
+            sizes = [
+                int(dict(cell.filters)["bytes"]) for cell in screen.fastest.cells if cell.row == row
+            ]
             size = _choose_size([size for size in sizes if size <= max_bytes] or sizes)
-            workload = f"--operation {operation.removeprefix(STREAM)} --{extent} {number} --bytes {size}"
+            workload = (
+                f"--operation {operation.removeprefix(STREAM)} --{extent} {number} --bytes {size}"
+            )
             workloads.append((extent, workload))
     return workloads
 
 
 def _choose_size(measured: Sequence[int]) -> str:
-    """Return a message size within the measured range that was not measured; the only measured one if there is one."""
+    """Return a message size within the measured range that was not measured; the only measured one
+    if there is one."""
     sizes = [EXAMPLE_SIZE, max(measured) * 3 // 4, max(measured)]
-    within = (size for size in sizes if min(measured) < size < max(measured) and size not in measured)
+    within = (
+        size for size in sizes if min(measured) < size < max(measured) and size not in measured
+    )
     return format_bytes(next(within, max(measured))).replace(" ", "")
 
 
 def _choose_latency_model(
     sets: Sequence[ParameterSet], screen: FirstScreen
 ) -> tuple[ParameterSet, dict[str, float]] | None:
-    """Return the parameters of the best model with a latency L, of the better half, and its latencies in seconds."""
+    """Return the parameters of the best model with a latency L, of the better half, and its
+    latencies in seconds."""
     ranked = [family for _, family in screen.errors.rows if family != RECOMMENDED]
     better_half = ranked[: (len(ranked) + 1) // 2]
     candidates = (parameters for parameters in sets if parameters.model in better_half)
-    for parameters in sorted(candidates, key=lambda parameters: better_half.index(parameters.model)):
-        is_determined = all(estimate.known for name, estimate in parameters.values.items() if name.startswith("L"))
-        latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
+    for parameters in sorted(
+        candidates, key=lambda parameters: better_half.index(parameters.model)
+    ):
+        is_determined = all(
+            estimate.known for name, estimate in parameters.values.items() if name.startswith("L")
+        )
+        latencies = {
+            name: value
+            for name, value in parameters.numbers.items()
+            if re.fullmatch(r"L(\.[a-z]+)?", name)
+        }
         if is_determined and "L" in latencies and all(value > 0 for value in latencies.values()):
             return parameters, latencies
     return None

@@ -19,7 +19,9 @@ from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
 
 
 def _make_empty_raw() -> pd.DataFrame:
-    return pd.DataFrame(columns=[column.key for column in select_columns("Raw", without=OPTIONAL_TIMES)])
+    return pd.DataFrame(
+        columns=[column.key for column in select_columns("Raw", without=OPTIONAL_TIMES)]
+    )
 
 
 def _make_empty_drift() -> pd.DataFrame:
@@ -32,7 +34,8 @@ class SectionInputs:
 
     plan: Plan
     results: Results
-    comparison: pd.DataFrame  # as `comparison_frame.prepare_comparison` returns it, without recommended predictions
+    # as `comparison_frame.prepare_comparison` returns it, without recommended predictions
+    comparison: pd.DataFrame
     raw: pd.DataFrame  # the summary of the samples
     simulated: set[str]  # platforms whose measurements come from a simulator
 
@@ -52,9 +55,11 @@ class ReportInputs:
     unmeasured: pd.DataFrame | None = None
     drift: pd.DataFrame = field(default_factory=_make_empty_drift)  # between allocations
     networks: Sequence[Network] = ()
-    # Of the models: title, equation, citation and neglected effects, and the meaning of each parameter.
+    # Of the models: title, equation, citation and neglected effects, and the meaning of each
+    # parameter.
     models: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    definitions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by model and parameter
+    # by model and parameter
+    definitions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     # Of the platforms: passes over all points, and container images.
     passes: Mapping[str, int] = field(default_factory=dict)
     containers: Mapping[str, Mapping] = field(default_factory=dict)
@@ -66,7 +71,9 @@ class ReportInputs:
     plan: Plan | None = None
     results: Results | None = None
 
-    def make_brought_sections(self, frame: pd.DataFrame, simulated: set[str]) -> dict[str, list[Section]]:
+    def make_brought_sections(
+        self, frame: pd.DataFrame, simulated: set[str]
+    ) -> dict[str, list[Section]]:
         """Return the sections of extensions by their place. `frame` is the prepared comparison."""
         places: dict[str, list[Section]] = {"answers": [], "evidence": []}
         if self.plan is None or self.results is None:
@@ -77,6 +84,9 @@ class ReportInputs:
         return places
 
     def find_simulated(self, frame: pd.DataFrame) -> set[str]:
-        """Return the platforms whose measurements come from a simulator. `frame` is the prepared comparison."""
+        """Return the platforms whose measurements come from a simulator. `frame` is the prepared
+        comparison."""
         names = set(frame.loc[frame["simulated"], "platform"])
-        return names | {to_plain_value(fitted.platform) for fitted in self.parameter_sets if fitted.simulated}
+        return names | {
+            to_plain_value(fitted.platform) for fitted in self.parameter_sets if fitted.simulated
+        }

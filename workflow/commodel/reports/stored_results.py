@@ -1,7 +1,8 @@
-"""The report of a folder of results (`build_stored_report`), from nothing but the files that the stages left there.
-`commodel report` writes it.
+"""The report of a folder of results (`build_stored_report`), from nothing but the files that the
+stages left there. `commodel report` writes it.
 
-Names of machines are shortened to ranges (`shorten_to_ranges`), or replaced by numbers (`make_anonymizer`).
+Names of machines are shortened to ranges (`shorten_to_ranges`), or replaced by numbers
+(`make_anonymizer`).
 """
 
 import json
@@ -74,12 +75,21 @@ def shorten_machine_names(provenance: Mapping) -> dict[str, list[str]]:
     }
 
 
-def list_machines(provenance: Mapping[str, dict], run_provenance: ExperimentProvenance, results: Results) -> set[str]:
-    """Return all names of machines in the results and the inputs, except nodes that SimGrid simulates."""
+def list_machines(
+    provenance: Mapping[str, dict], run_provenance: ExperimentProvenance, results: Results
+) -> set[str]:
+    """Return all names of machines in the results and the inputs, except nodes that SimGrid
+    simulates."""
     names = {str(record.get("machine", "")) for record in provenance.values()}
-    names |= {name for entry in run_provenance.attempts for name in (entry["host"], *entry["nodes"])}
+    names |= {
+        name for entry in run_provenance.attempts for name in (entry["host"], *entry["nodes"])
+    }
     real = [record for record in provenance.values() if not record.get("simulated")]
-    names |= {str(name) for record in real for name in (*record["hosts"], *_list_or_empty(record.get("nodes")))}
+    names |= {
+        str(name)
+        for record in real
+        for name in (*record["hosts"], *_list_or_empty(record.get("nodes")))
+    }
     for path in results.inputs():
         if path.parent.name == "platforms" and path.suffix in (".yaml", ".yml"):
             names |= {str(name) for name in _list_hosts(read_yaml(path))}
@@ -104,10 +114,12 @@ def _list_hosts(platform: Document) -> list:
 
 
 def find_similar_names(names: Iterable[str], texts: Iterable[str]) -> set[str]:
-    """Return the words of some texts that differ from these names only by numbers or a domain. An error message may
-    name a machine on which nothing was measured."""
+    """Return the words of some texts that differ from these names only by numbers or a domain. An
+    error message may name a machine on which nothing was measured."""
     shapes = {_replace_digits(name) for name in names if re.search(r"[0-9]", name)}
-    return {word for text in texts for word in WORD.findall(text) if _replace_digits(word) in shapes}
+    return {
+        word for text in texts for word in WORD.findall(text) if _replace_digits(word) in shapes
+    }
 
 
 def _replace_digits(name: str) -> str:
@@ -118,7 +130,11 @@ def make_anonymizer(names: set[str]) -> Callable:
     """Return a function that replaces these names by numbers anywhere in nested texts."""
     replacement_of = {name: f"machine-{index}" for index, name in enumerate(sorted(names), 1)}
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
-    names_pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
+    names_pattern = (
+        re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])")
+        if names
+        else re.compile(r"(?!)")
+    )
 
     def anonymize(value):
         if isinstance(value, str):
@@ -131,14 +147,15 @@ def make_anonymizer(names: set[str]) -> Callable:
 
 
 def find_relative_results(report: Path, results: str) -> str:
-    """Return the path of the results, relative to the report; empty if they are not in one project, because the names
-    of folders in between are private."""
+    """Return the path of the results, relative to the report; empty if they are not in one project,
+    because the names of folders in between are private."""
     path = Path(os.path.relpath(results, report)).as_posix()
     return path if RESULTS_PATH.fullmatch(path) else ""
 
 
 PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
-CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds; the largest of a batch's programs is shown
+# seconds; the largest of a batch's programs is shown
+CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")
 ANONYMOUS_KEY, SAMPLES_KEY = "anonymous", "samples"
 
 
@@ -148,9 +165,9 @@ def build_stored_report(
     output_folder: Path | None = None,
     samples: bool = False,
 ) -> Report:
-    """Return the report of a folder of results. `anonymous` replaces the names of machines by numbers, for reports that
-    are passed on; these have no links. Others have links from `output_folder` to the results. `samples` adds a sheet of
-    all samples."""
+    """Return the report of a folder of results. `anonymous` replaces the names of machines by
+    numbers, for reports that are passed on; these have no links. Others have links from
+    `output_folder` to the results. `samples` adds a sheet of all samples."""
     results = Results.of(folder)
     plan = load_plan(results.plan)
     with use_archived_inputs(results, plan.files):
@@ -161,7 +178,9 @@ def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
     """Return the report's anomalies of measurement, for the terminal."""
     plan = load_plan(results.plan)
     provenance = _read_batch_provenance(plan, results)
-    learned = make_networks(read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, provenance))
+    learned = make_networks(
+        read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, provenance)
+    )
     paired = {entry.platform for entry in learned}
     return [
         *network.describe_slow_nodes(learned),
@@ -176,7 +195,10 @@ def _build_report(
     output_folder: Path | None,
     samples: bool,
 ) -> Report:
-    provenance, run_provenance = _read_batch_provenance(plan, results), _read_provenance(plan, results)
+    provenance, run_provenance = (
+        _read_batch_provenance(plan, results),
+        _read_provenance(plan, results),
+    )
     unmeasured = read_unmeasured(results.table("unmeasured"))
     compared = read_table(results.table("comparison"), COMPARISON)
     raw = read_table(results.table("summary"), SUMMARY)
@@ -197,7 +219,9 @@ def _build_report(
         for frame in (compared, raw):
             for key in ("batch", "raw"):
                 frame[key] = frame[key].map({name: anonymize(name) for name in frame[key].unique()})
-    elif output_folder is not None and (results_path := find_relative_results(output_folder, str(results.folder))):
+    elif output_folder is not None and (
+        results_path := find_relative_results(output_folder, str(results.folder))
+    ):
         versions[RESULTS_KEY] = results_path
     if samples:
         versions[SAMPLES_KEY] = "every sample has a row of its own"
@@ -205,15 +229,22 @@ def _build_report(
     learned = make_networks(raw, find_recorded_nodes(plan, provenance))
     provenance = _add_ranges(provenance)
     attempts = tuple(
-        dict(entry) | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in run_provenance.attempts
+        dict(entry) | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))}
+        for entry in run_provenance.attempts
     )
     run_provenance = replace(run_provenance, attempts=attempts, tools=versions)
-    sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.models]
+    sets = [
+        read_set(results.fitted(platform, name))
+        for platform in plan.platforms
+        for name in plan.models
+    ]
     kinds = {name: platform.kind for name, platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = measurement_conditions.describe_oversubscription(comparison, provenance)
-    paper_sections = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
+    paper_sections = (
+        papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
+    )
     tree_predictions = find_fastest_trees(plan, comparison, sets)
     drift = measure_drift(plan, comparison, sets, read_calibrations(results))
     inputs = ReportInputs(
@@ -231,7 +262,11 @@ def _build_report(
         models={name: _describe_model(name) for name in plan.models},
         definitions=list_meanings(plan.models),
         passes={name: plan.passes(name) for name in plan.platforms},
-        containers={name: platform.container for name, platform in plan.platforms.items() if platform.container},
+        containers={
+            name: platform.container
+            for name, platform in plan.platforms.items()
+            if platform.container
+        },
         tree_predictions=tree_predictions,
         paper_sections=paper_sections,
         samples=make_samples_section(plan, results, raw) if samples else None,
@@ -241,17 +276,22 @@ def _build_report(
     del compared, comparison, evidence
     references = [inputs]
     del inputs
-    return build_report(references.pop())  # passes the only reference, so that `build_report` can free the memory
+    # passes the only reference, so that `build_report` can free the memory
+    return build_report(references.pop())
 
 
 def _describe_model(name: str) -> dict[str, str]:
-    return {key: getattr(find_family(name), key) for key in ("title", "citation", "equation", "ignores")}
+    return {
+        key: getattr(find_family(name), key) for key in ("title", "citation", "equation", "ignores")
+    }
 
 
 def _read_provenance(plan: Plan, results: Results) -> ExperimentProvenance:
     return ExperimentProvenance(
         compute_digests(plan, results.folder),
-        tuple(attempt for batch in plan.batches for attempt in list_attempts(batch, results.all_raw)),
+        tuple(
+            attempt for batch in plan.batches for attempt in list_attempts(batch, results.all_raw)
+        ),
         read_input_texts(results.folder, plan.files),
         list_versions(("xlsxwriter", "vl-convert-python")),
         plan.files,
@@ -259,12 +299,14 @@ def _read_provenance(plan: Plan, results: Results) -> ExperimentProvenance:
 
 
 def _add_ranges(provenance: Mapping[str, Mapping]) -> dict[str, dict]:
-    return {batch: {**record, **shorten_machine_names(record)} for batch, record in provenance.items()}
+    return {
+        batch: {**record, **shorten_machine_names(record)} for batch, record in provenance.items()
+    }
 
 
 def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
-    """Return the provenance of each batch, by the driver and by its programs. A batch that never ran has empty
-    texts."""
+    """Return the provenance of each batch, by the driver and by its programs. A batch that never
+    ran has empty texts."""
     batches = {}
     for batch in plan.batches:
         path = results.provenance(batch.name)
@@ -274,7 +316,9 @@ def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
         for key in PROGRAM_KEYS:
             record[key] = ", ".join(sorted({getattr(program, key) for program in programs}))
         for key in CLOCK_KEYS:
-            numbers = [value for program in programs if (value := getattr(program, key)) is not None]
+            numbers = [
+                value for program in programs if (value := getattr(program, key)) is not None
+            ]
             record[key] = f"{max(numbers):.3g}" if numbers else ""
         # Reports are passed on, so paths of users' folders are removed.
         record["compiler"] = re.sub(r"\S*/", "", record["compiler"])

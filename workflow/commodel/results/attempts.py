@@ -1,8 +1,8 @@
-"""The attempts at a batch, as stored in its state.json (`read_attempts`, `OwnAttempt`): the host, the times and the
-outcome of each attempt.
+"""The attempts at a batch, as stored in its state.json (`read_attempts`, `OwnAttempt`): the host,
+the times and the outcome of each attempt.
 
-Only this module reads and writes the file. A damaged file is not an error. It counts as one ended attempt, whose
-outcome is that the file is damaged.
+Only this module reads and writes the file. A damaged file is not an error. It counts as one ended
+attempt, whose outcome is that the file is damaged.
 """
 
 import os
@@ -34,8 +34,8 @@ Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 @dataclass(frozen=True)
 class Attempt:
-    """One start of the driver on a batch, with its outcome. An attempt without an end is running, or was killed, or its
-    node was lost."""
+    """One start of the driver on a batch, with its outcome. An attempt without an end is running,
+    or was killed, or its node was lost."""
 
     host: Name
     pid: Count
@@ -64,7 +64,8 @@ class Attempt:
 
     @property
     def outcome_text(self) -> str:
-        """The outcome as reports show it; an attempt without an end has the outcome NO_MESSAGE_OUTCOME."""
+        """The outcome as reports show it; an attempt without an end has the outcome
+        NO_MESSAGE_OUTCOME."""
         return NO_MESSAGE_OUTCOME if self.ended is None else self.outcome or "ended"
 
 
@@ -74,7 +75,8 @@ class BatchAttempts:
 
     attempts: tuple[Attempt, ...]
     current_pass: Annotated[int, Field(alias="pass", ge=1, le=100)] = 1
-    modified_at: Annotated[float, Field(exclude=True)] = 0.0  # seconds since 1970, by the clock of the file system
+    # seconds since 1970, by the clock of the file system
+    modified_at: Annotated[float, Field(exclude=True)] = 0.0
 
     @property
     def last(self) -> Attempt | None:
@@ -82,7 +84,8 @@ class BatchAttempts:
 
     @property
     def summary(self) -> str:
-        """The number of attempts and the outcome of the last one: the reason why a case was not measured."""
+        """The number of attempts and the outcome of the last one: the reason why a case was not
+        measured."""
         if self.last is None:
             return "never started"
         times = f"{len(self.attempts)} attempt{'' if len(self.attempts) == 1 else 's'}"
@@ -105,14 +108,19 @@ def read_attempts(folder: AnyPath) -> BatchAttempts:
     except FileNotFoundError:
         return BatchAttempts(())
     try:
-        stored = ATTEMPTS_ADAPTER.validate_json(read_text(path, MAX_FILE_BYTES, "a smaller file"), strict=True)
+        stored = ATTEMPTS_ADAPTER.validate_json(
+            read_text(path, MAX_FILE_BYTES, "a smaller file"), strict=True
+        )
     except (UserError, ValueError):
-        stored = BatchAttempts((Attempt("", 0, "", modified_at, modified_at, modified_at, DAMAGED_OUTCOME),))
+        stored = BatchAttempts(
+            (Attempt("", 0, "", modified_at, modified_at, modified_at, DAMAGED_OUTCOME),)
+        )
     return replace(stored, modified_at=modified_at)
 
 
 class OwnAttempt:
-    """The attempt of this process. Each write stores it after the earlier attempts in the state file of the folder."""
+    """The attempt of this process. Each write stores it after the earlier attempts in the state
+    file of the folder."""
 
     def __init__(self, folder: AnyPath, seconds: float | None, commit: str):
         self.path = folder / STATE
@@ -152,7 +160,9 @@ class OwnAttempt:
         self.last_write = time.monotonic()
 
     def end(self, outcome: str) -> None:
-        self.attempt = replace(self.attempt, ended=round(time.time(), 1), outcome=make_printable(outcome))
+        self.attempt = replace(
+            self.attempt, ended=round(time.time(), 1), outcome=make_printable(outcome)
+        )
         self.write()
 
     def record_nodes(self, nodes: Iterable[str]) -> None:
@@ -171,5 +181,9 @@ class OwnAttempt:
         return sum(attempt.case == case for attempt in self.earlier)
 
     def clear_crashes(self, case: str) -> None:
-        """Remove a case from the records of earlier attempts: if its marker is removed, its crashes count from 0."""
-        self.earlier = [replace(attempt, case="") if attempt.case == case else attempt for attempt in self.earlier]
+        """Remove a case from the records of earlier attempts: if its marker is removed, its crashes
+        count from 0."""
+        self.earlier = [
+            replace(attempt, case="") if attempt.case == case else attempt
+            for attempt in self.earlier
+        ]

@@ -1,10 +1,12 @@
-"""A campaign (`begin_campaign`): the plan and the lock of a results folder, and its finished and unfinished batches.
+"""A campaign (`begin_campaign`): the plan and the lock of a results folder, and its finished and
+unfinished batches.
 
-One process works in a results folder at a time. It has the lock on the folder until it ends, even if it is killed. The
-error of a second process names the first one. A file system without locks cannot exclude other processes; a line on
-stderr warns of this.
+One process works in a results folder at a time. It has the lock on the folder until it ends, even
+if it is killed. The error of a second process names the first one. A file system without locks
+cannot exclude other processes; a line on stderr warns of this.
 
-The process with the lock makes the plan. Jobs of the workflow, and processes that only read, load the existing plan.
+The process with the lock makes the plan. Jobs of the workflow, and processes that only read, load
+the existing plan.
 """
 
 import atexit
@@ -33,7 +35,8 @@ from commodel.records import Batch, Plan
 from commodel.results.raw_samples import list_finished, read_marker, remove_marker
 
 HOLDER_FILE = ".holder"
-LOCK_VARIABLE = "COMMODEL_HOLDER"  # environment: file descriptor by which the parent process locks a folder
+# environment: file descriptor by which the parent process locks a folder
+LOCK_VARIABLE = "COMMODEL_HOLDER"
 LOCK_WAIT_SECONDS = 1.0  # a process that only checks the lock holds it for a moment, too
 NO_LOCK_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
@@ -41,7 +44,8 @@ NO_LOCK_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 def open_lock(folder: AnyPath, owner: str) -> IO[str]:
     """Lock a folder until the returned file is closed. The kernel closes it even after a kill -9.
 
-    If another process has the lock, the error calls it `owner`, such as "another run of this experiment".
+    If another process has the lock, the error calls it `owner`, such as "another run of this
+    experiment".
     """
     folder.mkdir(parents=True, exist_ok=True)
     stream = (folder / HOLDER_FILE).open("a+", encoding="utf-8")
@@ -56,8 +60,8 @@ def open_lock(folder: AnyPath, owner: str) -> IO[str]:
 
 
 def inherit_lock(folder: AnyPath) -> IO[str] | None:
-    """Return the lock on a folder that the parent process shares with this one; None if it shares no lock on this
-    folder.
+    """Return the lock on a folder that the parent process shares with this one; None if it shares
+    no lock on this folder.
 
     The folder stays locked without interruption until both processes have ended.
     """
@@ -83,8 +87,8 @@ def _write_holder(stream: IO[str]) -> None:
 
 
 def read_lock_holder(folder: AnyPath) -> str:
-    """Return the process that has the lock on a folder; empty if there is none, or no locks. The folder may be
-    read-only."""
+    """Return the process that has the lock on a folder; empty if there is none, or no locks. The
+    folder may be read-only."""
     try:
         with (folder / HOLDER_FILE).open(encoding="utf-8") as stream:
             return "" if _try_lock(stream, fcntl.LOCK_SH, 0, folder) else _read_holder(stream)
@@ -107,7 +111,9 @@ def _try_lock(stream: IO[str], kind: int, wait_seconds: float, folder: AnyPath) 
             if error.errno not in NO_LOCK_ERRORS:
                 raise
             if kind == fcntl.LOCK_EX:
-                warning = "no locks on this file system: run only one process at a time in this folder"
+                warning = (
+                    "no locks on this file system: run only one process at a time in this folder"
+                )
                 print(f"commodel: {folder}: {warning}", file=sys.stderr)
             return True
 
@@ -140,8 +146,8 @@ class Campaign:
         return Results.of(self.folder)
 
     def find_planned_file(self, path: AnyPath, any_version: bool = False) -> str:
-        """Return the path of a file of the plan. In a dry run, it is a preview if a run would write or change the
-        file; with `any_version`, only if the file does not exist."""
+        """Return the path of a file of the plan. In a dry run, it is a preview if a run would write
+        or change the file; with `any_version`, only if the file does not exist."""
         if any_version and path.exists():
             return str(path)
         return self.previews.get(os.path.abspath(str(path)), str(path))
@@ -157,7 +163,11 @@ class Campaign:
     def unfinished(self) -> list[Batch]:
         """The batches that a run starts: those that are not done, or have new points or cases."""
         finished = self.finished
-        return [batch for batch in self.plan.batches if batch not in finished or self._list_new_ids(batch)]
+        return [
+            batch
+            for batch in self.plan.batches
+            if batch not in finished or self._list_new_ids(batch)
+        ]
 
     def _list_new_ids(self, batch: Batch) -> set[str]:
         """Return the points and cases of a batch that are neither measured nor given up."""
@@ -165,8 +175,8 @@ class Campaign:
         return set(batch.ids) - measured - given_up
 
     def list_remaining_work(self) -> tuple[Batch, ...]:
-        """Return the batches that still measure something, each with its remaining points and cases only, and the
-        estimated seconds of these."""
+        """Return the batches that still measure something, each with its remaining points and cases
+        only, and the estimated seconds of these."""
         durations = {name: Durations.of_platform(self.plan, name) for name in self.plan.platforms}
         remaining_batches = []
         for batch in self.plan.batches:
@@ -177,7 +187,9 @@ class Campaign:
                 remaining_batches.append(batch)
             elif new_ids:
                 seconds = durations[batch.platform].estimate_batch((*cases, *points))
-                remaining_batches.append(replace(batch, points=points, cases=cases, seconds=seconds))
+                remaining_batches.append(
+                    replace(batch, points=points, cases=cases, seconds=seconds)
+                )
         return tuple(remaining_batches)
 
 
@@ -203,10 +215,11 @@ def begin_campaign(
 ) -> Campaign:
     """Return the campaign of an experiment, as the workflow uses it.
 
-    The `leading` process is Snakemake's main process. It locks the folder, or takes over the lock of `commodel run`,
-    and makes the plan. If another process has the lock, the campaign has the plan of that process, and a refusal. A job
-    of the workflow never plans: its node may see changed files late, and an edited experiment concerns the next run. A
-    `dry` run, which starts no job, plans without a lock and writes nothing into the project.
+    The `leading` process is Snakemake's main process. It locks the folder, or takes over the lock
+    of `commodel run`, and makes the plan. If another process has the lock, the campaign has the
+    plan of that process, and a refusal. A job of the workflow never plans: its node may see changed
+    files late, and an edited experiment concerns the next run. A `dry` run, which starts no job,
+    plans without a lock and writes nothing into the project.
     """
     folder = find_results(experiment)
     if dry:
@@ -225,15 +238,16 @@ def begin_campaign(
 
 
 def _write_previews(plan: Plan, experiment: str) -> dict[str, str]:
-    """Write the plan's new and changed files into a folder that is removed when this process ends, and return their
-    paths there."""
+    """Write the plan's new and changed files into a folder that is removed when this process ends,
+    and return their paths there."""
     folder = tempfile.mkdtemp(prefix="commodel-plan-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return write_plan_preview(plan, experiment, Path.cwd(), Path(folder))
 
 
 def forget_surveys(campaign: Campaign) -> None:
-    """Remove the samples of each survey whose network file the user has deleted: the network is surveyed again."""
+    """Remove the samples of each survey whose network file the user has deleted: the network is
+    surveyed again."""
     for batch in filter(is_survey, campaign.plan.batches):
         network = find_network_file(batch.platform, campaign.plan.platforms[batch.platform].digest)
         if campaign.results.learned(batch.name).exists() and not network.exists():
@@ -241,13 +255,15 @@ def forget_surveys(campaign: Campaign) -> None:
 
 
 def reopen_batches(campaign: Campaign) -> None:
-    """Remove the marks of done batches that have new points or cases, so that the workflow starts these batches."""
+    """Remove the marks of done batches that have new points or cases, so that the workflow starts
+    these batches."""
     for batch in campaign.unfinished:
         campaign.done_file(batch).unlink(missing_ok=True)
 
 
 def forget_failures(campaign: Campaign) -> int:
-    """Remove the markers of all cases that were given up or have no valid sample, and return their number.
+    """Remove the markers of all cases that were given up or have no valid sample, and return their
+    number.
 
     Their batches are then unfinished, so the next run measures these cases again.
     """

@@ -1,5 +1,5 @@
-"""Collection of a campaign's raw files: one table of observations with a row for each sample (`collect_samples`), and a
-summary of each case (`summarize_raw`)."""
+"""Collection of a campaign's raw files: one table of observations with a row for each sample
+(`collect_samples`), and a summary of each case (`summarize_raw`)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -28,8 +28,10 @@ from commodel.results.raw_samples import (
 from commodel.stats import compute_median_interval, find_worst_stop
 
 DAMAGED_SUFFIX = ".damaged"
-LATENCY_COLUMNS = ("first", "last")  # of a stream of waves: latency of the first and of the last one
-OPTIONAL_COLUMNS = ("count", "cpu", "computation", *LATENCY_COLUMNS)  # only in samples of some programs
+# of a stream of waves: latency of the first and of the last one
+LATENCY_COLUMNS = ("first", "last")
+# only in samples of some programs
+OPTIONAL_COLUMNS = ("count", "cpu", "computation", *LATENCY_COLUMNS)
 CASE_COLUMNS = ("kind", "platform", "simulated", "name", "batch", "setting")
 # Columns that vary between samples.
 SAMPLE_COLUMNS = ("pass", "sample", "seconds", "skew", "valid", "stop", *OPTIONAL_COLUMNS)
@@ -37,11 +39,14 @@ SAMPLE_COLUMNS = ("pass", "sample", "seconds", "skew", "valid", "stop", *OPTIONA
 NOT_SETTINGS = {"id", *CASE_COLUMNS, *SAMPLE_COLUMNS}
 
 
-def collect_samples(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the samples of all cases of the plan, and the table of the cases without a valid sample, each with the
-    reason.
+def collect_samples(
+    plan: Plan, raw: AnyPath, unfinished: bool = False
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the samples of all cases of the plan, and the table of the cases without a valid
+    sample, each with the reason.
 
-    With `unfinished`, a case that was neither measured nor given up is listed in that table; otherwise it is an error.
+    With `unfinished`, a case that was neither measured nor given up is listed in that table;
+    otherwise it is an error.
     """
     measured: list[dict[str, Any]] = []  # a row for each measured case
     samples: dict[str, list[np.ndarray]] = {name: [] for name in SAMPLE_COLUMNS}  # of all cases
@@ -52,7 +57,9 @@ def collect_samples(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple
         setting = read_setting(folder / PROVENANCE)
         for case, columns, extent in _list_planned(plan, batch):
             if not (folder / f"{case}.csv").exists():
-                unmeasured.append({"id": case, **columns, **extent} | _explain_missing(folder, case))
+                unmeasured.append(
+                    {"id": case, **columns, **extent} | _explain_missing(folder, case)
+                )
             if path := find_raw_file(folder, case):
                 try:
                     rows = read_samples(path, case)
@@ -65,7 +72,9 @@ def collect_samples(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple
                     column += [row.get(name, np.nan) for row in rows]
     if damaged:
         count = f"{len(damaged)} file{'' if len(damaged) == 1 else 's'} moved aside"
-        raise UserError(f"{damaged[0].format_message()}; {count}: run again to measure these cases anew")
+        raise UserError(
+            f"{damaged[0].format_message()}; {count}: run again to measure these cases anew"
+        )
     remaining = [row for row in unmeasured if row["status"] == UNFINISHED]
     if remaining and not unfinished:
         example = f"{remaining[0]['id']} ({remaining[0]['reason']})"
@@ -76,7 +85,9 @@ def collect_samples(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple
     blank = {"pair": "", "where": ""}  # points have none, and there may be no probes
     cases = pd.DataFrame([blank | row for row in measured])
     observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
-    observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
+    observations = observations.assign(
+        **{name: np.array(column) for name, column in samples.items()}
+    )
     empty = [name for name in OPTIONAL_COLUMNS if observations[name].isna().all()]
     empty += ["setting"] if observations["setting"].eq("").all() else []
     return observations.drop(columns=empty), tabulate_unmeasured(unmeasured)
@@ -91,46 +102,88 @@ def _set_damaged_aside(path: AnyPath) -> None:
 
 def _explain_missing(folder: AnyPath, case: str) -> dict[str, str]:
     damaged = any((folder / f"{case}{suffix}{DAMAGED_SUFFIX}").exists() for suffix in SUFFIXES)
-    unfinished_reason = "its raw file was damaged and moved aside" if damaged else read_attempts(folder).summary
+    unfinished_reason = (
+        "its raw file was damaged and moved aside" if damaged else read_attempts(folder).summary
+    )
     status, reason = read_marker(folder, case) or (UNFINISHED, unfinished_reason)
     return {"status": status, "reason": reason}
 
 
 def _list_planned(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Yield the id of each case and point of a batch, its columns, and its extent: the nodes and leaves that it uses.
+    """Yield the id of each case and point of a batch, its columns, and its extent: the nodes and
+    leaves that it uses.
 
     The column `name` has the probe of a case, or the operation of a point.
     """
-    common = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
+    common = {
+        "batch": batch.name,
+        "platform": batch.platform,
+        "simulated": plan.platforms[batch.platform].simulated,
+    }
     for case in batch.cases:
-        columns = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
+        columns = {
+            "kind": "probe",
+            "name": case.probe,
+            "layout": case.layout,
+            "pair": case.pair,
+            "ranks": case.ranks,
+        }
         columns |= {"where": format_nodes(case.where)} if case.where else {}
         yield case.id, {**common, **columns, **case.settings}, {"nodes": count_case_nodes(case)}
     for point in batch.points:
-        columns = {"kind": "point", "name": point.operation, "alternative": point.alternative, "layout": point.layout}
-        columns |= {"ranks": point.ranks, "bytes": point.bytes} | ({"waves": point.waves} if point.waves > 1 else {})
-        yield point.id, {**common, **columns}, {"nodes": point.nodes, "leaves": point.leaves or None}
+        columns = {
+            "kind": "point",
+            "name": point.operation,
+            "alternative": point.alternative,
+            "layout": point.layout,
+        }
+        columns |= {"ranks": point.ranks, "bytes": point.bytes} | (
+            {"waves": point.waves} if point.waves > 1 else {}
+        )
+        yield (
+            point.id,
+            {**common, **columns},
+            {"nodes": point.nodes, "leaves": point.leaves or None},
+        )
 
 
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each case: the distribution of its samples, their number, and why sampling stopped."""
+    """Return one row for each case: the distribution of its samples, their number, and why sampling
+    stopped."""
     rows = []
     for case, group in iterate_cases(observations):
         first, summary = {name: column[0] for name, column in group.items()}, summarize_case(group)
-        settings = {name: value for name, value in first.items() if name not in NOT_SETTINGS and not _is_blank(value)}
+        settings = {
+            name: value
+            for name, value in first.items()
+            if name not in NOT_SETTINGS and not _is_blank(value)
+        }
         valid = group["seconds"][group["valid"]] if summary["samples"] else np.array([np.nan])
         rows.append(
             {name: first[name] for name in CASE_COLUMNS if name in first}
-            | {"id": case, "settings": " ".join(f"{name}={_make_whole(value)}" for name, value in settings.items())}
-            | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
+            | {
+                "id": case,
+                "settings": " ".join(
+                    f"{name}={_make_whole(value)}" for name, value in settings.items()
+                ),
+            }
+            | {
+                "min": valid.min(),
+                "mean": valid.mean(),
+                "p95": np.percentile(valid, 95),
+                "max": valid.max(),
+            }
             | {"raw": make_raw_file_path(first["batch"], case, summary["samples"] > 0), **summary}
         )
     table = pd.DataFrame(rows, columns=list_columns(SUMMARY))
-    return table.drop(columns=[name for name in ("cpu", "computation", "setting") if table[name].isna().all()])
+    return table.drop(
+        columns=[name for name in ("cpu", "computation", "setting") if table[name].isna().all()]
+    )
 
 
 def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yield the id and the columns of the samples of each case; samples of different settings are separate cases."""
+    """Yield the id and the columns of the samples of each case; samples of different settings are
+    separate cases."""
     many_settings = "setting" in observations and observations["setting"].nunique() > 1
     groups = observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False)
     numbers = groups.ngroup().to_numpy()
@@ -139,11 +192,15 @@ def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, dict[str, n
     ends = [*(np.flatnonzero(np.diff(numbers[order])) + 1).tolist(), len(order)]
     for start, end in zip([0, *ends[:-1]], ends, strict=True):
         if start < end:
-            yield columns["id"][start], {name: column[start:end] for name, column in columns.items()}
+            yield (
+                columns["id"][start],
+                {name: column[start:end] for name, column in columns.items()},
+            )
 
 
 def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return the median of the valid samples of one case with its confidence interval, and the counts behind it."""
+    """Return the median of the valid samples of one case with its confidence interval, and the
+    counts behind it."""
     valid = samples["valid"].astype(bool)
     passes = samples["pass"][valid]
     median, low, high = compute_median_interval(samples["seconds"][valid], passes)
@@ -156,7 +213,11 @@ def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, Any]:
         "stop": find_worst_stop(set(samples["stop"])),
         "skew": _compute_median(samples["skew"]),
         "passes": len(np.unique(passes)),
-        **{name: _compute_median(samples[name][valid]) for name in OPTIONAL_COLUMNS[1:] if name in samples},
+        **{
+            name: _compute_median(samples[name][valid])
+            for name in OPTIONAL_COLUMNS[1:]
+            if name in samples
+        },
     }
 
 

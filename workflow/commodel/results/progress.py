@@ -1,15 +1,17 @@
-"""Progress of a campaign (`StatusReader`, `Status`): the state of each batch and the forecast of its end, as text and
-as JSON data.
+"""Progress of a campaign (`StatusReader`, `Status`): the state of each batch and the forecast of
+its end, as text and as JSON data.
 
-The status is computed from the results folder alone: which cases are measured, given up or still to be measured, and
-the attempts at each batch. It can therefore be read on any node that sees the folder.
+The status is computed from the results folder alone: which cases are measured, given up or still to
+be measured, and the attempts at each batch. It can therefore be read on any node that sees the
+folder.
 
-A forecast is a range of seconds. It is the plan's estimate for the remaining cases times the duration ratio of the
-measured ones: measured seconds per estimated second. Without a ratio there is no forecast. On simulated platforms, the
-two parts of estimates have factors of their own, which are fitted to the seconds of single cases.
+A forecast is a range of seconds. It is the plan's estimate for the remaining cases times the
+duration ratio of the measured ones: measured seconds per estimated second. Without a ratio there is
+no forecast. On simulated platforms, the two parts of estimates have factors of their own, which are
+fitted to the seconds of single cases.
 
-`compare_with_earlier_durations` compares the estimates of a plan with earlier measurements on the same platform.
-Estimates include neither packet loss nor other load.
+`compare_with_earlier_durations` compares the estimates of a plan with earlier measurements on the
+same platform. Estimates include neither packet loss nor other load.
 """
 
 import math
@@ -27,7 +29,12 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.files.results_folder import PLAN, SAMPLES_NAME, Results, pass_folder_name
 from commodel.files.safe_paths import SafePath
-from commodel.plan.duration import BATCH_START_SECONDS, Durations, estimate_analysis, fit_part_factors
+from commodel.plan.duration import (
+    BATCH_START_SECONDS,
+    Durations,
+    estimate_analysis,
+    fit_part_factors,
+)
 from commodel.plan.planning import load_plan
 from commodel.records import LIBRARY, Batch, Case, Plan, Point
 from commodel.results import raw_samples
@@ -37,15 +44,18 @@ from commodel.results.raw_samples import make_marker_path
 from commodel.units import format_bytes, format_duration, format_extent
 
 SecondsRange = tuple[float, float]
-MIN_CASE_SECONDS = 1e-3  # resolution of the seconds of a case, which are differences of times of files
-MIN_REPORTED_SLOWDOWN = 2.0  # ratio of the fitted to the planned seconds of simulations, from which it is reported
-DURATION_UNCERTAINTY_FACTOR = 2.0  # between a waiting batch and the only measured batch on its platform
+# resolution of the seconds of a case, which are differences of times of files
+MIN_CASE_SECONDS = 1e-3
+# ratio of the fitted to the planned seconds of simulations, from which it is reported
+MIN_REPORTED_SLOWDOWN = 2.0
+# between a waiting batch and the only measured batch on its platform
+DURATION_UNCERTAINTY_FACTOR = 2.0
 
 
 @dataclass(frozen=True)
 class Work:
-    """The completed or the remaining work of a batch: the number of cases, and their estimated seconds. One of three
-    passes over a case counts as a third of the case."""
+    """The completed or the remaining work of a batch: the number of cases, and their estimated
+    seconds. One of three passes over a case counts as a third of the case."""
 
     cases: float = 0
     estimate: float = 0.0
@@ -58,8 +68,10 @@ class Estimates:
     def __init__(self, plan: Plan):
         self.plan = plan
         self.durations: dict[str, Durations] = {}  # by platform
-        self.case_parts: dict[str, dict[str, np.ndarray]] = {}  # by batch, then by case: see `estimate_parts`
-        self.measured: dict[str, dict[str, tuple[np.ndarray, float]]] = {}  # by platform and case: parts and seconds
+        # by batch, then by case: see `estimate_parts`
+        self.case_parts: dict[str, dict[str, np.ndarray]] = {}
+        # by platform and case: parts and seconds
+        self.measured: dict[str, dict[str, tuple[np.ndarray, float]]] = {}
         self.factors: dict[str, np.ndarray] = {}  # of the parts, by platform
 
     def sum_work(self, batch: Batch, cases: Iterable[str], passes: int) -> Work:
@@ -67,12 +79,23 @@ class Estimates:
         parts_of_case = self._get_parts(batch)
         parts = np.array([parts_of_case[case] for case in cases]).reshape(-1, 2)
         factors = self.factors.get(batch.platform, np.zeros(2))
-        return Work(len(parts) / passes, float(parts.sum()) / passes, float((parts @ factors).sum()) / passes)
+        return Work(
+            len(parts) / passes,
+            float(parts.sum()) / passes,
+            float((parts @ factors).sum()) / passes,
+        )
 
     def learn(self, batch: Batch, seconds: Mapping[str, float]) -> None:
-        """Fit the factors of a simulated platform to the measured seconds of cases, and of those learned before."""
-        parts_of_case, measured = self._get_parts(batch), self.measured.setdefault(batch.platform, {})
-        measured |= {case: (parts_of_case[case], max(value, MIN_CASE_SECONDS)) for case, value in seconds.items()}
+        """Fit the factors of a simulated platform to the measured seconds of cases, and of those
+        learned before."""
+        parts_of_case, measured = (
+            self._get_parts(batch),
+            self.measured.setdefault(batch.platform, {}),
+        )
+        measured |= {
+            case: (parts_of_case[case], max(value, MIN_CASE_SECONDS))
+            for case, value in seconds.items()
+        }
         if measured:
             parts, values = zip(*measured.values(), strict=True)
             self.factors[batch.platform] = fit_part_factors(np.array(parts), np.array(values))
@@ -88,10 +111,11 @@ class Estimates:
 
 
 def forecast_running_batch(elapsed: float, finished: Work, remaining: Work) -> SecondsRange | None:
-    """Return the forecast of a running batch by the estimates of cases, and by the fitted estimates. Without these, the
-    second forecast is by the number of remaining cases.
+    """Return the forecast of a running batch by the estimates of cases, and by the fitted
+    estimates. Without these, the second forecast is by the number of remaining cases.
 
-    The n measured cases are a sample of all, so the relative uncertainty of their mean is taken to be 1/√n.
+    The n measured cases are a sample of all, so the relative uncertainty of their mean is taken to
+    be 1/√n.
     """
     if not finished.cases:
         return None
@@ -105,23 +129,27 @@ def forecast_running_batch(elapsed: float, finished: Work, remaining: Work) -> S
 
 
 def compute_duration_ratio(elapsed: float, finished: Work) -> float | None:
-    """Return the measured seconds per second of the plan's estimate; None if nothing has been measured."""
+    """Return the measured seconds per second of the plan's estimate; None if nothing has been
+    measured."""
     return elapsed / finished.estimate if finished.estimate and elapsed > 0 else None
 
 
 def forecast_waiting_batch(remaining: Work, ratios: list[float]) -> SecondsRange | None:
-    """Return the forecast of a batch that has not begun, from the duration ratios of the other batches on its
-    platform, and from fitted estimates if there are any."""
+    """Return the forecast of a batch that has not begun, from the duration ratios of the other
+    batches on its platform, and from fitted estimates if there are any."""
     if not ratios:
         return None
     factor = DURATION_UNCERTAINTY_FACTOR if len(ratios) == 1 else 1.0
     forecasts = [ratio * remaining.estimate for ratio in ratios]
     forecasts += [remaining.fitted] if remaining.fitted else []
-    return BATCH_START_SECONDS + min(forecasts) / factor, BATCH_START_SECONDS + max(forecasts) * factor
+    return BATCH_START_SECONDS + min(forecasts) / factor, BATCH_START_SECONDS + max(
+        forecasts
+    ) * factor
 
 
 def forecast_parallel(forecasts: list[SecondsRange | None], parallel: int) -> SecondsRange | None:
-    """Return the forecast of all batches if `parallel` of them run at a time; it is never shorter than the longest."""
+    """Return the forecast of all batches if `parallel` of them run at a time; it is never shorter
+    than the longest."""
     ranges = [forecast for forecast in forecasts if forecast is not None]
     if not forecasts or not parallel or len(ranges) < len(forecasts):
         return None
@@ -138,7 +166,8 @@ def limit_forecast(forecast: SecondsRange | None, limit: float) -> SecondsRange 
 
 
 def extend_forecast(forecast: SecondsRange | None, seconds: float) -> SecondsRange | None:
-    """Return the forecast with `seconds` of later work, an estimate that may differ by the uncertainty factor."""
+    """Return the forecast with `seconds` of later work, an estimate that may differ by the
+    uncertainty factor."""
     return forecast and (
         forecast[0] + seconds / DURATION_UNCERTAINTY_FACTOR,
         forecast[1] + seconds * DURATION_UNCERTAINTY_FACTOR,
@@ -146,7 +175,8 @@ def extend_forecast(forecast: SecondsRange | None, seconds: float) -> SecondsRan
 
 
 WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "finished", "stopped"
-HEARTBEAT_TIMEOUT = 180.0  # seconds without a heartbeat after which a batch counts as silent; usual: every 3 s
+# seconds without a heartbeat after which a batch counts as silent; usual: every 3 s
+HEARTBEAT_TIMEOUT = 180.0
 
 
 MIN_SHOWN_CASE_SECONDS = 30.0  # of a running case, from which on it is named
@@ -176,7 +206,8 @@ def describe_member(member: Point | Case) -> str:
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """A batch: the counts of its cases, its state, and the completed and remaining work of the current attempt."""
+    """A batch: the counts of its cases, its state, and the completed and remaining work of the
+    current attempt."""
 
     batch: Batch
     simulated: bool
@@ -189,7 +220,8 @@ class BatchProgress:
     remaining_work: Work
     total_work: Work  # of all cases of the batch
     current_pass: str  # such as "pass 2 of 3"; empty if there is one pass
-    first_samples_at: float = 0.0  # of the current attempt; the start-up before it does not count for `duration_ratio`
+    # of the current attempt; the start-up before it does not count for `duration_ratio`
+    first_samples_at: float = 0.0
     forecast: SecondsRange | None = None  # seconds until it is finished; None: unknown
     running_case: RunningCase | None = None  # if it takes long
 
@@ -215,7 +247,9 @@ class BatchProgress:
         if self.state == RUNNING and self.last:
             return compute_duration_ratio(self.last.updated - self.first_samples_at, self.done_work)
         if self.state == FINISHED and self.done_work.estimate:
-            with_start = replace(self.done_work, estimate=BATCH_START_SECONDS + self.done_work.estimate)
+            with_start = replace(
+                self.done_work, estimate=BATCH_START_SECONDS + self.done_work.estimate
+            )
             return compute_duration_ratio(sum_durations(self.attempts), with_start)
         return None
 
@@ -242,19 +276,26 @@ class Status:
 
     @property
     def fraction_done(self) -> float:
-        """The fraction of the measuring time that is over, by the estimates of all cases; below 1 while cases
-        remain. A case with one pass of three counts as a third."""
+        """The fraction of the measuring time that is over, by the estimates of all cases; below 1
+        while cases remain. A case with one pass of three counts as a third."""
         remaining, total = (
             sum(work.fitted or work.estimate for work in works)
-            for works in zip(*((batch.remaining_work, batch.total_work) for batch in self.batches), strict=True)
+            for works in zip(
+                *((batch.remaining_work, batch.total_work) for batch in self.batches), strict=True
+            )
         )
         return 1 - remaining / total
 
     @property
     def simulation_slowdown(self) -> float:
-        """How many times the planned time the simulated batches take, by the fitted estimates; NaN without these."""
+        """How many times the planned time the simulated batches take, by the fitted estimates; NaN
+        without these."""
         works = [batch.total_work for batch in self.batches if batch.total_work.fitted]
-        return sum(work.fitted for work in works) / sum(work.estimate for work in works) if works else math.nan
+        return (
+            sum(work.fitted for work in works) / sum(work.estimate for work in works)
+            if works
+            else math.nan
+        )
 
     def count(self, state: str) -> int:
         return sum(batch.state == state for batch in self.batches)
@@ -262,24 +303,30 @@ class Status:
     @property
     def has_ended(self) -> bool:
         """Whether the campaign has ended: all batches are finished, or no process works on it."""
-        return self.count(FINISHED) == len(self.batches) or not (self.lock_holder or self.count(RUNNING))
+        return self.count(FINISHED) == len(self.batches) or not (
+            self.lock_holder or self.count(RUNNING)
+        )
 
     @property
     def forecast(self) -> SecondsRange | None:
         """The forecast of the seconds until the report is complete."""
         forecasts = [batch.forecast for batch in self.batches if batch.state in (RUNNING, WAITING)]
-        return extend_forecast(forecast_parallel(forecasts, self.count(RUNNING)), self.analysis_seconds)
+        return extend_forecast(
+            forecast_parallel(forecasts, self.count(RUNNING)), self.analysis_seconds
+        )
 
 
 class StatusReader:
-    """A reader of the status of one folder, for repeated use: it lists a batch again only if its folder has changed."""
+    """A reader of the status of one folder, for repeated use: it lists a batch again only if its
+    folder has changed."""
 
     def __init__(self, campaign: Campaign):
         self.campaign = campaign
         self.estimates = Estimates(campaign.plan)
         self.analysis_seconds = estimate_analysis(campaign.plan)
         self.plan_mtime_ns = 0
-        self.listed: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}  # by batch: mtime, measured, given up
+        # by batch: mtime, measured, given up
+        self.listed: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}
 
     def read(self, lock_holder: str, now: float) -> Status:
         self._reload_changed_plan()
@@ -288,8 +335,12 @@ class StatusReader:
         for entry in progress:
             if entry.duration_ratio is not None:
                 ratios.setdefault(entry.batch.platform, []).append(entry.duration_ratio)
-        batches = tuple(replace(entry, forecast=_forecast_batch(entry, ratios, now)) for entry in progress)
-        return Status(self.campaign.plan.experiment, batches, lock_holder, now, self.analysis_seconds)
+        batches = tuple(
+            replace(entry, forecast=_forecast_batch(entry, ratios, now)) for entry in progress
+        )
+        return Status(
+            self.campaign.plan.experiment, batches, lock_holder, now, self.analysis_seconds
+        )
 
     def _reload_changed_plan(self) -> None:
         """Load the plan again if it has changed: a survey changes it while a campaign runs."""
@@ -312,24 +363,36 @@ class StatusReader:
         unfinished = [case for case in batch.ids if case not in finished_or_given_up]
         if last and last.ended is None and not last.is_dead:
             state = SILENT if silence > HEARTBEAT_TIMEOUT else RUNNING
-        elif not unfinished and (self.campaign.done_file(batch).exists() or (last and last.outcome == DONE_OUTCOME)):
+        elif not unfinished and (
+            self.campaign.done_file(batch).exists() or (last and last.outcome == DONE_OUTCOME)
+        ):
             state = FINISHED
         else:
             state = STOPPED if last and last.outcome != DONE_OUTCOME else WAITING
-        passes: list[dict[str, float]] = []  # of each pass the times at which samples of cases were written
+        # of each pass the times at which samples of cases were written
+        passes: list[dict[str, float]] = []
         if state in (RUNNING, SILENT, STOPPED):  # samples get their final names after the last pass
             count = self.campaign.plan.passes(batch.platform)
-            passes = [_list_sample_times(folder / pass_folder_name(number)) for number in range(count)]
+            passes = [
+                _list_sample_times(folder / pass_folder_name(number)) for number in range(count)
+            ]
         simulated = self.campaign.plan.platforms[batch.platform].simulated
         ends = _list_ends(batch, folder, passes, given_up, last.started) if last and passes else []
         if simulated:
-            self.estimates.learn(batch, {case: time - before for (before, _), (time, case) in pairwise(ends)})
-        remaining = [case for times in passes for case in unfinished if case not in times] if passes else unfinished
+            self.estimates.learn(
+                batch, {case: time - before for (before, _), (time, case) in pairwise(ends)}
+            )
+        remaining = (
+            [case for times in passes for case in unfinished if case not in times]
+            if passes
+            else unfinished
+        )
         finished = [case for _, case in ends[1:]] if passes else joined
         return BatchProgress(
             batch=batch,
             simulated=simulated,
-            measured=len(joined) + sum(all(case in times for times in passes) for case in unfinished if passes),
+            measured=len(joined)
+            + sum(all(case in times for times in passes) for case in unfinished if passes),
             unmeasured=Counter(given_up.values()),
             state=state,
             attempts=stored.attempts,
@@ -339,25 +402,37 @@ class StatusReader:
             total_work=self.estimates.sum_work(batch, batch.ids, 1),
             current_pass=f"pass {stored.current_pass} of {len(passes)}" if len(passes) > 1 else "",
             first_samples_at=ends[0][0] if ends else now,
-            running_case=_find_running_case(batch, folder, stored.current_pass, now) if state == RUNNING else None,
+            running_case=_find_running_case(batch, folder, stored.current_pass, now)
+            if state == RUNNING
+            else None,
         )
 
     def _list_cases(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
-        """Return the cases of a batch with joined samples, and the status of each case that was given up."""
+        """Return the cases of a batch with joined samples, and the status of each case that was
+        given up."""
         try:
             mtime_ns = folder.stat().st_mtime_ns
         except FileNotFoundError:
             return frozenset(), {}
         if batch.name not in self.listed or self.listed[batch.name][0] != mtime_ns:
             measured, marked = raw_samples.list_finished(folder)
-            markers = {case: raw_samples.read_marker(folder, case) for case in batch.ids if case in marked}
+            markers = {
+                case: raw_samples.read_marker(folder, case) for case in batch.ids if case in marked
+            }
             statuses = {case: marker[0] for case, marker in markers.items() if marker}
-            self.listed[batch.name] = mtime_ns, frozenset(measured.intersection(batch.ids)), statuses
+            self.listed[batch.name] = (
+                mtime_ns,
+                frozenset(measured.intersection(batch.ids)),
+                statuses,
+            )
         return self.listed[batch.name][1:]
 
 
-def _find_running_case(batch: Batch, folder: SafePath, current_pass: int, now: float) -> RunningCase | None:
-    """Return the case that a batch measures; None between cases, and if it has run for a short time only."""
+def _find_running_case(
+    batch: Batch, folder: SafePath, current_pass: int, now: float
+) -> RunningCase | None:
+    """Return the case that a batch measures; None between cases, and if it has run for a short time
+    only."""
     pass_folder = folder / pass_folder_name(max(current_pass - 1, 0))
     members: dict[str, Point | Case] = {case.id: case for case in batch.cases}
     members.update((point.id, point) for point in batch.points)
@@ -368,23 +443,37 @@ def _find_running_case(batch: Batch, folder: SafePath, current_pass: int, now: f
         seconds = now - (pass_folder / raw_samples.CURRENT_CASE).stat().st_mtime
     except FileNotFoundError:  # its program has ended
         return None
-    return RunningCase(describe_member(member), seconds) if seconds >= MIN_SHOWN_CASE_SECONDS else None
+    return (
+        RunningCase(describe_member(member), seconds) if seconds >= MIN_SHOWN_CASE_SECONDS else None
+    )
 
 
 def _list_ends(
-    batch: Batch, folder: SafePath, passes: Sequence[Mapping[str, float]], given_up: Iterable[str], started: float
+    batch: Batch,
+    folder: SafePath,
+    passes: Sequence[Mapping[str, float]],
+    given_up: Iterable[str],
+    started: float,
 ) -> list[tuple[float, str]]:
-    """Return the times since `started` at which cases ended, in order, each with the case: samples were written in a
-    pass, or the case was given up."""
+    """Return the times since `started` at which cases ended, in order, each with the case: samples
+    were written in a pass, or the case was given up."""
     ids = set(batch.ids)
-    ends = [(time, case) for times in passes for case, time in times.items() if case in ids and time >= started]
+    ends = [
+        (time, case)
+        for times in passes
+        for case, time in times.items()
+        if case in ids and time >= started
+    ]
     marked = folder.modification_times()
-    times_of_markers = ((marked.get(make_marker_path(folder, case).name, 0.0), case) for case in given_up)
+    times_of_markers = (
+        (marked.get(make_marker_path(folder, case).name, 0.0), case) for case in given_up
+    )
     return sorted([*ends, *((time, case) for time, case in times_of_markers if time >= started)])
 
 
 def _list_sample_times(folder: SafePath) -> dict[str, float]:
-    """Return the times at which the samples of the cases of a pass were written, by id of the case."""
+    """Return the times at which the samples of the cases of a pass were written, by id of the
+    case."""
     try:
         return {
             name.removesuffix(".csv"): time
@@ -395,14 +484,21 @@ def _list_sample_times(folder: SafePath) -> dict[str, float]:
         return {}
 
 
-def _forecast_batch(entry: BatchProgress, ratios: Mapping[str, list[float]], now: float) -> SecondsRange | None:
-    """Return the forecast of a running or waiting batch, at most the rest of its time limit; None in other states."""
+def _forecast_batch(
+    entry: BatchProgress, ratios: Mapping[str, list[float]], now: float
+) -> SecondsRange | None:
+    """Return the forecast of a running or waiting batch, at most the rest of its time limit; None
+    in other states."""
     if entry.state == RUNNING and entry.last:
         limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
         elapsed = max(now - entry.first_samples_at, 0.0)
-        return limit_forecast(forecast_running_batch(elapsed, entry.done_work, entry.remaining_work), limit)
+        return limit_forecast(
+            forecast_running_batch(elapsed, entry.done_work, entry.remaining_work), limit
+        )
     if entry.state == WAITING:
-        forecast = forecast_waiting_batch(entry.remaining_work, ratios.get(entry.batch.platform, []))
+        forecast = forecast_waiting_batch(
+            entry.remaining_work, ratios.get(entry.batch.platform, [])
+        )
         return limit_forecast(forecast, 60.0 * entry.batch.minutes)
     return None
 
@@ -421,11 +517,12 @@ class EarlierDurations:
 
 
 def read_earlier_durations(platform: str, digest: str, results: Path) -> EarlierDurations | None:
-    """Return the durations of the latest experiment measured on the platform with this digest; None if there is
-    none."""
+    """Return the durations of the latest experiment measured on the platform with this digest; None
+    if there is none."""
     plans = [path for path in results.glob(f"*/{PLAN}") if path.is_file()]
     for path in sorted(plans, key=lambda path: -path.stat().st_mtime):
-        with suppress(UserError):  # of another version, damaged, or with links: continue with the next folder
+        # of another version, damaged, or with links: continue with the next folder
+        with suppress(UserError):
             if durations := _read_durations(Results.of(path.parent), platform, digest):
                 return durations
     return None
@@ -438,21 +535,30 @@ def _read_durations(results: Results, platform: str, digest: str) -> EarlierDura
     seconds, estimate = 0.0, 0.0
     for batch in plan.batches:
         stored = read_attempts(results.raw(batch.name))
-        if batch.platform == platform and batch.seconds and stored.last and stored.last.outcome == DONE_OUTCOME:
+        if (
+            batch.platform == platform
+            and batch.seconds
+            and stored.last
+            and stored.last.outcome == DONE_OUTCOME
+        ):
             seconds += sum_durations(stored.attempts)
             estimate += batch.seconds
     return EarlierDurations(plan.experiment, seconds, estimate) if seconds else None
 
 
 def compare_with_earlier_durations(plan: Plan, results: Path) -> Iterator[str]:
-    """Yield a sentence for each platform: the plan's estimate, scaled by the duration ratio of earlier measurements
-    there."""
+    """Yield a sentence for each platform: the plan's estimate, scaled by the duration ratio of
+    earlier measurements there."""
     for name, platform in plan.platforms.items():
         earlier = read_earlier_durations(name, platform.digest, results)
         if earlier:
-            expected = earlier.duration_ratio * sum(batch.seconds for batch in plan.batches if batch.platform == name)
+            expected = earlier.duration_ratio * sum(
+                batch.seconds for batch in plan.batches if batch.platform == name
+            )
             took, estimate = format_duration(earlier.seconds), format_duration(earlier.estimate)
-            comparison = f"{results / earlier.experiment} took {took} there, where {estimate} were estimated"
+            comparison = (
+                f"{results / earlier.experiment} took {took} there, where {estimate} were estimated"
+            )
             yield f"{name}: {comparison}; at that ratio this run takes {format_duration(expected)}"
         elif not platform.simulated:
             yield f"{name}: no earlier measurement there; the estimate assumes no packet loss and no other load"
@@ -462,7 +568,8 @@ Row = dict[str, Any]
 
 
 def format_status(status: Status, stage: str = "") -> str:
-    """Return the status in one line; `stage` is the current stage of the workflow, shown if no batch is running."""
+    """Return the status in one line; `stage` is the current stage of the workflow, shown if no
+    batch is running."""
     parts = [f"{status.measured} of {sum(batch.total for batch in status.batches)} measured"]
     if status.unmeasured:
         reasons = ", ".join(f"{count} {kind}" for kind, count in sorted(status.unmeasured.items()))
@@ -521,7 +628,9 @@ def tabulate_batches(status: Status) -> list[Row]:
             "measured": batch.measured,
             "given up": batch.given_up,
             "left": batch.remaining,
-            "expected end": format_end(batch.forecast, status.now) if batch.state != FINISHED else "",
+            "expected end": format_end(batch.forecast, status.now)
+            if batch.state != FINISHED
+            else "",
             "state": describe_state(batch),
         }
         for batch in status.batches
@@ -530,14 +639,19 @@ def tabulate_batches(status: Status) -> list[Row]:
 
 def describe_state(batch: BatchProgress) -> str:
     """Return a batch's state in words."""
-    last, attempt_text = batch.last, f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else ""
+    last, attempt_text = (
+        batch.last,
+        f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else "",
+    )
     if last and batch.state in (RUNNING, SILENT):
         job = f" as job {last.job}" if last.job else ""
         current_pass = f", {batch.current_pass}" if batch.current_pass else ""
         silent = f", no heartbeat for {batch.silence / 60:.0f} min" if batch.state == SILENT else ""
         since = format_clock_time(last.started)
         case = f", {batch.running_case.sentence}" if batch.running_case else ""
-        return f"{RUNNING} on {last.host}{job} since {since}{current_pass}{attempt_text}{silent}{case}"
+        return (
+            f"{RUNNING} on {last.host}{job} since {since}{current_pass}{attempt_text}{silent}{case}"
+        )
     if last and batch.state == STOPPED:
         where = f" on {last.host}" if last.host else ""
         return f"{STOPPED}{where} at {format_clock_time(last.ended or last.updated)}{attempt_text}: {last.outcome_text}"
@@ -545,7 +659,8 @@ def describe_state(batch: BatchProgress) -> str:
 
 
 def make_json_data(status: Status) -> Row:
-    """Return the status as data for programs; times are seconds since 1970, expected ends are ranges of such times."""
+    """Return the status as data for programs; times are seconds since 1970, expected ends are
+    ranges of such times."""
 
     def expect_end(forecast: SecondsRange | None) -> list[float] | None:
         return [round(status.now + end) for end in forecast] if forecast else None

@@ -1,9 +1,10 @@
-"""Provenance of results: the setting and the programs of a batch (`read_setting`, `read_program`), the digests,
-attempts and inputs of an experiment (`ExperimentProvenance`), and the version of the code (`find_revision`,
-`list_versions`).
+"""Provenance of results: the setting and the programs of a batch (`read_setting`, `read_program`),
+the digests, attempts and inputs of an experiment (`ExperimentProvenance`), and the version of the
+code (`find_revision`, `list_versions`).
 
-A report prints the digest of every result file, the attempts at each batch, and the texts of the inputs. The version
-of the code is its commit, its release, and the versions of the packages that can change a number.
+A report prints the digest of every result file, the attempts at each batch, and the texts of the
+inputs. The version of the code is its commit, its release, and the versions of the packages that
+can change a number.
 """
 
 import hashlib
@@ -77,20 +78,27 @@ def read_setting(path: AnyPath) -> str:
 def check_setting(path: AnyPath, wanted: str) -> str:
     """Return the setting of a batch that was begun; raise an error if `wanted` names another one.
 
-    All samples of a batch are of one setting. If `wanted` is empty, the batch continues in its own setting.
+    All samples of a batch are of one setting. If `wanted` is empty, the batch continues in its own
+    setting.
     """
     began = read_setting(path)
     if wanted not in ("", began):
         began_text = f"in setting '{began}'" if began else "without a setting"
-        instead = "to measure in it, give the platform file the key `setting:`, for batches of their own"
-        raise UserError(f"found setting '{wanted}', but this batch was begun {began_text}; {instead}", file=path)
+        instead = (
+            "to measure in it, give the platform file the key `setting:`, for batches of their own"
+        )
+        raise UserError(
+            f"found setting '{wanted}', but this batch was begun {began_text}; {instead}", file=path
+        )
     return began
 
 
 def count_processors(paths: Iterable[AnyPath]) -> int | None:
-    """Return the least number of processors that the programs of a batch report of their first host; None if none
-    reports it."""
-    return min((number for path in paths if (number := read_program(path).processors)), default=None)
+    """Return the least number of processors that the programs of a batch report of their first
+    host; None if none reports it."""
+    return min(
+        (number for path in paths if (number := read_program(path).processors)), default=None
+    )
 
 
 MAX_INPUT_BYTES = 64 * MIB  # of an experiment or platform file
@@ -100,14 +108,15 @@ BINARY = re.compile(r"[\0\ufffd]")
 
 @dataclass(frozen=True)
 class ExperimentProvenance:
-    """The provenance of an experiment: `files` has the digests of results by name, `attempts` a record for each attempt
-    at a batch, `texts` the texts of inputs by name."""
+    """The provenance of an experiment: `files` has the digests of results by name, `attempts` a
+    record for each attempt at a batch, `texts` the texts of inputs by name."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     attempts: tuple[Mapping[str, Any], ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
-    inputs: Mapping[str, ArchivedFile] = field(default_factory=dict)  # by the path in the experiment file
+    # by the path in the experiment file
+    inputs: Mapping[str, ArchivedFile] = field(default_factory=dict)
 
 
 NO_PROVENANCE = ExperimentProvenance()
@@ -116,11 +125,14 @@ NO_PROVENANCE = ExperimentProvenance()
 def compute_digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
     """Return the SHA-256 of each result file, by its name below `folder`.
 
-    The raw files of a batch have one digest: that of the list of their digests and names, as sha256sum prints it.
+    The raw files of a batch have one digest: that of the list of their digests and names, as
+    sha256sum prints it.
     """
     results = Results.of(folder)
     stages = results.stages(plan.platforms, plan.models)
-    digests = {path.below(results.folder): _compute_sha256(path) for path in stages if path.exists()}
+    digests = {
+        path.below(results.folder): _compute_sha256(path) for path in stages if path.exists()
+    }
     for batch in plan.batches:
         if raw := results.measured(batch.name):
             digest_list = "".join(f"{_compute_sha256(path)}  {path.name}\n" for path in raw)
@@ -139,31 +151,50 @@ def list_attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, Any]]:
     for number, attempt in enumerate(stored, 1):
         unknown = number == len(stored) and attempt.ended is None  # it may still run
         outcome = "no end recorded" if unknown else attempt.outcome_text
-        record = {"batch": batch.name, "platform": batch.platform, "attempt": number, "nodes": list(attempt.nodes)}
-        record |= {key: getattr(attempt, key) for key in ("host", "job", "commit", "started", "ended")}
+        record = {
+            "batch": batch.name,
+            "platform": batch.platform,
+            "attempt": number,
+            "nodes": list(attempt.nodes),
+        }
+        record |= {
+            key: getattr(attempt, key) for key in ("host", "job", "commit", "started", "ended")
+        }
         yield record | {"outcome": outcome}
 
 
-def read_input_texts(folder: AnyPath, files: Mapping[str, ArchivedFile] | None = None) -> dict[str, str]:
-    """Return the texts of the inputs by name: the experiment, its platforms, then short files that the plan depends on.
+def read_input_texts(
+    folder: AnyPath, files: Mapping[str, ArchivedFile] | None = None
+) -> dict[str, str]:
+    """Return the texts of the inputs by name: the experiment, its platforms, then short files that
+    the plan depends on.
 
-    These are patterns, partitions and published sets. Trees and rank files are left out, since they name machines.
+    These are patterns, partitions and published sets. Trees and rank files are left out, since they
+    name machines.
     """
     results = Results.of(folder)
     shown = {
-        f"{path.parent.name}/{path.name}": read_text(path, MAX_INPUT_BYTES, "an experiment or a platform", strict=False)
+        f"{path.parent.name}/{path.name}": read_text(
+            path, MAX_INPUT_BYTES, "an experiment or a platform", strict=False
+        )
         for path in results.inputs()
         if path.parent.name != COPIES_FOLDER
     }
     short = {
         name: results.copy(file.copy)
         for name, file in (files or {}).items()
-        if file.kind in ("pattern", "partition", "published") and file.copy and file.bytes <= MAX_SHOWN_BYTES
+        if file.kind in ("pattern", "partition", "published")
+        and file.copy
+        and file.bytes <= MAX_SHOWN_BYTES
     }
     shown |= {
-        name: read_text(copy, MAX_SHOWN_BYTES, "a copy", strict=False) for name, copy in short.items() if copy.exists()
+        name: read_text(copy, MAX_SHOWN_BYTES, "a copy", strict=False)
+        for name, copy in short.items()
+        if copy.exists()
     }
-    return {name: text for name, text in shown.items() if name not in short or not BINARY.search(text)}
+    return {
+        name: text for name, text in shown.items() if name not in short or not BINARY.search(text)
+    }
 
 
 PACKAGES = ("numpy", "pandas", "scipy", "snakemake")
@@ -184,7 +215,11 @@ def find_revision() -> tuple[str, bool | None]:
     if ROOT != INSTALLED and (commit := _run_git("rev-parse", "HEAD")):
         return commit, bool(_run_git("status", "--porcelain", "--untracked-files=no"))
     recorded = read_text_or_empty(ROOT / "COMMIT")
-    return (recorded.removesuffix("-dirty"), recorded.endswith("-dirty")) if recorded else ("unknown", None)
+    return (
+        (recorded.removesuffix("-dirty"), recorded.endswith("-dirty"))
+        if recorded
+        else ("unknown", None)
+    )
 
 
 def list_versions(programs: tuple[str, ...] = ()) -> dict[str, str]:
@@ -192,13 +227,19 @@ def list_versions(programs: tuple[str, ...] = ()) -> dict[str, str]:
 
     The code digest differs if released code was edited.
     """
-    installed = {"commodel": __version__, "code_digest": compute_code_digest(), "python": platform.python_version()}
+    installed = {
+        "commodel": __version__,
+        "code_digest": compute_code_digest(),
+        "python": platform.python_version(),
+    }
     for name in (*PACKAGES, *programs):
         try:
             installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             installed[name] = "not installed"
-    return installed | {extension.distribution: extension.version for extension in list_usable_extensions()}
+    return installed | {
+        extension.distribution: extension.version for extension in list_usable_extensions()
+    }
 
 
 @lru_cache
@@ -213,7 +254,11 @@ def compute_code_digest() -> str:
 def _run_git(*arguments: str) -> str:
     try:
         run = subprocess.run(
-            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False, timeout=20
+            ["git", "-C", str(ROOT), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -1,12 +1,13 @@
-"""Raw samples of the cases of a batch (`join_passes`, `read_samples`), and markers of cases that were not measured
-(`write_marker`, `read_marker`).
+"""Raw samples of the cases of a batch (`join_passes`, `read_samples`), and markers of cases that
+were not measured (`write_marker`, `read_marker`).
 
-The files of a case, one for each pass, are joined into one raw file in which every change is detected. In each line,
-`of` is the number of samples in the file, and `check` is a checksum of the rest of the line. A truncated file or a
-flipped bit is thus found. The file is <id>.csv, or <id>.late.csv if none of its samples is valid.
+The files of a case, one for each pass, are joined into one raw file in which every change is
+detected. In each line, `of` is the number of samples in the file, and `check` is a checksum of the
+rest of the line. A truncated file or a flipped bit is thus found. The file is <id>.csv, or
+<id>.late.csv if none of its samples is valid.
 
-A case with a marker counts as finished. The markers are <id>.unmeasured.json, with the reason why the case was given
-up, and <id>.late.csv. If these files are removed, the case is measured again.
+A case with a marker counts as finished. The markers are <id>.unmeasured.json, with the reason why
+the case was given up, and <id>.late.csv. If these files are removed, the case is measured again.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
 
 HEADER = "id,sample,seconds,skew,valid,stop"
 OPTIONAL_COLUMNS = ("", ",count", ",first,last", ",cpu", ",cpu,first,last", ",computation")
-# cpu: processor seconds of a wave, all processes; computation: seconds that ranks computed beside a sample's messages
+# cpu: processor seconds of a wave, all processes; computation: seconds that ranks computed beside a
+# sample's messages
 HEADERS = tuple(f"{HEADER}{more}" for more in OPTIONAL_COLUMNS)  # of the programs' files
-LATE_SUFFIX = ".late.csv"  # in place of .csv if no sample is valid: a rank always started late, or a clock jumped
+# in place of .csv if no sample is valid: a rank always started late, or a clock jumped
+LATE_SUFFIX = ".late.csv"
 SUFFIXES = (".csv", LATE_SUFFIX)
 VALID_COLUMN = HEADER.split(",").index("valid")
 JOINED_HEADERS = tuple(f"{header.replace('id,', 'id,pass,', 1)},of,check" for header in HEADERS)
@@ -49,8 +52,8 @@ MAX_NAME_BYTES = 300  # bytes read from it
 
 
 def read_current_case(folder: AnyPath) -> str:
-    """Return the case that the program of a folder measures, or measured when it died. Before the first and after the
-    last case, the text is empty."""
+    """Return the case that the program of a folder measures, or measured when it died. Before the
+    first and after the last case, the text is empty."""
     try:
         with (folder / CURRENT_CASE).open("rb") as stream:
             return stream.read(MAX_NAME_BYTES).decode().strip()
@@ -63,7 +66,8 @@ def clear_current_case(folder: AnyPath) -> None:
 
 
 def is_complete(path: AnyPath) -> bool:
-    """Return whether a program's file of one pass is complete; a crash of the machine may truncate it."""
+    """Return whether a program's file of one pass is complete; a crash of the machine may truncate
+    it."""
     try:
         text = _read_text(path)
     except UnicodeDecodeError:
@@ -87,7 +91,8 @@ def find_raw_file(folder: AnyPath, case: str) -> AnyPath | None:
 
 
 def make_raw_file_path(batch: str, case: str, valid: bool) -> str:
-    """Return the path of a case's raw file below the results folder; `valid`: whether any of its samples is valid."""
+    """Return the path of a case's raw file below the results folder; `valid`: whether any of its
+    samples is valid."""
     return f"{RAW_FOLDER}/{batch}/{_make_file_name(case, valid)}"
 
 
@@ -96,7 +101,8 @@ def _make_file_name(case: str, valid: bool) -> str:
 
 
 def join_passes(passes: Mapping[int, AnyPath], folder: AnyPath, case: str) -> None:
-    """Write the raw file of a case from the files of its passes, with the pass of each sample as a column."""
+    """Write the raw file of a case from the files of its passes, with the pass of each sample as a
+    column."""
     files = {number: _read_text(path).splitlines() for number, path in passes.items()}
     header = next(iter(files.values()))[0]
     total = sum(len(lines) - 1 for lines in files.values())
@@ -119,7 +125,8 @@ def compute_checksum(text: str) -> str:
 
 
 def read_samples(path: AnyPath, case: str) -> list[dict[str, Any]]:
-    """Return the samples of a case; raise DamagedError, with the line, if the file has changed since it was written."""
+    """Return the samples of a case; raise DamagedError, with the line, if the file has changed
+    since it was written."""
     number = 0
     try:
         lines = _read_text(path).split("\n")
@@ -156,19 +163,28 @@ def _parse_sample(header: str, line: str, case: str) -> dict[str, Any]:
         raise ValueError(f"found {seconds} seconds")
     if row["stop"] not in STOP_REASONS:
         raise ValueError(f"found stop '{row['stop']}'")
-    sample: dict[str, Any] = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
+    sample: dict[str, Any] = {
+        "pass": int(row["pass"]),
+        "sample": int(row["sample"]),
+        "seconds": seconds,
+    }
     sample |= {"skew": float(row["skew"]) if row["skew"] else np.nan, "valid": valid}
     sample |= {"stop": row["stop"], "of": int(row["of"])}
     optional_fields = {
-        name: float(row[name]) for name in ("count", "cpu", "computation", "first", "last") if row.get(name)
+        name: float(row[name])
+        for name in ("count", "cpu", "computation", "first", "last")
+        if row.get(name)
     }
     if not all(map(np.isfinite, optional_fields.values())):
-        raise ValueError(f"found {', '.join(f'{name} {value}' for name, value in optional_fields.items())}")
+        raise ValueError(
+            f"found {', '.join(f'{name} {value}' for name, value in optional_fields.items())}"
+        )
     return sample | optional_fields
 
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
-STOPPED_BY_FAILURES = "three cases in a row failed"  # first words of the reason why later cases were not started
+# first words of the reason why later cases were not started
+STOPPED_BY_FAILURES = "three cases in a row failed"
 MARKER_SUFFIX = ".unmeasured.json"
 COUNT_COLUMNS, TEXT_COLUMNS = list_columns(UNMEASURED, int), list_columns(UNMEASURED, str)
 
@@ -179,7 +195,13 @@ def make_marker_path(folder: AnyPath, case: str) -> AnyPath:
 
 def write_marker(folder: AnyPath, case: str, status: str, reason: str, attempt: int) -> None:
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    content = {"id": case, "status": status, "reason": make_printable(reason), "attempt": attempt, "date": date}
+    content = {
+        "id": case,
+        "status": status,
+        "reason": make_printable(reason),
+        "attempt": attempt,
+        "date": date,
+    }
     write_json(make_marker_path(folder, case), content)
 
 
@@ -189,7 +211,8 @@ def remove_marker(folder: AnyPath, case: str) -> None:
 
 
 def read_marker(folder: AnyPath, case: str) -> tuple[str, str] | None:
-    """Return status and reason of a case that was given up; None if it was not, or if it has valid samples."""
+    """Return status and reason of a case that was given up; None if it was not, or if it has valid
+    samples."""
     path = make_marker_path(folder, case)
     if (folder / f"{case}.csv").exists():
         return None
@@ -207,8 +230,17 @@ def read_marker(folder: AnyPath, case: str) -> tuple[str, str] | None:
 def list_finished(folder: AnyPath) -> tuple[set[str], set[str]]:
     """Return the ids of the measured cases in a folder, and of the cases that were given up."""
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
-    marked = {name.removesuffix(end) for end in (MARKER_SUFFIX, LATE_SUFFIX) for name in names if name.endswith(end)}
-    measured = {name.removesuffix(".csv") for name in names if name.endswith(".csv") and not name.endswith(LATE_SUFFIX)}
+    marked = {
+        name.removesuffix(end)
+        for end in (MARKER_SUFFIX, LATE_SUFFIX)
+        for name in names
+        if name.endswith(end)
+    }
+    measured = {
+        name.removesuffix(".csv")
+        for name in names
+        if name.endswith(".csv") and not name.endswith(LATE_SUFFIX)
+    }
     return measured, marked - measured
 
 
@@ -217,7 +249,11 @@ def tabulate_unmeasured(rows: list[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
     types = dict.fromkeys(COUNT_COLUMNS, "Int64") | dict.fromkeys(TEXT_COLUMNS, object)
-    return pd.DataFrame(rows, columns=list_columns(UNMEASURED)).astype(types).fillna(dict.fromkeys(TEXT_COLUMNS, ""))
+    return (
+        pd.DataFrame(rows, columns=list_columns(UNMEASURED))
+        .astype(types)
+        .fillna(dict.fromkeys(TEXT_COLUMNS, ""))
+    )
 
 
 def read_unmeasured(path: AnyPath) -> pd.DataFrame:

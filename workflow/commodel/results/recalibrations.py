@@ -1,7 +1,8 @@
 """Records of the recalibrations of a campaign (`write_calibration`, `read_calibrations`).
 
-Each recalibration has a folder with the recalibrated parameter sets, and a file with the setting of the new
-measurement, its points, and the resulting factors. Only this module reads and writes that file.
+Each recalibration has a folder with the recalibrated parameter sets, and a file with the setting of
+the new measurement, its points, and the resulting factors. Only this module reads and writes that
+file.
 """
 
 from collections.abc import Mapping
@@ -57,8 +58,8 @@ class RecordedFactors:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPoint:
-    """A point measured in the new setting; `elsewhere` is its time in the campaign, None if it was not measured
-    there."""
+    """A point measured in the new setting; `elsewhere` is its time in the campaign, None if it was
+    not measured there."""
 
     operation: Text
     alternative: Text  # an algorithm or a topology
@@ -89,8 +90,10 @@ def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
 
 
 def read_calibrations(results: Results) -> dict[str, Calibration]:
-    """Return all recalibrations of a results folder, by the name of their folder, in the order of their dates."""
+    """Return all recalibrations of a results folder, by the name of their folder, in the order of
+    their dates."""
     calibrations = {
-        folder.name: read_json_record(CALIBRATION_ADAPTER, folder / CALIBRATION) for folder in results.calibrations()
+        folder.name: read_json_record(CALIBRATION_ADAPTER, folder / CALIBRATION)
+        for folder in results.calibrations()
     }
     return dict(sorted(calibrations.items(), key=lambda entry: (entry[1].date, entry[0])))

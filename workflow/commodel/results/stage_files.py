@@ -1,7 +1,9 @@
-"""Files that a stage makes, one for each model (`StageFiles`): a file is made again only if its inputs have changed.
+"""Files that a stage makes, one for each model (`StageFiles`): a file is made again only if its
+inputs have changed.
 
-A record beside the files has a digest of each file and of its inputs. New files get their names together (`publish`),
-since Snakemake removes the outputs of a job that fails: files made until then wait beside them for the next run."""
+A record beside the files has a digest of each file and of its inputs. New files get their names
+together (`publish`), since Snakemake removes the outputs of a job that fails: files made until then
+wait beside them for the next run."""
 
 from __future__ import annotations
 
@@ -19,11 +21,13 @@ from commodel.files.safe_reading import open_file
 
 RECORD = ".inputs.json"
 WAITING_SUFFIX = ".new"
-PATTERN_CONSTANTS = ("ALGORITHM", "OPERATION", "TOPOLOGY", "LAYOUT")  # of entries that may change the messages
+# of entries that may change the messages
+PATTERN_CONSTANTS = ("ALGORITHM", "OPERATION", "TOPOLOGY", "LAYOUT")
 
 
 def list_model_code(model: str, *modules: str) -> list[str]:
-    """Return the source files of a model and of some modules. A model of an extension depends on all files of it."""
+    """Return the source files of a model and of some modules. A model of an extension depends on
+    all files of it."""
     if sources.find_module_file(f"models.families.{model}"):
         return sources.list_source_files(*modules, f"models.families.{model}")
     return [*sources.list_source_files(*modules), *list_extension_code("FAMILY")]
@@ -45,10 +49,17 @@ def list_fit_code(model: str) -> list[str]:
 
 
 def list_prediction_code(model: str) -> list[str]:
-    """Return the source files that a model's predictions depend on. Patterns are found by folder, not by import."""
+    """Return the source files that a model's predictions depend on. Patterns are found by folder,
+    not by import."""
     folders = ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
-    patterns = [str(path) for folder in folders for path in sorted(sources.PACKAGE.glob(f"{folder}/*.py"))]
-    return [*list_model_code(model, "predictions.predictions"), *patterns, *list_extension_code(*PATTERN_CONSTANTS)]
+    patterns = [
+        str(path) for folder in folders for path in sorted(sources.PACKAGE.glob(f"{folder}/*.py"))
+    ]
+    return [
+        *list_model_code(model, "predictions.predictions"),
+        *patterns,
+        *list_extension_code(*PATTERN_CONSTANTS),
+    ]
 
 
 def digest_files(paths: Iterable[AnyPath]) -> str:
@@ -66,7 +77,9 @@ def digest_inputs(code: Iterable[str | Path], *inputs: str | None) -> str:
     for text in inputs:
         hashed.update(f"\0{text or ''}".encode())
     for path in sorted({Path(path) for path in code}):
-        name = path.relative_to(sources.PACKAGE if path.is_relative_to(sources.PACKAGE) else path.parents[1]).as_posix()
+        name = path.relative_to(
+            sources.PACKAGE if path.is_relative_to(sources.PACKAGE) else path.parents[1]
+        ).as_posix()
         hashed.update(b"\0%b\0%b" % (name.encode(), path.read_bytes()))
     return hashed.hexdigest()
 
@@ -83,7 +96,8 @@ class StageFiles:
         self.waiting: list[str] = []  # names of files to publish
 
     def is_current(self, name: str, digest: str) -> bool:
-        """Return whether a file exists that was made from the inputs with this digest, and has not changed since."""
+        """Return whether a file exists that was made from the inputs with this digest, and has not
+        changed since."""
         wanted = self.digests.get(name)
         for path, waits in ((self._waiting_path(name), True), (self.folder / name, False)):
             if wanted and path.exists() and self._digest(path, digest) == wanted:

@@ -1,1 +1,2 @@
-"""Partitions of a matrix: the share of each process (`shares`), and its rectangle (`arrangement`)."""
+"""Partitions of a matrix: the share of each process (`shares`), and its rectangle
+(`arrangement`)."""

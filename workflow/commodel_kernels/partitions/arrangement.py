@@ -1,10 +1,11 @@
-"""Arrangement of shares as rectangles in columns of a matrix (`arrange_in_columns`), and exchanges of ranks that reduce
-the traffic between nodes (`exchange_ranks`).
+"""Arrangement of shares as rectangles in columns of a matrix (`arrange_in_columns`), and exchanges
+of ranks that reduce the traffic between nodes (`exchange_ranks`).
 
-The arrangement minimises the sum of half perimeters, and thus the volume of SUMMA (Beaumont, Boudet, Rastello and
-Robert, IEEE TPDS 12(10), 2001). In the best arrangement each column has areas that are consecutive in order of size, so
-dynamic programming over that order finds it. The order of rectangles in a column only changes the traffic between
-nodes. Processes of one kind have equal areas, so they may also be exchanged between columns.
+The arrangement minimises the sum of half perimeters, and thus the volume of SUMMA (Beaumont,
+Boudet, Rastello and Robert, IEEE TPDS 12(10), 2001). In the best arrangement each column has areas
+that are consecutive in order of size, so dynamic programming over that order finds it. The order of
+rectangles in a column only changes the traffic between nodes. Processes of one kind have equal
+areas, so they may also be exchanged between columns.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,17 +26,20 @@ Volume = Callable[[Rectangles, np.ndarray], float]
 def count_summa_blocks(tiling: Rectangles, node: np.ndarray) -> float:
     """Return the blocks that all iterations of SUMMA send between nodes.
 
-    A rank sends its part of each pivot column to the ranks whose rows overlap it, and its part of each pivot row to the
-    other ranks of its column.
+    A rank sends its part of each pivot column to the ranks whose rows overlap it, and its part of
+    each pivot row to the other ranks of its column.
     """
     rows = _compute_overlap(tiling.y, tiling.bottom)
-    in_column = (tiling.x[:, None] == tiling.x) & (rows.diagonal()[:, None] > 0) & (rows.diagonal() > 0)
+    in_column = (
+        (tiling.x[:, None] == tiling.x) & (rows.diagonal()[:, None] > 0) & (rows.diagonal() > 0)
+    )
     sent = np.where(in_column, tiling.area[:, None], rows * tiling.width[:, None])
     return float(sent[node[:, None] != node].sum())
 
 
 def count_wave_cells(tiling: Rectangles, node: np.ndarray) -> float:
-    """Return the cells that a step of the wave equation sends between nodes: both ways over each common side."""
+    """Return the cells that a step of the wave equation sends between nodes: both ways over each
+    common side."""
     horizontal = (tiling.right[:, None] == tiling.x) * _compute_overlap(tiling.y, tiling.bottom)
     above = (tiling.bottom[:, None] == tiling.y) * _compute_overlap(tiling.x, tiling.right)
     return 2 * float((horizontal + above)[node[:, None] != node].sum())
@@ -49,8 +53,11 @@ def _compute_overlap(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 VOLUMES: dict[str, Volume] = {"gemm": count_summa_blocks, "wave": count_wave_cells}
 
 
-def exchange_ranks(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], volume: Volume) -> Rectangles:
-    """Exchange two ranks of a column, or two of one kind, as long as this reduces the traffic between nodes.
+def exchange_ranks(
+    tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], volume: Volume
+) -> Rectangles:
+    """Exchange two ranks of a column, or two of one kind, as long as this reduces the traffic
+    between nodes.
 
     The widths of columns, and the heights in each, do not change.
     """
@@ -73,12 +80,16 @@ def exchange_ranks(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], v
     return tiling
 
 
-def _exchange_pair(tiling: Rectangles, first: int, second: int, column: list[int] | None) -> Rectangles:
-    """Return the tiling after an exchange: ranks of different columns swap rectangles, ranks of one column keep their
-    heights."""
+def _exchange_pair(
+    tiling: Rectangles, first: int, second: int, column: list[int] | None
+) -> Rectangles:
+    """Return the tiling after an exchange: ranks of different columns swap rectangles, ranks of one
+    column keep their heights."""
     ends = [first, second]
     if column is None:
-        x, y, width, height = (values.copy() for values in (tiling.x, tiling.y, tiling.width, tiling.height))
+        x, y, width, height = (
+            values.copy() for values in (tiling.x, tiling.y, tiling.width, tiling.height)
+        )
         for values in (x, y, width, height):
             values[ends] = values[ends[::-1]]
         return replace(tiling, x=x, y=y, width=width, height=height)
@@ -88,14 +99,18 @@ def _exchange_pair(tiling: Rectangles, first: int, second: int, column: list[int
     return replace(tiling, y=y)
 
 
-Columns = list[list[int]]  # ranks of each column, columns from left to right, ranks from top to bottom
+# ranks of each column, columns from left to right, ranks from top to bottom
+Columns = list[list[int]]
 
 
-def find_best_columns(areas: np.ndarray, limit: int | None = None, column_cost: float = 1.0) -> Columns:
+def find_best_columns(
+    areas: np.ndarray, limit: int | None = None, column_cost: float = 1.0
+) -> Columns:
     """Return the best arrangement; ranks without an area are omitted.
 
-    `limit` is the maximum of columns, and of ranks in a column. `column_cost` is the cost of a column in the sum of
-    half perimeters: 1, the height of the matrix, gives the minimum, a higher cost gives fewer columns.
+    `limit` is the maximum of columns, and of ranks in a column. `column_cost` is the cost of a
+    column in the sum of half perimeters: 1, the height of the matrix, gives the minimum, a higher
+    cost gives fewer columns.
     """
     order = [int(rank) for rank in np.argsort(areas, kind="stable") if areas[rank] > 0]
     shares = np.asarray(areas, dtype=float)[order] / np.sum(areas)
@@ -108,8 +123,8 @@ def find_best_columns(areas: np.ndarray, limit: int | None = None, column_cost: 
 def _find_cuts(shares: np.ndarray, limit: int, column_cost: float) -> list[int]:
     """Return the indices at which columns begin in the ascending shares, and their number.
 
-    Column (r, q] of width w has q − r rectangles of that width, whose heights add up to 1, so f(q) = min over r of
-    f(r) + (q − r) w + 1.
+    Column (r, q] of width w has q − r rectangles of that width, whose heights add up to 1, so f(q)
+    = min over r of f(r) + (q − r) w + 1.
     """
     before = np.r_[0.0, np.cumsum(shares)]
     cost, start = np.zeros(len(before)), np.zeros(len(before), dtype=int)
@@ -127,18 +142,28 @@ def _find_cuts(shares: np.ndarray, limit: int, column_cost: float) -> list[int]:
 def tile_square(
     columns: Columns, areas: np.ndarray, side: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return x, y, width and height of every rank in whole blocks, which tile side × side blocks."""
+    """Return x, y, width and height of every rank in whole blocks, which tile side × side
+    blocks."""
     check_blocks(sum(map(len, columns)), side * side)
     areas = np.asarray(areas, dtype=float)
     x, y, width, height = np.zeros((4, len(areas)), dtype=np.int64)
     weights = np.array([areas[column].sum() for column in columns])
     widths = round_shares(side * weights / weights.sum(), side, least=1)
-    for column, left, column_width, weight in zip(columns, np.cumsum(widths) - widths, widths, weights, strict=True):
+    for column, left, column_width, weight in zip(
+        columns, np.cumsum(widths) - widths, widths, weights, strict=True
+    ):
         heights = round_shares(side * areas[column] / weight, side, least=1)
-        x[column], width[column], height[column], y[column] = left, column_width, heights, np.cumsum(heights) - heights
+        x[column], width[column], height[column], y[column] = (
+            left,
+            column_width,
+            heights,
+            np.cumsum(heights) - heights,
+        )
     return x, y, width, height
 
 
 def arrange_in_columns(shares: Sequence[int] | np.ndarray, side: int) -> Rectangles:
     """Return the rectangle of every rank for its share of blocks."""
-    return Rectangles(*tile_square(find_best_columns(np.asarray(shares), side), np.asarray(shares), side), side)
+    return Rectangles(
+        *tile_square(find_best_columns(np.asarray(shares), side), np.asarray(shares), side), side
+    )

@@ -1,13 +1,14 @@
-"""Shares of processes in whole blocks: three algorithms that partition a matrix, and `even_out_times`, which moves rows
-and columns of blocks between rectangles.
+"""Shares of processes in whole blocks: three algorithms that partition a matrix, and
+`even_out_times`, which moves rows and columns of blocks between rectangles.
 
-`partition_constant` divides in proportion to the speeds at equal shares, the baseline of functional performance models.
-`partition_geometric` finds shares of equal time (Lastovetsky and Reddy, IJHPCA 21(1), 2007): on the plot of speed over
-size they lie on a line through the origin, whose slope is found by bisection. `partition_dynamic` balances while speeds
-are measured (Lastovetsky and Reddy, HeteroPar 2009). It starts from equal shares, and repeats the partition with speed
-curves through all measurements, so that only sizes near the solution are measured. `even_out_times` takes a row or a
-column of blocks from the slowest process: rounding each width and height to the nearest block ignores speeds, and a row
-of a rectangle that is 15 blocks high is 7 % of its work.
+`partition_constant` divides in proportion to the speeds at equal shares, the baseline of functional
+performance models. `partition_geometric` finds shares of equal time (Lastovetsky and Reddy, IJHPCA
+21(1), 2007): on the plot of speed over size they lie on a line through the origin, whose slope is
+found by bisection. `partition_dynamic` balances while speeds are measured (Lastovetsky and Reddy,
+HeteroPar 2009). It starts from equal shares, and repeats the partition with speed curves through
+all measurements, so that only sizes near the solution are measured. `even_out_times` takes a row or
+a column of blocks from the slowest process: rounding each width and height to the nearest block
+ignores speeds, and a row of a rectangle that is 15 blocks high is 7 % of its work.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,8 @@ from commodel_kernels.rectangles import Rectangles
 def round_shares(quotas: np.ndarray, total: int, least: int = 0) -> np.ndarray:
     """Return integers with the sum `total`, none below `least`, by largest remainder.
 
-    If no quota is below `least`, each differs by less than 1 from its quota. The quotas add up to `total`.
+    If no quota is below `least`, each differs by less than 1 from its quota. The quotas add up to
+    `total`.
     """
     counts = np.maximum(np.floor(quotas), least).astype(np.int64)
     while remaining := total - int(counts.sum()):
@@ -46,7 +48,8 @@ class Curve(Protocol):
     def seconds(self, size: float) -> float | np.ndarray: ...
 
     def largest_share(self, seconds: float) -> float:
-        """Return the largest share that takes at most `seconds`; it grows with the time, without bound."""
+        """Return the largest share that takes at most `seconds`; it grows with the time, without
+        bound."""
 
 
 def partition_geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
@@ -63,7 +66,8 @@ def partition_geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
         return np.array([float(curves[process].largest_share(seconds)) for process in kinds])
 
     even_seconds = [float(curves[process].seconds(total / len(curves))) for process in kinds]
-    low, high = min(even_seconds), max(even_seconds)  # times at which all shares are at most even, and at least even
+    # times at which all shares are at most even, and at least even
+    low, high = min(even_seconds), max(even_seconds)
     while processes @ shares(low) > total:
         low /= 2
     while processes @ shares(high) < total:
@@ -82,7 +86,9 @@ def partition_geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
 
 def check_blocks(processes: int, blocks: int) -> None:
     if processes > blocks:
-        raise UserError(f"found {processes} processes for {blocks} blocks, wanted at least a block for each")
+        raise UserError(
+            f"found {processes} processes for {blocks} blocks, wanted at least a block for each"
+        )
 
 
 def partition_constant(curves: Sequence[Curve], total: int) -> np.ndarray:
@@ -121,8 +127,9 @@ def partition_dynamic(
 ) -> Balance:
     """Return balanced shares.
 
-    `measure` returns the time of each process for its share while all compute; `curve` makes a speed curve from rows.
-    The search ends when times differ by at most the relative `tolerance`, when shares repeat, or after `rounds`.
+    `measure` returns the time of each process for its share while all compute; `curve` makes a
+    speed curve from rows. The search ends when times differ by at most the relative `tolerance`,
+    when shares repeat, or after `rounds`.
     """
     check_blocks(processes, total)
     shares = round_shares(np.full(processes, total / processes), total)
@@ -156,9 +163,11 @@ MAX_TRIALS = 500_000  # computed times of processes; a step needs one for each
 
 
 def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
-    """Return the tiling with the same columns, but widths and heights that reduce the time of the slowest process.
+    """Return the tiling with the same columns, but widths and heights that reduce the time of the
+    slowest process.
 
-    Each step moves a row or a column of blocks, and reduces the longest time of the ranks that it changes.
+    Each step moves a row or a column of blocks, and reduces the longest time of the ranks that it
+    changes.
     """
     columns = [list(column) for column in tiling.columns]
     width = {rank: int(tiling.width[rank]) for column in columns for rank in column}
@@ -168,8 +177,8 @@ def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
         return float(curves[rank].seconds((width[rank] + columns) * (height[rank] + rows)))
 
     def list_steps(column: list[int], slowest: int) -> Iterator[tuple[float, list[int], list[int]]]:
-        """Yield possible steps: the longest time of the changed ranks, and the ranks that lose and gain a row or a
-        column."""
+        """Yield possible steps: the longest time of the changed ranks, and the ranks that lose and
+        gain a row or a column."""
         if height[slowest] > 1:
             for other in column:
                 if other != slowest:
@@ -177,7 +186,11 @@ def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
         if width[slowest] > 1:
             for other_column in columns:
                 if other_column is not column:
-                    yield max(seconds(rank, columns=1) for rank in other_column), column, other_column
+                    yield (
+                        max(seconds(rank, columns=1) for rank in other_column),
+                        column,
+                        other_column,
+                    )
 
     times = {rank: seconds(rank) for rank in width}
     for _ in range(MAX_TRIALS // max(len(times), 1)):

@@ -1,9 +1,9 @@
-"""Rico-Gallego, Lastovetsky and Díaz-Martín 2017: whole kernels on heterogeneous layouts; `examples` has the examples
-of τ–Lop's algebra.
+"""Rico-Gallego, Lastovetsky and Díaz-Martín 2017: whole kernels on heterogeneous layouts;
+`examples` has the examples of τ–Lop's algebra.
 
-A run is SUMMA or the wave equation on a layout of table 1, on clusters with the nodes, cores and networks of the
-paper's Fermi. Table 2 and figures 12 to 15 have the errors of models for whole kernels, figure 16 those for a
-homogeneous grid of processes and for heterogeneous layouts.
+A run is SUMMA or the wave equation on a layout of table 1, on clusters with the nodes, cores and
+networks of the paper's Fermi. Table 2 and figures 12 to 15 have the errors of models for whole
+kernels, figure 16 those for a homogeneous grid of processes and for heterogeneous layouts.
 """
 
 import re
@@ -32,7 +32,8 @@ from commodel_kernels.times import SUMMED_FAMILIES, predict_by_sums
 from commodel_papers.taulop import examples
 
 NETWORKS = {"fermi-ib": "InfiniBand", "fermi": "TCP"}  # by platform
-MATRIX_SIDES = {"summa": (128, 256), "wave2d": (256, 512)}  # N: blocks of 32 × 32 doubles, and cells
+# N: blocks of 32 × 32 doubles, and cells
+MATRIX_SIDES = {"summa": (128, 256), "wave2d": (256, 512)}
 TITLES = {"summa": "SUMMA", "wave2d": "Wave2D"}
 FAMILIES = {
     "taulop": "τ–Lop",
@@ -42,7 +43,8 @@ FAMILIES = {
     "loggp": "LogGP",
     "hockney": "Hockney",
 }
-SUMS = {family: f"{FAMILIES[family]}, sums" for family in SUMMED_FAMILIES}  # by the paper's rules for kernels
+# by the paper's rules for kernels
+SUMS = {family: f"{FAMILIES[family]}, sums" for family in SUMMED_FAMILIES}
 MODELS = ("τ–Lop", *SUMS.values(), *(name for name in FAMILIES.values() if name != "τ–Lop"))
 INTERPRETATIONS = {  # of τ–Lop, other than the fitted one
     "one channel": {"shared": "channel"},
@@ -69,16 +71,25 @@ class Run:
     def error(self, model: str) -> float:
         """Return the error factor: 1 if prediction and time are equal; NaN without either."""
         prediction = self.predictions.get(model, nan)
-        return compute_error_factor(prediction, self.measured) if prediction > 0 and self.measured > 0 else nan
+        return (
+            compute_error_factor(prediction, self.measured)
+            if prediction > 0 and self.measured > 0
+            else nan
+        )
 
 
 def list_runs(evidence: Evidence, platform: str) -> list[Run]:
     """Return the runs of a platform, sorted by kernel, N and layout."""
     rows = evidence.comparison[evidence.comparison["platform"] == platform]
     predictions = {
-        point: dict(zip(part["model"], part["seconds"], strict=True)) for point, part in rows.groupby("point")
+        point: dict(zip(part["model"], part["seconds"], strict=True))
+        for point, part in rows.groupby("point")
     }
-    recognised = [(run, row) for row in evidence.points(platform).to_dict("records") if (run := _parse_run(row))]
+    recognised = [
+        (run, row)
+        for row in evidence.points(platform).to_dict("records")
+        if (run := _parse_run(row))
+    ]
     columns = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
     points = [Point("", *(row[column] for column in columns)) for _, row in recognised]
     other_rules = [dict[str, float]() for _ in points]
@@ -99,8 +110,8 @@ def list_runs(evidence: Evidence, platform: str) -> list[Run]:
 def _predict_by_other_rules(
     evidence: Evidence, platform: str, points: list[Point]
 ) -> Iterator[tuple[str, list[float]]]:
-    """Yield predictions that the comparison does not have: by the paper's rules, and by other interpretations of
-    τ–Lop."""
+    """Yield predictions that the comparison does not have: by the paper's rules, and by other
+    interpretations of τ–Lop."""
     for family, name in SUMS.items():
         if fitted := evidence.fitted(family, platform):
             yield name, _predict_seconds(fitted, points, predict_by_sums)
@@ -109,8 +120,13 @@ def _predict_by_other_rules(
             yield name, _predict_seconds(fitted.with_settings(**settings), points)
 
 
-def _predict_seconds(fitted: ParameterSet, points: list[Point], cost: CostFunction | None = None) -> list[float]:
-    return [prediction.seconds for prediction in predict(fitted, points, strict=False, draws=0, cost=cost)]
+def _predict_seconds(
+    fitted: ParameterSet, points: list[Point], cost: CostFunction | None = None
+) -> list[float]:
+    return [
+        prediction.seconds
+        for prediction in predict(fitted, points, strict=False, draws=0, cost=cost)
+    ]
 
 
 def _parse_run(row: Mapping[str, Any]) -> tuple[str, int, str, bool] | None:
@@ -127,7 +143,9 @@ def find_mean(numbers: Iterable[float]) -> float:
 
 
 def select_runs(all_runs: Iterable[Run], platform: str, kernel: str, side: int) -> list[Run]:
-    return [run for run in all_runs if (run.platform, run.kernel, run.side) == (platform, kernel, side)]
+    return [
+        run for run in all_runs if (run.platform, run.kernel, run.side) == (platform, kernel, side)
+    ]
 
 
 def list_platforms(all_runs: Iterable[Run]) -> tuple[str, ...]:
@@ -152,7 +170,11 @@ def compare_homogeneous_grid(all_runs: list[Run]) -> Figure:
             Line(kind, positions, errors, "bars", colour)
             for kind, errors, colour in zip(KINDS, zip(*bars, strict=True), COLOURS, strict=True)
         )
-        panels.append(Panel(f"N = 128 on {network}", "model", "mean proportional error", lines, "", MODELS, 1.0))
+        panels.append(
+            Panel(
+                f"N = 128 on {network}", "model", "mean proportional error", lines, "", MODELS, 1.0
+            )
+        )
     return Figure(
         "Figure 16",
         "errors on a homogeneous grid and on heterogeneous layouts",
@@ -181,7 +203,12 @@ DRAWN = (("τ–Lop", 1), (SUMS["hloggp"], 3), ("HLogGP", 0))  # and their colou
 
 
 def make_kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
-    all_runs = [run for platform in NETWORKS if platform in evidence.kinds for run in list_runs(evidence, platform)]
+    all_runs = [
+        run
+        for platform in NETWORKS
+        if platform in evidence.kinds
+        for run in list_runs(evidence, platform)
+    ]
     with_barrier = [run for run in all_runs if run.barrier and run.layout != HOMOGENEOUS]
     return (
         compare_errors(evidence, with_barrier),
@@ -189,7 +216,11 @@ def make_kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
         compare_times(evidence, "Figure 13", "wave2d", with_barrier),
         compare_errors_by_layout(with_barrier),
         compare_without_barrier(
-            [run for run in all_runs if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]
+            [
+                run
+                for run in all_runs
+                if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)
+            ]
         ),
         compare_homogeneous_grid(
             [run for run in all_runs if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]
@@ -198,7 +229,11 @@ def make_kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
 
 
 def tabulate_runs(
-    title: str, key_titles: tuple[str, ...], value_titles: tuple[str, ...], rows: Sequence[Row], unit: str = ""
+    title: str,
+    key_titles: tuple[str, ...],
+    value_titles: tuple[str, ...],
+    rows: Sequence[Row],
+    unit: str = "",
 ) -> Numbers:
     """Return the table; if nothing was measured, with a row `none`."""
     rows = tuple(rows) or (Row(("none",) * len(key_titles), nan, (nan,) * len(value_titles)),)
@@ -206,7 +241,8 @@ def tabulate_runs(
 
 
 def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
-    """Return mean errors of kernels on platforms that are not simulated, and those of simulated layouts if any."""
+    """Return mean errors of kernels on platforms that are not simulated, and those of simulated
+    layouts if any."""
     real = [name for name, kind in evidence.kinds.items() if kind is not PlatformKind.SIMULATED]
     columns, rows = ("real", "simulated") if "fermi" in evidence.kinds else ("real",), []
     for platform, kernel in product(real, MATRIX_SIDES):
@@ -214,13 +250,25 @@ def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
         simulated = [run for run in all_runs if run.kernel == kernel and run.platform == "fermi"]
         for family, model in FAMILIES.items():
             points = evidence.predicted(family, platform)
-            points = points[points["operation"].str.startswith(f"{kernel}:") & (points["seconds"] > 0)]
+            points = points[
+                points["operation"].str.startswith(f"{kernel}:") & (points["seconds"] > 0)
+            ]
             errors = map(compute_error_factor, points["seconds"], points["measured"])
-            mean_errors = (find_mean(errors), find_mean(run.error(model) for run in simulated))[: len(columns)]
+            mean_errors = (find_mean(errors), find_mean(run.error(model) for run in simulated))[
+                : len(columns)
+            ]
             if not isnan(mean_errors[0]):
-                rows.append(Row((platform, TITLES[kernel], model), printed if family == "taulop" else nan, mean_errors))
+                rows.append(
+                    Row(
+                        (platform, TITLES[kernel], model),
+                        printed if family == "taulop" else nan,
+                        mean_errors,
+                    )
+                )
     source = "printed in table 2 for TCP and the smaller N"
-    table = tabulate_runs("Mean proportional errors on real hosts", ("platform", "kernel", "model"), columns, rows)
+    table = tabulate_runs(
+        "Mean proportional errors on real hosts", ("platform", "kernel", "model"), columns, rows
+    )
     return replace(table, source=source) if rows else table
 
 
@@ -231,9 +279,20 @@ def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
             keys = NETWORKS[platform], TITLES[kernel], side
             runs = select_runs(all_runs, platform, kernel, side)
             printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[keys], strict=True))
-            errors = {model: find_mean(run.error(model) for run in runs) for model in (*MODELS, *INTERPRETATIONS)}
-            rows += [Row((*keys, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
-            readings.append(Row(keys, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *INTERPRETATIONS))))
+            errors = {
+                model: find_mean(run.error(model) for run in runs)
+                for model in (*MODELS, *INTERPRETATIONS)
+            }
+            rows += [
+                Row((*keys, model), printed.get(model, nan), (errors[model],)) for model in MODELS
+            ]
+            readings.append(
+                Row(
+                    keys,
+                    printed["τ–Lop"],
+                    tuple(errors[name] for name in ("τ–Lop", *INTERPRETATIONS)),
+                )
+            )
     layouts, hosts = len({run.layout for run in all_runs}), tabulate_real_hosts(evidence, all_runs)
     return Figure(
         "Table 2",
@@ -298,7 +357,9 @@ def _describe_worst_error(all_runs: list[Run]) -> str:
 
 def _describe_times(evidence: Evidence) -> str:
     """Return the word for the times of the runs: measured or simulated."""
-    return evidence.word(next((platform for platform in NETWORKS if platform in evidence.kinds), ""))
+    return evidence.word(
+        next((platform for platform in NETWORKS if platform in evidence.kinds), "")
+    )
 
 
 def compare_times(evidence: Evidence, name: str, kernel: str, all_runs: list[Run]) -> Figure:
@@ -306,14 +367,18 @@ def compare_times(evidence: Evidence, name: str, kernel: str, all_runs: list[Run
     for platform, side in product(NETWORKS, MATRIX_SIDES[kernel]):
         runs = select_runs(all_runs, platform, kernel, side)
         keys = NETWORKS[platform], side
-        rows += [Row((*keys, run.layout), nan, (run.measured, *_select_predictions(run))) for run in runs]
+        rows += [
+            Row((*keys, run.layout), nan, (run.measured, *_select_predictions(run))) for run in runs
+        ]
         numbers = [int(run.layout[1:]) for run in runs]
         lines = [
             Line(model, numbers, [run.predictions.get(model, nan) for run in runs], "both", colour)
             for model, colour in DRAWN
         ]
         lines.append(Line(word, numbers, [run.measured for run in runs], "dots", 2))
-        panels.append(Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y"))
+        panels.append(
+            Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y")
+        )
     return Figure(
         name,
         f"{TITLES[kernel]} on the layouts of table 1, {word} and predicted",
@@ -340,7 +405,8 @@ def compare_errors_by_layout(all_runs: list[Run]) -> Figure:
             rows += [Row((*keys, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
             numbers = [int(run.layout[1:]) for run in runs]
             lines = [
-                Line(model, numbers, [run.error(model) for run in runs], "both", colour) for model, colour in DRAWN
+                Line(model, numbers, [run.error(model) for run in runs], "both", colour)
+                for model, colour in DRAWN
             ]
             title = f"{TITLES[kernel]}, N = {side} on {NETWORKS[platform]}"
             panels.append(Panel(title, "layout M", "proportional error", tuple(lines), "y"))
@@ -370,7 +436,13 @@ def compare_without_barrier(all_runs: list[Run]) -> Figure:
         rows.append(Row((run.layout,), nan, (run.measured, *values)))
     layouts = [int(run.layout[1:]) for run in without_barrier]
     lines = tuple(
-        Line(column, layouts, [row.ours[number] for row in rows], "dots" if number == 0 else "both", number)
+        Line(
+            column,
+            layouts,
+            [row.ours[number] for row in rows],
+            "dots" if number == 0 else "both",
+            number,
+        )
         for number, column in enumerate(columns)
     )
     return Figure(

@@ -1,5 +1,5 @@
-"""The examples of τ–Lop's algebra, equations 4 to 13: every term n‖T of the paper and ours, predictions of these terms
-with fitted values, and the times of the same messages."""
+"""The examples of τ–Lop's algebra, equations 4 to 13: every term n‖T of the paper and ours,
+predictions of these terms with fitted values, and the times of the same messages."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ Sum = dict[tuple[int, int], int]  # n‖T^c(m): m by n and c, in the paper's uni
 
 
 class Example(NamedTuple):
-    """An example: the file of its messages, the nodes of its ranks, the unit of its sizes, and the settings with which
-    τ–Lop has the paper's interpretation."""
+    """An example: the file of its messages, the nodes of its ranks, the unit of its sizes, and the
+    settings with which τ–Lop has the paper's interpretation."""
 
     file: str
     layout: str
@@ -47,7 +47,9 @@ class Example(NamedTuple):
         """Return our terms, with equal ones added up."""
         pattern = self.pattern
         collected: Counter[tuple[int, int]] = Counter()
-        for step in make_stage_terms(pattern, pattern.bytes, self.settings, Pairs(pattern, None))[steps]:
+        for step in make_stage_terms(pattern, pattern.bytes, self.settings, Pairs(pattern, None))[
+            steps
+        ]:
             for count, channel, size in zip(step.count, step.channel, step.bytes, strict=True):
                 collected[int(count), int(channel)] += int(size) // self.unit
         return dict(collected)
@@ -60,8 +62,20 @@ WAVE = Example("taulop-wave", "block:4", (0, 0, 0, 0, 1, 1, 1), DOUBLE, LITERAL)
 EQUATION_7 = {(2, MEMORY): 16, (2, NETWORK): 8, (1, NETWORK): 24}
 EQUATION_8 = {(2, MEMORY): 116, (1, MEMORY): 18, (2, NETWORK): 104, (1, NETWORK): 54}
 EQUATION_9 = {(3, NETWORK): 35, (2, NETWORK): 62, (1, NETWORK): 27}
-EQUATION_10 = {(3, NETWORK): 35, (2, NETWORK): 166, (1, NETWORK): 81, (2, MEMORY): 116, (1, MEMORY): 18}
-EQUATION_13 = {(3, NETWORK): 48, (2, NETWORK): 16, (1, NETWORK): 32, (3, MEMORY): 16, (2, MEMORY): 48}
+EQUATION_10 = {
+    (3, NETWORK): 35,
+    (2, NETWORK): 166,
+    (1, NETWORK): 81,
+    (2, MEMORY): 116,
+    (1, MEMORY): 18,
+}
+EQUATION_13 = {
+    (3, NETWORK): 48,
+    (2, NETWORK): 16,
+    (1, NETWORK): 32,
+    (3, MEMORY): 16,
+    (2, MEMORY): 48,
+}
 
 
 def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
@@ -72,8 +86,8 @@ def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
 
 
 def compute_seconds(fitted: ParameterSet | None, terms: Sum, unit: int = 1) -> float:
-    """Return a sum of n‖T^c(m) by equations 1 and 3; NaN on a platform with node types, which the examples do not
-    have."""
+    """Return a sum of n‖T^c(m) by equations 1 and 3; NaN on a platform with node types, which the
+    examples do not have."""
     values, total = Model.of_set(fitted).values if fitted else None, 0.0
     for (count, channel), size in terms.items():
         if values is None or not {f"o_{channel}", f"L_{channel}"} <= values.functions:
@@ -98,7 +112,8 @@ def tabulate_equations(
 
 
 def compare_costs(evidence: Evidence, example: Example, equation: str, paper: float) -> Numbers:
-    """Return the time of the paper's terms with fitted values, predictions of the schedule, and its measured time."""
+    """Return the time of the paper's terms with fitted values, predictions of the schedule, and its
+    measured time."""
     pattern = example.pattern
 
     def predicted(model: str, settings: Mapping[str, str]) -> float:
@@ -114,7 +129,9 @@ def compare_costs(evidence: Evidence, example: Example, equation: str, paper: fl
         "predicted by HLogGP": predicted("hloggp", {}),
     }
     row = Row((equation,), paper, tuple(ours.values()))
-    return Numbers("Times", ("equation",), tuple(ours), "by its terms with the values fitted here", (row,))
+    return Numbers(
+        "Times", ("equation",), tuple(ours), "by its terms with the values fitted here", (row,)
+    )
 
 
 def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
@@ -122,14 +139,24 @@ def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     stages: list[Row] = []
     times: list[Row] = []
     panels: list[Panel] = []
-    for layout, nodes, last_channel in (("block:16", "one node", MEMORY), ("cyclic:8", "two nodes in turn", NETWORK)):
-        patterns = [build_schedule(Point("", "bcast", "binomial", "", layout, 16, size)) for size in SIZES]
-        for stage, step in enumerate(make_stage_terms(patterns[0], patterns[0].bytes, {}, Pairs(patterns[0], None))):
+    for layout, nodes, last_channel in (
+        ("block:16", "one node", MEMORY),
+        ("cyclic:8", "two nodes in turn", NETWORK),
+    ):
+        patterns = [
+            build_schedule(Point("", "bcast", "binomial", "", layout, 16, size)) for size in SIZES
+        ]
+        for stage, step in enumerate(
+            make_stage_terms(patterns[0], patterns[0].bytes, {}, Pairs(patterns[0], None))
+        ):
             stages.append(Row((nodes, stage), 1 << stage, (int(step.count[0]),)))
         counts = {(1, MEMORY), (2, MEMORY), (4, MEMORY), (8, last_channel)}
         paper = [compute_seconds(fitted, dict.fromkeys(counts, size)) for size in SIZES]
         predicted, by_port = (
-            [predict_pattern(fitted, pattern, shared=shared) if fitted else nan for pattern in patterns]
+            [
+                predict_pattern(fitted, pattern, shared=shared) if fitted else nan
+                for pattern in patterns
+            ]
             for shared in ("channel", "port")
         )
         measured = evidence.times(SIZES, operation="bcast", alternative="binomial", layout=layout)
@@ -182,7 +209,9 @@ def compare_channels(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "our steps are added, so the rest of m_c counts, which in equation 7 is hidden behind T¹(m_b); both messages "
         "over the network have one direction, while L is fitted to rings with half of the messages in each direction.",
         (
-            tabulate_equations({"7": (EQUATION_7, CHANNELS.terms())}, "blocks", "by equation 7 with these sizes"),
+            tabulate_equations(
+                {"7": (EQUATION_7, CHANNELS.terms())}, "blocks", "by equation 7 with these sizes"
+            ),
             compare_costs(evidence, CHANNELS, "7", compute_seconds(fitted, EQUATION_7, BLOCK)),
         ),
         measured=(evidence.platform,),
@@ -224,7 +253,9 @@ def compare_wave(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "the terms do not differ, but times do: literal A2 has an overhead for every rest of a message, here three, "
         "while actual processes have one, as in our default.",
         (
-            tabulate_equations({"13": (EQUATION_13, WAVE.terms())}, "doubles", "by equation 13 and A2, by hand"),
+            tabulate_equations(
+                {"13": (EQUATION_13, WAVE.terms())}, "doubles", "by equation 13 and A2, by hand"
+            ),
             compare_costs(evidence, WAVE, "13", longest),
         ),
         measured=(evidence.platform,),

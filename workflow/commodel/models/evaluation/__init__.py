@@ -1,1 +1,2 @@
-"""How models compute times: values as functions of sizes and pairs, replay of messages, shared links."""
+"""How models compute times: values as functions of sizes and pairs, replay of messages, shared
+links."""

@@ -1,10 +1,12 @@
-"""Prediction of family `shares`: messages that share links, in the order of time or round by round (`predict`).
+"""Prediction of family `shares`: messages that share links, in the order of time or round by round
+(`predict`).
 
 Repeated rounds are predicted by the first of these methods that is possible:
 
 1. round by round, if there are too many messages to expand and no two of a round share a link
 2. representative ranks in the order of time, if all other ranks are equivalent to them by symmetry
-3. pieces of rounds one after the other, in the order of time; if equal pieces take equally long, only the first of them
+3. pieces of rounds one after the other, in the order of time; if equal pieces take equally long,
+   only the first of them
 4. all messages in the order of time, if there are not too many
 5. round by round, although messages of different rounds share links: this is inaccurate
 """
@@ -32,19 +34,28 @@ from commodel.models.evaluation.shared_links import (
     find_offsets,
     find_weights,
 )
-from commodel.models.evaluation.time_order import Bundles, Program, Traffic, replay_in_time, replay_parts
+from commodel.models.evaluation.time_order import (
+    Bundles,
+    Program,
+    Traffic,
+    replay_in_time,
+    replay_parts,
+)
 from commodel.models.evaluation.values import Classes, Values
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import KINDS, MEMORY, Schedule
 from commodel.progress import report_within
 
 MAX_EXPANDED_MESSAGES = 1 << 20  # messages; repeated rounds with more are not expanded
-MAX_MESSAGES, MAX_LINKS = 1 << 26, 1 << 20  # messages and links of a schedule that is replayed in pieces
-MAX_EXCHANGE_MESSAGES = 1 << 17  # messages of an exchange in one step, beyond which only some ranks are replayed
+# messages and links of a schedule that is replayed in pieces
+MAX_MESSAGES, MAX_LINKS = 1 << 26, 1 << 20
+# messages of an exchange in one step, beyond which only some ranks are replayed
+MAX_EXCHANGE_MESSAGES = 1 << 17
 MAX_RING_MESSAGES = (
     1 << 23
 )  # messages of rings replayed in pieces; longer ones, round by round, may be an eighth too low
-MAX_COSTS_AT_ONCE = 1 << 20  # draws × messages whose costs are computed at a time, which limits memory
+# draws × messages whose costs are computed at a time, which limits memory
+MAX_COSTS_AT_ONCE = 1 << 20
 SHARED, ONE_AT_A_TIME = "shared", "turn"  # values of the setting `order`
 
 
@@ -54,7 +65,9 @@ def predict(schedule: Schedule, values: Values) -> Array:
     links, too_long = SharedLinks(levels, values), schedule.messages > MAX_EXPANDED_MESSAGES
     if not isinstance(schedule, CompactSchedule):
         if schedule.messages > MAX_EXCHANGE_MESSAGES and _may_have_representatives(links):
-            senders = find_senders_of_exchange(schedule, levels, links.parallel_links, links.columns)
+            senders = find_senders_of_exchange(
+                schedule, levels, links.parallel_links, links.columns
+            )
             if senders:
                 finish = predict_in_time_order(senders.replayed, values, levels, senders)
                 return senders.repeat_for_all(finish)[..., : schedule.ranks]
@@ -72,8 +85,8 @@ def predict(schedule: Schedule, values: Values) -> Array:
 
 
 def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
-    """Return why a prediction round by round is inaccurate; an empty text if it is accurate, or if the schedule is
-    predicted in the order of time."""
+    """Return why a prediction round by round is inaccurate; an empty text if it is accurate, or if
+    the schedule is predicted in the order of time."""
     levels = get_levels(values)
     links = SharedLinks(levels, values)
     if (
@@ -88,8 +101,8 @@ def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
 
 
 def _may_have_representatives(links: SharedLinks) -> bool:
-    """Return whether ranks may be equivalent by symmetry. They are not on a torus, or with latencies of single pairs of
-    nodes."""
+    """Return whether ranks may be equivalent by symmetry. They are not on a torus, or with
+    latencies of single pairs of nodes."""
     return not (links.has_pair_latency or links.torus)
 
 
@@ -97,29 +110,44 @@ def _find_representatives(schedule: CompactSchedule, links: SharedLinks) -> Repr
     """Return the representatives of all ranks; None if ranks are not equivalent by symmetry."""
     if not _may_have_representatives(links):
         return None
-    return find_representatives(schedule, links.levels, links.parallel_links, MAX_EXPANDED_MESSAGES, links.columns)
+    return find_representatives(
+        schedule, links.levels, links.parallel_links, MAX_EXPANDED_MESSAGES, links.columns
+    )
 
 
 def _consists_of_rings(schedule: CompactSchedule) -> bool:
-    """Return whether the schedule consists of repeated rounds only, in which every rank sends to the next one."""
-    return all(isinstance(part, Rounds) and part.periodic and part.shift == 1 for part in schedule.parts)
+    """Return whether the schedule consists of repeated rounds only, in which every rank sends to
+    the next one."""
+    return all(
+        isinstance(part, Rounds) and part.periodic and part.shift == 1 for part in schedule.parts
+    )
 
 
 def _fits_in_pieces(schedule: CompactSchedule, links: SharedLinks, values: Values) -> bool:
-    """Return whether the schedule is longer than one piece and can be replayed in pieces: there are not too many
-    messages or links, and no pair of ranks has to send several messages one at a time."""
+    """Return whether the schedule is longer than one piece and can be replayed in pieces: there are
+    not too many messages or links, and no pair of ranks has to send several messages one at a
+    time."""
     first = schedule.parts[0]
     pairs_repeat = len(schedule.parts) > 1 or (isinstance(first, Rounds) and first.periodic)
-    if schedule.messages <= PIECE_MESSAGES or (pairs_repeat and values.settings.get("order") == ONE_AT_A_TIME):
+    if schedule.messages <= PIECE_MESSAGES or (
+        pairs_repeat and values.settings.get("order") == ONE_AT_A_TIME
+    ):
         return False
     limit = MAX_RING_MESSAGES if _consists_of_rings(schedule) else MAX_MESSAGES
-    return schedule.messages <= limit and links.count(cut_into_pieces(schedule)[0].expand(schedule.node)) <= MAX_LINKS
+    return (
+        schedule.messages <= limit
+        and links.count(cut_into_pieces(schedule)[0].expand(schedule.node)) <= MAX_LINKS
+    )
 
 
 def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarchy) -> Array:
-    """Return the finish times of a long schedule, draw by draw, with only a few pieces in memory at a time."""
+    """Return the finish times of a long schedule, draw by draw, with only a few pieces in memory at
+    a time."""
     pieces = cut_into_pieces(schedule)
-    keys, kinds = [piece.key for piece in pieces], [piece.find_kind(schedule.node, levels) for piece in pieces]
+    keys, kinds = (
+        [piece.key for piece in pieces],
+        [piece.find_kind(schedule.node, levels) for piece in pieces],
+    )
     largest = max(piece.messages for piece in pieces)
 
     def predict_draw(values: Values) -> Array:
@@ -136,10 +164,12 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
     return np.stack(draws)
 
 
-def _predict_by_rounds(schedule: CompactSchedule, values: Values, links: SharedLinks, contention_free: bool) -> Array:
-    """Return the finish times by a replay round by round. `contention_free`: no two messages of a round share a
-    link. Messages above E, which leave when their receiver is ready, count as rendezvous, though their sender does not
-    wait."""
+def _predict_by_rounds(
+    schedule: CompactSchedule, values: Values, links: SharedLinks, contention_free: bool
+) -> Array:
+    """Return the finish times by a replay round by round. `contention_free`: no two messages of a
+    round share a link. Messages above E, which leave when their receiver is ready, count as
+    rendezvous, though their sender does not wait."""
     S, E = values.numbers.get("S", np.inf), values.numbers.get("E", np.inf)
     S_inside, levels = values.numbers.get("S_inside", S), links.levels
 
@@ -149,12 +179,19 @@ def _predict_by_rounds(schedule: CompactSchedule, values: Values, links: SharedL
         return np.asarray(is_above.any(axis=tuple(range(is_above.ndim - 1))))
 
     def find_shared_links(part: Schedule) -> Sharing:
-        return links.find_shared_links(part, find_transfer_seconds(part, values, levels), is_rendezvous(part))
+        return links.find_shared_links(
+            part, find_transfer_seconds(part, values, levels), is_rendezvous(part)
+        )
 
     def find_costs(part: Schedule) -> Costs:
-        rendezvous, latency = is_rendezvous(part), find_latency(part, values, Classes.of(part, levels))
+        rendezvous, latency = (
+            is_rendezvous(part),
+            find_latency(part, values, Classes.of(part, levels)),
+        )
         sending, receiving = copy_seconds_between_nodes(part.bytes, part.channel != MEMORY, values)
-        costs = Costs(values["o_s"] + sending, values["o_r"] + receiving, latency, shared=find_shared_links)
+        costs = Costs(
+            values["o_s"] + sending, values["o_r"] + receiving, latency, shared=find_shared_links
+        )
         grant_seconds = np.zeros(1)
         if contention_free:  # a rendezvous sender waits for delivery, an eager one for the port
             grant_seconds = find_transfer_seconds(part, values, levels)
@@ -187,8 +224,8 @@ def get_levels(values: Values) -> Hierarchy:
 
 
 def _is_free_of_contention(schedule: CompactSchedule, links: SharedLinks, values: Values) -> bool:
-    """Return whether no two messages of a round share a link, and no link slows a message down, as in a ring in node
-    order."""
+    """Return whether no two messages of a round share a link, and no link slows a message down, as
+    in a ring in node order."""
     # `back`: messages in opposite directions of a link slow each other down.
     if "back" in values or not _consists_of_rings(schedule):
         return False
@@ -196,28 +233,35 @@ def _is_free_of_contention(schedule: CompactSchedule, links: SharedLinks, values
         if not isinstance(part, Rounds):
             continue
         first_round = part.round(0, schedule.node)
-        if links.is_contended(first_round, find_transfer_seconds(first_round, values, links.levels)):
+        if links.is_contended(
+            first_round, find_transfer_seconds(first_round, values, links.levels)
+        ):
             return False
     return True
 
 
 def predict_in_time_order(
-    schedule: Schedule, values: Values, levels: Hierarchy, representatives: Representatives | None = None
+    schedule: Schedule,
+    values: Values,
+    levels: Hierarchy,
+    representatives: Representatives | None = None,
 ) -> Array:
-    """Return the finish times of each size and draw, each replayed in its own order of time. `representatives`: of
-    which the schedule has the replayed messages."""
+    """Return the finish times of each size and draw, each replayed in its own order of time.
+    `representatives`: of which the schedule has the replayed messages."""
     sent = representatives.sent if representatives else schedule
     pattern_replay = _TimeOrderReplay(sent, values, levels, representatives)
     if schedule.bytes.ndim > 1:
         sizes = range(schedule.sizes)
-        stack = (schedule.resize(schedule.bytes[size, 0], schedule.work.bytes[size, 0]) for size in sizes)
+        stack = (
+            schedule.resize(schedule.bytes[size, 0], schedule.work.bytes[size, 0]) for size in sizes
+        )
         return np.stack([pattern_replay.predict(one_size) for one_size in stack])
     return pattern_replay.predict(schedule)
 
 
 class _TimeOrderReplay:
-    """Replay of one pattern in the order of time, at any sizes. Data that do not depend on the sizes are computed
-    once."""
+    """Replay of one pattern in the order of time, at any sizes. Data that do not depend on the
+    sizes are computed once."""
 
     def __init__(
         self,
@@ -237,32 +281,55 @@ class _TimeOrderReplay:
         self.programs: dict[bytes, Program] = {}
 
     def predict(self, schedule: Schedule) -> Array:
-        """Return the finish times at one size, of all draws. With very many messages, one draw at a time is in
-        memory."""
-        draws, draws_per_part = self.values.draw_shape[0], max(MAX_COSTS_AT_ONCE // max(len(schedule.src), 1), 1)
+        """Return the finish times at one size, of all draws. With very many messages, one draw at a
+        time is in memory."""
+        draws, draws_per_part = (
+            self.values.draw_shape[0],
+            max(MAX_COSTS_AT_ONCE // max(len(schedule.src), 1), 1),
+        )
         parts: Iterable[Values] = [self.values]
         if draws_per_part < draws:
             firsts = range(0, draws, draws_per_part)
             parts = (self.values.select_draws(first, first + draws_per_part) for first in firsts)
-        return np.stack([replay_in_time(*prepared) for part in parts for prepared in self.prepare(schedule, part)])
+        return np.stack(
+            [
+                replay_in_time(*prepared)
+                for part in parts
+                for prepared in self.prepare(schedule, part)
+            ]
+        )
 
     def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
         """Yield for each draw the operations of all ranks and their costs."""
-        # Above S bytes the sender waits for the receiver. Above E bytes a message leaves when its receiver is ready.
+        # Above S bytes the sender waits for the receiver. Above E bytes a message leaves when its
+        # receiver is ready.
         inside = self.classes.distance == 0
-        defaults = {"S": np.inf, "S_inside": values.numbers.get("S", np.inf), "E": np.inf, "back": 0.0}
+        defaults = {
+            "S": np.inf,
+            "S_inside": values.numbers.get("S", np.inf),
+            "E": np.inf,
+            "back": 0.0,
+        }
         numbers = (values.numbers.get(name, default) for name, default in defaults.items())
-        S, S_inside, E, opposite_share = (np.broadcast_to(number, (*values.draw_shape, 1))[:, 0] for number in numbers)
+        S, S_inside, E, opposite_share = (
+            np.broadcast_to(number, (*values.draw_shape, 1))[:, 0] for number in numbers
+        )
         copying = copy_seconds_between_nodes(schedule.bytes, self.classes.distance > 0, values)
-        ends = (values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True))
-        send, receive = (np.broadcast_to(column, (*values.draw_shape, len(schedule.src))) for column in ends)
+        ends = (
+            values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True)
+        )
+        send, receive = (
+            np.broadcast_to(column, (*values.draw_shape, len(schedule.src))) for column in ends
+        )
         wire = find_latency(schedule, values, self.classes)
         weights = find_weights(schedule, values, self.classes)
         offsets = find_offsets(self.passed_links, np.broadcast_to(wire, send.shape), values)
         byte_time = self.classes.column("G", schedule.bytes, values)
         unshared = byte_time * count_link_bytes(schedule.bytes, values, self.classes.distance > 0)
         link_seconds = self.passed_links.find_link_seconds(schedule.bytes, values)
-        work = np.broadcast_to(compute_work_seconds(schedule, values), (*values.draw_shape, len(schedule.work.step)))
+        work = np.broadcast_to(
+            compute_work_seconds(schedule, values), (*values.draw_shape, len(schedule.work.step))
+        )
         for draw in range(values.draw_shape[0]):
             sender_waits = schedule.bytes > np.where(inside, S_inside[draw], S[draw])
             # E = 0: even empty messages use rendezvous.
@@ -271,11 +338,21 @@ class _TimeOrderReplay:
                 one_at_a_time = values.settings.get("order") == ONE_AT_A_TIME
                 uses = self.passed_links.message, self.passed_links.link
                 opposite = self.passed_links.opposite
-                # Only the messages of a whole schedule are bundled, and only if a pair may send several at a time.
+                # Only the messages of a whole schedule are bundled, and only if a pair may send
+                # several at a time.
                 queues = self.is_whole and not one_at_a_time
-                bundles = Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
+                bundles = (
+                    Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
+                )
                 self.programs[key] = Program.of(
-                    schedule, rendezvous, uses, one_at_a_time, sender_waits, opposite, self.pair, bundles
+                    schedule,
+                    rendezvous,
+                    uses,
+                    one_at_a_time,
+                    sender_waits,
+                    opposite,
+                    self.pair,
+                    bundles,
                 )
             yield (
                 self.programs[key],
@@ -293,8 +370,11 @@ class _TimeOrderReplay:
             )
 
 
-def copy_seconds_between_nodes(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
-    """Return the extra time of sender and receiver for each message between nodes, over that of a short message."""
+def copy_seconds_between_nodes(
+    bytes: np.ndarray, between: np.ndarray, values: Values
+) -> tuple[Array, Array]:
+    """Return the extra time of sender and receiver for each message between nodes, over that of a
+    short message."""
     of_sender, of_receiver = copy_seconds(bytes, values)
     return np.where(between, of_sender, 0.0), np.where(between, of_receiver, 0.0)
 
@@ -304,11 +384,14 @@ def copy_seconds(bytes: np.ndarray, values: Values) -> tuple[Array | float, Arra
     if "O_s" not in values.functions:
         return 0.0, 0.0
     is_eager = bytes <= np.minimum(values.numbers.get("S", np.inf), values.numbers.get("E", np.inf))
-    return np.where(is_eager, values.at("O_s", bytes), 0.0), np.where(is_eager, values.at("O_r", bytes), 0.0)
+    return np.where(is_eager, values.at("O_s", bytes), 0.0), np.where(
+        is_eager, values.at("O_r", bytes), 0.0
+    )
 
 
 def compute_work_seconds(schedule: Schedule, values: Values) -> Array:
-    """Return the seconds of each row of local work. If copies were not measured, they take as long as reductions."""
+    """Return the seconds of each row of local work. If copies were not measured, they take as long
+    as reductions."""
     work = schedule.work
     seconds = values.at("gamma", work.bytes)
     if "copy" in values.functions:

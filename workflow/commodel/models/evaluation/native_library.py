@@ -1,5 +1,5 @@
-"""The C library `native/replay` (`load_library`), and the ctypes definitions shared by `replay`, `time_order`,
-`simulator` and `tcp`.
+"""The C library `native/replay` (`load_library`), and the ctypes definitions shared by `replay`,
+`time_order`, `simulator` and `tcp`.
 """
 
 import ctypes
@@ -12,7 +12,8 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.sources import ROOT
 
-LIBRARY_FILE = ROOT / "build" / "replay" / "libreplay.so"  # in the installation, not in the user's project
+# in the installation, not in the user's project
+LIBRARY_FILE = ROOT / "build" / "replay" / "libreplay.so"
 STRUCTURE_VERSION = 10  # version of the structures; increase it together with that of intime.c
 DEADLOCK = 1  # return code: ranks wait for each other
 
@@ -38,7 +39,8 @@ class NativeArrays:
         self._arrays: list[np.ndarray] = []
 
     def at(self, column: np.ndarray, type: type = np.int64) -> int:
-        """Return the address of a column's numbers: a typed pointer takes longer than a short schedule."""
+        """Return the address of a column's numbers: a typed pointer takes longer than a short
+        schedule."""
         self._arrays.append(np.ascontiguousarray(column, dtype=type))
         return find_address(self._arrays[-1])
 
@@ -54,7 +56,8 @@ def find_address(numbers: np.ndarray) -> int:
 def load_library() -> ctypes.CDLL:
     """Return the library that `commodel build replay` compiles.
 
-    It raises an error if the library is missing, has structures of another version, or is for another machine.
+    It raises an error if the library is missing, has structures of another version, or is for
+    another machine.
     """
     try:
         loaded = ctypes.CDLL(str(LIBRARY_FILE))
@@ -62,11 +65,15 @@ def load_library() -> ctypes.CDLL:
     except (OSError, ValueError):
         version = 0
     if version != STRUCTURE_VERSION:
-        raise UserError("native/replay is not compiled here; call commodel build replay, which needs a C compiler (cc)")
+        raise UserError(
+            "native/replay is not compiled here; call commodel build replay, which needs a C compiler (cc)"
+        )
     return loaded
 
 
-def check_finished(code: int, finish_times: Array, reason: str = "messages of this size use rendezvous") -> Array:
+def check_finished(
+    code: int, finish_times: Array, reason: str = "messages of this size use rendezvous"
+) -> Array:
     """Return the result of a C function, or raise the error of its return code."""
     if code < 0:
         raise MemoryError

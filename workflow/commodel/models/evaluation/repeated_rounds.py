@@ -1,18 +1,22 @@
-"""Repeated rounds of a schedule (`patterns.repeated`), predicted exactly without a replay of every message.
+"""Repeated rounds of a schedule (`patterns.repeated`), predicted exactly without a replay of every
+message.
 
-`place_rounds` returns the rounds of a schedule on their nodes; `PlacedRounds.run` replays them with two reductions:
+`place_rounds` returns the rounds of a schedule on their nodes; `PlacedRounds.run` replays them with
+two reductions:
 
-- Symmetry of ranks. If the placement is equal from rank r and from rank r + g, for all r, and their clocks are equal at
-  the start, these clocks always remain equal. Only g ranks are replayed; a single one if each rank has its own node.
-- Fast-forward. g rounds are a function f of the clocks. If f has twice added d, a number for every clock, it is assumed
-  to add d for K more times; one more f at the end confirms it. f consists of maxima of clocks plus constants, so it is
-  convex: along a line, its increase cannot return to d after it was more. Bisection finds the largest K. If blocks of
-  different sizes travel around a ring, the clocks are rotated with them.
+- Symmetry of ranks. If the placement is equal from rank r and from rank r + g, for all r, and their
+  clocks are equal at the start, these clocks always remain equal. Only g ranks are replayed; a
+  single one if each rank has its own node.
+- Fast-forward. g rounds are a function f of the clocks. If f has twice added d, a number for every
+  clock, it is assumed to add d for K more times; one more f at the end confirms it. f consists of
+  maxima of clocks plus constants, so it is convex: along a line, its increase cannot return to d
+  after it was more. Bisection finds the largest K. If blocks of different sizes travel around a
+  ring, the clocks are rotated with them.
 
-`find_representatives` selects the messages of ranks 0 to g − 1 for a replay with shared links. A message to rank t
-counts as one to rank t mod g, and links that the rotation maps to each other are one symmetry orbit. `condense_rounds`
-returns one step of each kind for models that add up steps. `cut_into_pieces` cuts rounds that would not fit into
-memory.
+`find_representatives` selects the messages of ranks 0 to g − 1 for a replay with shared links. A
+message to rank t counts as one to rank t mod g, and links that the rotation maps to each other are
+one symmetry orbit. `condense_rounds` returns one step of each kind for models that add up steps.
+`cut_into_pieces` cuts rounds that would not fit into memory.
 
     >>> Rotation(np.repeat(np.arange(3), 2), 2).find_orbits(np.array([0, 0, 1, 1, 2, 2])).length  # nodes of 6 ranks
     array([3, 3, 3])
@@ -33,7 +37,8 @@ from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule, Work, check_rows
 
 ROUNDING_SHARE = 1e-13  # tolerance, relative to the spread of the clocks and to the increase by f
-MIN_SKIPPED_PERIODS = 64  # applications of f; a search that skips fewer takes longer than replaying them
+# applications of f; a search that skips fewer takes longer than replaying them
+MIN_SKIPPED_PERIODS = 64
 
 T = TypeVar("T")
 State = Array  # clocks (second last axis) of each rank (last axis)
@@ -49,7 +54,12 @@ def fast_forward(f: Callable[[State], State], state: State, remaining: int) -> S
         after = f(state)
         previous, increase = increase, _compute_increase(state, after)
         state, remaining, until_retry = after, remaining - 1, until_retry - 1
-        if remaining < 2 or previous is None or until_retry > 0 or not _is_close(previous, increase, state):
+        if (
+            remaining < 2
+            or previous is None
+            or until_retry > 0
+            or not _is_close(previous, increase, state)
+        ):
             continue
         skipped = _count_equal_increases(f, state, increase, remaining - 1, skipped)
         state = state + skipped * increase
@@ -60,9 +70,11 @@ def fast_forward(f: Callable[[State], State], state: State, remaining: int) -> S
     return state + offset
 
 
-def _count_equal_increases(f: Callable[[State], State], state: State, increase: State, limit: int, guess: int) -> int:
-    """Return how many more times f adds the same increase, at most `limit`. `guess` is the result of the last
-    search."""
+def _count_equal_increases(
+    f: Callable[[State], State], state: State, increase: State, limit: int, guess: int
+) -> int:
+    """Return how many more times f adds the same increase, at most `limit`. `guess` is the result
+    of the last search."""
 
     def is_equal_after(times: int) -> bool:
         clocks = state + times * increase
@@ -96,21 +108,25 @@ def _compute_increase(before: State, after: State) -> State:
 def _is_close(other: State, increase: State, state: State) -> bool:
     """Return whether two increases agree up to rounding, in every draw."""
     # Draws differ in the magnitude of their clocks.
-    magnitude = np.abs(state - _find_latest(state)).max(axis=-1, keepdims=True).sum(axis=-2, keepdims=True)
+    magnitude = (
+        np.abs(state - _find_latest(state)).max(axis=-1, keepdims=True).sum(axis=-2, keepdims=True)
+    )
     magnitude = magnitude + np.abs(increase[..., :1, :]).max(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         return bool((np.abs(other - increase) <= ROUNDING_SHARE * magnitude).all())
 
 
 MAX_CACHED_ENTRIES = 1_000_000  # ranks × rounds that are cached, or compared at a time
-MAX_BATCH_ENTRIES = 1 << 14  # ranks × rounds that are replayed at a time: more would not fit into a processor's cache
-MAX_COMPARED_ENTRIES = 100_000_000  # ranks × rounds compared in total, to find equal pairwise rounds
+# ranks × rounds that are replayed at a time: more would not fit into a processor's cache
+MAX_BATCH_ENTRIES = 1 << 14
+# ranks × rounds compared in total, to find equal pairwise rounds
+MAX_COMPARED_ENTRIES = 100_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One round of the replayed ranks: each rank's source and target, and the kinds of its sent and its received
-    message."""
+    """One round of the replayed ranks: each rank's source and target, and the kinds of its sent and
+    its received message."""
 
     source: np.ndarray
     target: np.ndarray
@@ -120,7 +136,8 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Successive rounds that are replayed at once: columns as of `Round` with a row for each round."""
+    """Successive rounds that are replayed at once: columns as of `Round` with a row for each
+    round."""
 
     source: np.ndarray
     target: np.ndarray
@@ -130,7 +147,10 @@ class Batch:
 
     @property
     def rounds(self) -> list[Round]:
-        return [Round(*rows) for rows in zip(self.source, self.target, self.sent, self.received, strict=True)]
+        return [
+            Round(*rows)
+            for rows in zip(self.source, self.target, self.sent, self.received, strict=True)
+        ]
 
     @cached_property
     def kinds(self) -> np.ndarray:
@@ -155,9 +175,12 @@ class MessageKinds(Schedule):
 
 
 class PlacedRounds:
-    """Repeated rounds on given nodes: the kinds of their messages, and a replay by symmetry and fast-forward."""
+    """Repeated rounds on given nodes: the kinds of their messages, and a replay by symmetry and
+    fast-forward."""
 
-    def __init__(self, rounds: Rounds, node: np.ndarray, types: np.ndarray, levels: Hierarchy = FLAT) -> None:
+    def __init__(
+        self, rounds: Rounds, node: np.ndarray, types: np.ndarray, levels: Hierarchy = FLAT
+    ) -> None:
         self.rounds, self.node, self.types = rounds, np.unique(node, return_inverse=True)[1], types
         self.platform_node, self.levels = node, levels
         self.sizes, self.size_of = np.unique(rounds.sizes, return_inverse=True)
@@ -170,7 +193,8 @@ class PlacedRounds:
         self._cached: dict[tuple[int, int, int], list[Batch]] = {}
 
     def number_pairs(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return a number for each pair of ranks that identifies its node types and its distance class."""
+        """Return a number for each pair of ranks that identifies its node types and its distance
+        class."""
         count = int(self.types.max()) + 1
         distance = self.levels.distance(self.platform_node[source], self.platform_node[target])
         return (self.types[source] * count + self.types[target]) * len(self.levels.names) + distance
@@ -180,7 +204,10 @@ class PlacedRounds:
         """The kinds of pairs that occur, in order, and two ranks of each."""
         if self.rounds.periodic:
             source = np.arange(self.rounds.ranks)
-            ends = [(source, self.rounds.receiver(number, source)) for number in range(self.rounds.shift)]
+            ends = [
+                (source, self.rounds.receiver(number, source))
+                for number in range(self.rounds.shift)
+            ]
             source, target = (np.concatenate(ranks) for ranks in zip(*ends, strict=True))
         else:
             source, target = self._sample_pairs
@@ -191,9 +218,9 @@ class PlacedRounds:
     def _sample_pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of ranks that include each kind of pair.
 
-        Without levels, they are two ranks of each pair of node types, and two of each node that several ranks share.
-        With levels, all nodes have one type, and successive ranks in the order of groups contain a pair of each
-        distance class.
+        Without levels, they are two ranks of each pair of node types, and two of each node that
+        several ranks share. With levels, all nodes have one type, and successive ranks in the order
+        of groups contain a pair of each distance class.
         """
         if self.levels.groups:
             order = np.lexsort([self.node, *self.levels.columns[:, self.platform_node]])
@@ -211,7 +238,8 @@ class PlacedRounds:
         return np.concatenate(source), np.concatenate(target)
 
     def _two_nodes(self, node_type: int) -> tuple[int, int]:
-        """Return a rank on a node of this type, and one on another such node; −1 if there is none."""
+        """Return a rank on a node of this type, and one on another such node; −1 if there is
+        none."""
         ranks = np.flatnonzero(self.types == node_type)
         on_other_nodes = ranks[self.node[ranks] != self.node[ranks[0]]]
         return int(ranks[0]), int(on_other_nodes[0]) if len(on_other_nodes) else -1
@@ -222,9 +250,15 @@ class PlacedRounds:
         pairs, source, target = self.pair_kinds
         kinds = len(self.sizes) * len(pairs)
         bytes, target = np.repeat(self.sizes, len(pairs)), np.tile(target, len(self.sizes))
-        work = Work.reduce(np.zeros(kinds, dtype=int), target, bytes) if self.rounds.combines else Work.empty()
+        work = (
+            Work.reduce(np.zeros(kinds, dtype=int), target, bytes)
+            if self.rounds.combines
+            else Work.empty()
+        )
         step, source = np.zeros(kinds, dtype=int), np.tile(source, len(self.sizes))
-        return MessageKinds(self.rounds.ranks, step, source, target, bytes, work, self.platform_node)
+        return MessageKinds(
+            self.rounds.ranks, step, source, target, bytes, work, self.platform_node
+        )
 
     def find_kinds(self, number: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return the kind of the message of each pair of ranks in these rounds."""
@@ -241,7 +275,13 @@ class PlacedRounds:
         kinds, local_target = self.find_kinds(number, ranks, target), target % width
         source = np.empty_like(local_target)
         np.put_along_axis(source, local_target, np.broadcast_to(ranks, target.shape), axis=1)
-        return Batch(source, local_target, kinds, np.take_along_axis(kinds, source, axis=1), self.rounds.combines)
+        return Batch(
+            source,
+            local_target,
+            kinds,
+            np.take_along_axis(kinds, source, axis=1),
+            self.rounds.combines,
+        )
 
     def iterate_batches(self, first: int, end: int, width: int) -> Iterable[Batch]:
         """Yield the rounds from `first` to `end` in batches."""
@@ -257,7 +297,8 @@ class PlacedRounds:
     def count_kinds(self) -> dict[int, int]:
         """Return one round of each kind, and how many rounds are of that kind.
 
-        Rounds are of one kind if, up to symmetry, each rank sends and receives messages of the same kinds.
+        Rounds are of one kind if, up to symmetry, each rank sends and receives messages of the same
+        kinds.
         """
         rounds, period = self.rounds, 0
         if rounds.equal_sizes and rounds.periodic:
@@ -267,7 +308,10 @@ class PlacedRounds:
         elif len(self.pair_kinds[0]) == 1:
             period = 1
         if period:
-            return {first: len(range(first, rounds.count, period)) for first in range(min(period, rounds.count))}
+            return {
+                first: len(range(first, rounds.count, period))
+                for first in range(min(period, rounds.count))
+            }
         firsts: dict[tuple[bytes, bytes], int] = {}
         width = self.period if rounds.equal_sizes else rounds.ranks
         batches = (self.make_batch([number], width) for number in range(rounds.count))
@@ -302,9 +346,12 @@ class PlacedRounds:
         return np.concatenate([state] * (ranks // width), axis=-1)
 
     def _find_repetition(self, number: int, width: int) -> int:
-        """Return the first round from `number` on from which periods are repeated, or the number of rounds."""
+        """Return the first round from `number` on from which periods are repeated, or the number of
+        rounds."""
         repeats = (
-            at for at in range(number, self.rounds.count) if self._count_periods(at, width) >= MIN_SKIPPED_PERIODS
+            at
+            for at in range(number, self.rounds.count)
+            if self._count_periods(at, width) >= MIN_SKIPPED_PERIODS
         )
         return next(repeats, self.rounds.count)
 
@@ -317,12 +364,16 @@ class PlacedRounds:
             return (rounds.count - number) // self.period
         if width == rounds.ranks > 1 or not rounds.receivers_advance or self._equal_rounds is None:
             return 0
-        return (int(self._equal_rounds[number]) + self.period) // self.period if number < len(self._equal_rounds) else 0
+        return (
+            (int(self._equal_rounds[number]) + self.period) // self.period
+            if number < len(self._equal_rounds)
+            else 0
+        )
 
     @cached_property
     def _equal_rounds(self) -> np.ndarray | None:
-        """For each round, how many successive rounds from it on equal the round one period later. None if there is at
-        most one period, or the search takes too long."""
+        """For each round, how many successive rounds from it on equal the round one period later.
+        None if there is at most one period, or the search takes too long."""
         rounds, period = self.rounds, self.period
         comparable = rounds.count - period
         if rounds.count * period > MAX_COMPARED_ENTRIES or comparable <= 0:
@@ -333,19 +384,22 @@ class PlacedRounds:
         for first in range(0, comparable, at_once := max(MAX_CACHED_ENTRIES // period, 1)):
             number = np.arange(first, min(first + at_once, comparable))[:, None]
             partners, partners_later = (
-                self.number_pairs(ranks, rounds.receiver(rows, ranks)) for rows in (number, number + period)
+                self.number_pairs(ranks, rounds.receiver(rows, ranks))
+                for rows in (number, number + period)
             )
             differs.append(first + np.flatnonzero((partners != partners_later).any(axis=1)))
         ends, index = np.append(np.concatenate(differs), comparable), np.arange(comparable)
         return ends[np.searchsorted(ends, index)] - index
 
 
-def find_rotation_period(ranks: int, shift: int, groups: Sequence[np.ndarray], types: np.ndarray) -> int:
+def find_rotation_period(
+    ranks: int, shift: int, groups: Sequence[np.ndarray], types: np.ndarray
+) -> int:
     """Return the smallest shift of ranks that maps the placement to itself.
 
-    It is a divisor of the number of ranks and a multiple of `shift`. It maps nodes and groups of each level to whole
-    nodes and groups, and each rank to a node of the same type. `groups` holds for every rank its node, and its group of
-    each level, numbered from 0.
+    It is a divisor of the number of ranks and a multiple of `shift`. It maps nodes and groups of
+    each level to whole nodes and groups, and each rank to a node of the same type. `groups` holds
+    for every rank its node, and its group of each level, numbered from 0.
     """
     for period in range(shift, ranks, shift):
         if ranks % period or (np.roll(types, -period) != types).any():
@@ -363,7 +417,9 @@ def find_flip_period(groups: Sequence[np.ndarray], types: np.ndarray) -> int:
     period, rank = len(types), np.arange(len(types))
     while period > 1:
         flipped = rank ^ period // 2
-        if (types[flipped] != types).any() or not all(_maps_to_groups(group, group[flipped]) for group in groups):
+        if (types[flipped] != types).any() or not all(
+            _maps_to_groups(group, group[flipped]) for group in groups
+        ):
             break
         period //= 2
     return period
@@ -395,7 +451,9 @@ def cache_by_placement(function: Callable[..., T]) -> Callable[..., T]:
     """Return a function that keeps its results with the schedule, by node types and levels."""
 
     @wraps(function)
-    def find_cached(schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT) -> T:
+    def find_cached(
+        schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
+    ) -> T:
         key = function.__name__, *(types or {}).values(), *levels.stamp
         if key not in schedule.cache:
             schedule.cache[key] = function(schedule, types, levels)
@@ -417,7 +475,8 @@ def place_rounds(
 def condense_rounds(
     schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
 ) -> tuple[Schedule, np.ndarray]:
-    """Return the distinct steps of a schedule and how often each occurs, for models that add up steps."""
+    """Return the distinct steps of a schedule and how often each occurs, for models that add up
+    steps."""
     if not isinstance(schedule, CompactSchedule):
         return schedule, np.ones(len(schedule.steps), dtype=int)
     return _condense_compact(schedule, types, levels)
@@ -438,11 +497,18 @@ def _condense_compact(
             parts.append(part)
             counts += [1] * len(part.steps)
     begins = np.cumsum([0, *(part.last_step + 1 for part in parts)])
-    works = [replace(part.work, step=part.work.step + begin) for part, begin in zip(parts, begins, strict=False)]
+    works = [
+        replace(part.work, step=part.work.step + begin)
+        for part, begin in zip(parts, begins, strict=False)
+    ]
     check_rows(sum(part.messages for part in parts))
     step = np.concatenate([part.step + begin for part, begin in zip(parts, begins, strict=False)])
-    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "bytes"))
-    condensed = Schedule.of(schedule.ranks, step, *columns, work=Work.concatenate(works), root=schedule.root)
+    columns = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "bytes")
+    )
+    condensed = Schedule.of(
+        schedule.ranks, step, *columns, work=Work.concatenate(works), root=schedule.root
+    )
     return condensed.place(schedule.node), np.array(counts)
 
 
@@ -450,8 +516,8 @@ def _condense_compact(
 class Orbits:
     """Symmetry orbits of groups of nodes under a rotation.
 
-    For each group: the number of its orbit, the length of the orbit, and the rotations from the orbit's first group to
-    it.
+    For each group: the number of its orbit, the length of the orbit, and the rotations from the
+    orbit's first group to it.
     """
 
     number: np.ndarray
@@ -484,14 +550,18 @@ class Rotation:
                 members = [first]
                 while (after := int(following[members[-1]])) != first:
                     members.append(after)
-                number[members], length[members], rotations[members] = orbit, len(members), np.arange(len(members))
+                number[members], length[members], rotations[members] = (
+                    orbit,
+                    len(members),
+                    np.arange(len(members)),
+                )
                 orbit += 1
         return Orbits(number, length, rotations)
 
 
 def find_orbits(group: np.ndarray, rotation: Rotation | None) -> Orbits:
-    """Return the orbits of groups; without a rotation, each group is one. `group` holds the group number of each
-    node."""
+    """Return the orbits of groups; without a rotation, each group is one. `group` holds the group
+    number of each node."""
     if rotation is not None:
         return rotation.find_orbits(group)
     number = np.arange(int(group.max(initial=0)) + 1)
@@ -519,11 +589,11 @@ def find_representatives(
     max_messages: int,
     nodes: Sequence[np.ndarray] = (),
 ) -> Representatives | None:
-    """Return the representatives of all ranks, or None if ranks or the sizes of a round differ, or the representatives
-    send more than `max_messages` messages.
+    """Return the representatives of all ranks, or None if ranks or the sizes of a round differ, or
+    the representatives send more than `max_messages` messages.
 
-    `links` holds the number of parallel links by level, `nodes` for every node numbers by which nodes of otherwise
-    equal placement differ.
+    `links` holds the number of parallel links by level, `nodes` for every node numbers by which
+    nodes of otherwise equal placement differ.
     """
     parts = [part for part in schedule.parts if isinstance(part, Rounds) and part.equal_sizes]
     if len(parts) < len(schedule.parts):
@@ -544,12 +614,18 @@ def find_representatives(
         start += part.count
     step, source, target, bytes = (np.concatenate(column) for column in zip(*messages, strict=True))
     sent = Schedule.of(ranks, step, source, target, bytes).place(node)
-    replayed = Schedule.of(period, step, source, target % period, bytes, work=Work.concatenate(work))
+    replayed = Schedule.of(
+        period, step, source, target % period, bytes, work=Work.concatenate(work)
+    )
     return Representatives(sent, replayed, source * ranks + target, rotation)
 
 
 def _find_node_period(
-    node: np.ndarray, shift: int, levels: Hierarchy, links: Mapping[str, int], nodes: Sequence[np.ndarray]
+    node: np.ndarray,
+    shift: int,
+    levels: Hierarchy,
+    links: Mapping[str, int],
+    nodes: Sequence[np.ndarray],
 ) -> int:
     """Return the smallest shift of ranks that maps the placement to itself. Arguments are those of
     `find_representatives`."""
@@ -558,20 +634,26 @@ def _find_node_period(
     types = np.zeros(len(node), dtype=int)
     if len(nodes):
         types = np.unique(np.stack(nodes)[:, node], axis=1, return_inverse=True)[1].ravel()
-    return find_rotation_period(len(node), shift, [*_number_groups(node, levels), *links_used], types)
+    return find_rotation_period(
+        len(node), shift, [*_number_groups(node, levels), *links_used], types
+    )
 
 
 MIN_NODES_OF_EXCHANGE = 8  # of which the last may have fewer ranks than the others
 
 
 def find_senders_of_exchange(
-    schedule: Schedule, levels: Hierarchy, links: Mapping[str, int], nodes: Sequence[np.ndarray] = ()
+    schedule: Schedule,
+    levels: Hierarchy,
+    links: Mapping[str, int],
+    nodes: Sequence[np.ndarray] = (),
 ) -> Representatives | None:
-    """Return the representatives of all ranks, if each sends the same to all others in a single step; None if ranks
-    differ. Arguments are those of `find_representatives`.
+    """Return the representatives of all ranks, if each sends the same to all others in a single
+    step; None if ranks differ. Arguments are those of `find_representatives`.
 
-    If the last node has fewer ranks than the others, these count as if it had all. No message waits for another, so
-    this changes finish times by no more than the part of the traffic that the missing ranks would have.
+    If the last node has fewer ranks than the others, these count as if it had all. No message waits
+    for another, so this changes finish times by no more than the part of the traffic that the
+    missing ranks would have.
     """
     if schedule.shift != 1 or schedule.last_step > 0 or schedule.work.step.size:
         return None
@@ -585,24 +667,28 @@ def find_senders_of_exchange(
     columns = {name: getattr(schedule, name)[..., rows] for name in ("step", "src", "dst", "bytes")}
     sent = replace(schedule, **columns, ranks=len(filled), node=filled, shift=None, contents=None)
     replayed = replace(sent, ranks=period, dst=sent.dst % period, node=filled[:period])
-    return Representatives(sent, replayed, sent.src * schedule.ranks + sent.dst, Rotation(filled, period))
+    return Representatives(
+        sent, replayed, sent.src * schedule.ranks + sent.dst, Rotation(filled, period)
+    )
 
 
 @cache_by_placement
 def find_representative_ranks(
     schedule: Schedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> tuple[Schedule, Schedule] | None:
-    """Return the messages of the first ranks, if all other ranks are equivalent: with the true receivers, and with the
-    receivers' representatives.
+    """Return the messages of the first ranks, if all other ranks are equivalent: with the true
+    receivers, and with the receivers' representatives.
 
-    None if ranks differ, or if a rank has several messages in a step, since sums over them would be rounded
-    differently.
+    None if ranks differ, or if a rank has several messages in a step, since sums over them would be
+    rounded differently.
     """
     if schedule.shift is None:
         return None
     node = schedule.node
     levels.distance(node, node)  # raises an error for a node that the levels lack
-    period = find_rotation_period(schedule.ranks, schedule.shift, _number_groups(node, levels), rank_types(node, types))
+    period = find_rotation_period(
+        schedule.ranks, schedule.shift, _number_groups(node, levels), rank_types(node, types)
+    )
     if period == schedule.ranks:
         return None
     rows, works = np.flatnonzero(schedule.src < period), schedule.work.rank < period
@@ -614,13 +700,18 @@ def find_representative_ranks(
         shift=None,
     )
     replayed = replace(sent, ranks=period, dst=sent.dst % period, node=node[:period])
-    if any(groups.order is not None for step in replayed.steps for groups in (step.sends, step.receives)):
+    if any(
+        groups.order is not None
+        for step in replayed.steps
+        for groups in (step.sends, step.receives)
+    ):
         return None
     return sent, replayed
 
 
 PIECE_MESSAGES = 1 << 14  # messages
-MAX_SIZE_DIFFERENCE = 16  # bytes by which messages of similar pieces differ: one element, if blocks are unequal
+# bytes by which messages of similar pieces differ: one element, if blocks are unequal
+MAX_SIZE_DIFFERENCE = 16
 
 
 @dataclass(frozen=True)
@@ -643,8 +734,9 @@ class Piece:
         return self.part, self.first, self.count
 
     def find_kind(self, node: np.ndarray, levels: Hierarchy) -> Hashable:
-        """Return a key that similar pieces have in common. In periodic rounds of nearly equal sizes, the same ranks
-        send at each time. In other rounds, all messages have to be of one distance class."""
+        """Return a key that similar pieces have in common. In periodic rounds of nearly equal
+        sizes, the same ranks send at each time. In other rounds, all messages have to be of one
+        distance class."""
         if not isinstance(self.part, Rounds) or np.ptp(self.part.sizes) > MAX_SIZE_DIFFERENCE:
             return self.key
         if self.part.periodic:
@@ -671,7 +763,10 @@ def cut_into_pieces(schedule: CompactSchedule) -> list[Piece]:
     at_once, pieces = max(PIECE_MESSAGES // schedule.ranks, 1), []
     for part in schedule.parts:
         if isinstance(part, Rounds):
-            pieces += [Piece(part, first, min(at_once, part.count - first)) for first in range(0, part.count, at_once)]
+            pieces += [
+                Piece(part, first, min(at_once, part.count - first))
+                for first in range(0, part.count, at_once)
+            ]
         else:
             pieces.append(Piece(part))
     return pieces

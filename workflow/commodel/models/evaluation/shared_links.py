@@ -1,14 +1,16 @@
 """Shared links: the links that messages cross, and fair shares of their capacity (`SharedLinks`).
 
-In a network with levels, a shared link is the port of a node, the uplinks or downlinks of a group, those between two
-groups, or those of all groups of a level. Parallel cables count as one link, unless the destination selects one of
-them. In a torus, a shared link joins a node to its neighbour. The capacities are parameters such as `c_out.leaf`. The
-nodes of a message's ranks determine its links.
+In a network with levels, a shared link is the port of a node, the uplinks or downlinks of a group,
+those between two groups, or those of all groups of a level. Parallel cables count as one link,
+unless the destination selects one of them. In a torus, a shared link joins a node to its neighbour.
+The capacities are parameters such as `c_out.leaf`. The nodes of a message's ranks determine its
+links.
 
-A link takes a time per byte, and concurrent messages get equal shares. A message over several links is as slow as the
-slowest of them. If a link is still busy with messages of earlier steps, later messages wait, by the clock, whichever
-step they belong to (`BusyPeriods`). A replay round by round uses `SharedLinks.find_shared_links`, and one in the order
-of time uses `SharedLinks.find_passed_links`.
+A link takes a time per byte, and concurrent messages get equal shares. A message over several links
+is as slow as the slowest of them. If a link is still busy with messages of earlier steps, later
+messages wait, by the clock, whichever step they belong to (`BusyPeriods`). A replay round by round
+uses `SharedLinks.find_shared_links`, and one in the order of time uses
+`SharedLinks.find_passed_links`.
 
     >>> BusyPeriods(1).share_links(np.array([0, 0]), np.array([0.0, 1.0]), np.array([3.0, 3.0]))  # 3 s each, one link
     array([6., 6.])
@@ -31,12 +33,14 @@ from commodel.patterns.schedule import Schedule, Step
 from commodel.torus import Torus
 
 SOURCE, TARGET = 0, 1
-PAIR_LATENCY = "pair_latency"  # setting: seconds above the latency of the class, of nodes (0, 1), (0, 2), …, (1, 2), …
+# setting: seconds above the latency of the class, of nodes (0, 1), (0, 2), …, (1, 2), …
+PAIR_LATENCY = "pair_latency"
 SHARINGS = EQUAL_SHARING, SHARING_BY_LATENCY = "equal", "latency"  # values of the setting `sharing`
 ENTRIES = ENTRY_ON_PATH, ENTRY_AFTER_LATENCY = "path", "latency"  # values of the setting `entry`
 MIN_LATENCY = 1e-9  # seconds
 TORUS = "torus"  # setting: nodes of each dimension of a torus, whose links messages share
-LINK_FACTORS = "link_factors"  # setting: by level, the time per byte of each group's link relative to c_out
+# setting: by level, the time per byte of each group's link relative to c_out
+LINK_FACTORS = "link_factors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,37 +65,49 @@ class NumberedLinks:
     link: np.ndarray  # of each message
     represented: np.ndarray  # number of messages on this link that each given message represents
     count: int
-    opposite: Callable[[np.ndarray], np.ndarray] | None  # the links of the opposite direction, if they are others
+    # the links of the opposite direction, if they are others
+    opposite: Callable[[np.ndarray], np.ndarray] | None
 
 
 @dataclass(frozen=True, eq=False)
 class LinkGrouping:
-    """What identifies a link: the group at one end, that group and the parallel link that the destination selects, or
-    the groups at both ends."""
+    """What identifies a link: the group at one end, that group and the parallel link that the
+    destination selects, or the groups at both ends."""
 
     first: Groups
     second: Groups | None = None
     half_duplex: bool = False  # both directions are one link
     into: bool = False  # links into a group, which are numbered after the links out of groups
 
-    def number_links(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None) -> NumberedLinks:
-        """Return the links of messages between these nodes; with `rotation`, each symmetry orbit is one link.
+    def number_links(
+        self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None
+    ) -> NumberedLinks:
+        """Return the links of messages between these nodes; with `rotation`, each symmetry orbit is
+        one link.
 
         With full-duplex ports, the links into groups are numbered after those out.
         """
         rotations = 1 if rotation is None else rotation.rotations
         group, orbits = self.first.of_messages(nodes), find_orbits(self.first.by_node, rotation)
-        joins_groups = self.second is not None and self.second.by_node is self.first.by_node  # two of one level
-        link, total, represented = orbits.number[group], self.first.count, rotations // orbits.length[group]
+        # two of one level
+        joins_groups = self.second is not None and self.second.by_node is self.first.by_node
+        link, total, represented = (
+            orbits.number[group],
+            self.first.count,
+            rotations // orbits.length[group],
+        )
         if self.second is not None:
-            # A link is identified by the orbits of both groups and by how many rotations the second group is ahead of
-            # the first, modulo the greatest common divisor of the orbits' lengths.
+            # A link is identified by the orbits of both groups and by how many rotations the second
+            # group is ahead of the first, modulo the greatest common divisor of the orbits'
+            # lengths.
             second, count = self.second.of_messages(nodes), self.second.count
             second_orbits = find_orbits(self.second.by_node, rotation)
             period = np.gcd(orbits.length[group], second_orbits.length[second])
             offset = (second_orbits.rotations[second] - orbits.rotations[group]) % period
             link = (link * count + second_orbits.number[second]) * rotations + offset
-            represented = rotations * period // (orbits.length[group] * second_orbits.length[second])
+            represented = (
+                rotations * period // (orbits.length[group] * second_orbits.length[second])
+            )
             total *= count * rotations
 
         def find_opposite(link: np.ndarray) -> np.ndarray:
@@ -111,7 +127,9 @@ class LinkGrouping:
             return NumberedLinks(link, represented, total, None)
         if joins_groups:
             return NumberedLinks(link, represented, total, find_opposite)
-        return NumberedLinks(link + total if self.into else link, represented, 2 * total, find_opposite)
+        return NumberedLinks(
+            link + total if self.into else link, represented, 2 * total, find_opposite
+        )
 
 
 class BusyPeriods:
@@ -123,8 +141,8 @@ class BusyPeriods:
     def share_links(self, number: np.ndarray, start: Array, duration: Array) -> Array:
         """Return the times at which messages leave their links.
 
-        `number` is the link of each message, `start` the time at which it begins, and `duration` the seconds that it
-        would occupy the link without other messages.
+        `number` is the link of each message, `start` the time at which it begins, and `duration`
+        the seconds that it would occupy the link without other messages.
         """
         if self.since.ndim < start.ndim:
             full = (*start.shape[:-1], len(self.since))
@@ -134,10 +152,16 @@ class BusyPeriods:
         counts, link_index = users[links], (np.cumsum(users > 0) - 1)[number]
         order = find_sort_order(link_index)
         # A row for each link; column 0 is the rest of earlier messages.
-        row, column = link_index[order], 1 + np.arange(len(link_index)) - np.repeat(np.cumsum(counts) - counts, counts)
+        row, column = (
+            link_index[order],
+            1 + np.arange(len(link_index)) - np.repeat(np.cumsum(counts) - counts, counts),
+        )
         table = (*start.shape[:-1], len(links), 1 + counts.max())
         begins, durations = np.full(table, np.inf), np.zeros(table)
-        begins[..., row, column], durations[..., row, column] = start[..., order], duration[..., order]
+        begins[..., row, column], durations[..., row, column] = (
+            start[..., order],
+            duration[..., order],
+        )
         since, until, earlier = self.since[..., links], self.until[..., links], self.messages[links]
         first_begin = begins.min(axis=-1)
         overlaps = (first_begin < until) & (first_begin + durations.sum(axis=-1) > since)
@@ -146,7 +170,9 @@ class BusyPeriods:
         durations[..., 0] = np.where(overlaps, until - remainder_begin, 0.0)
         ends, end = _share_fairly(begins, durations, earlier)
         later = overlaps | (first_begin >= until)
-        self.since[..., links] = np.where(overlaps, np.minimum(first_begin, since), np.where(later, first_begin, since))
+        self.since[..., links] = np.where(
+            overlaps, np.minimum(first_begin, since), np.where(later, first_begin, since)
+        )
         self.until[..., links] = np.where(later, end, until)
         self.messages[links] = counts
         leave = np.empty_like(start)
@@ -155,11 +181,13 @@ class BusyPeriods:
 
 
 def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple[Array, Array]:
-    """Return the times at which the messages of each row leave the link that they share, and at which the link is free.
+    """Return the times at which the messages of each row leave the link that they share, and at
+    which the link is free.
 
-    A message with begin ∞ does not exist. All messages on the link get equal shares. Of messages that begin together,
-    each one leaves when every other message has been served as much as it, or completely. Column 0 of a row is the
-    remainder of `earlier` messages. No message lasts longer than the link is busy.
+    A message with begin ∞ does not exist. All messages on the link get equal shares. Of messages
+    that begin together, each one leaves when every other message has been served as much as it, or
+    completely. Column 0 of a row is the remainder of `earlier` messages. No message lasts longer
+    than the link is busy.
     """
     if begins.shape[-1] == 2 and not durations[..., 0].any():
         ends = begins + durations
@@ -169,27 +197,40 @@ def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple
     work = np.cumsum(duration, axis=-1)
     # First come, first served: the link is busy as long.
     end = work + np.maximum.accumulate(start - work + duration, axis=-1)
-    idle = np.concatenate([start[..., 1:] > end[..., :-1], np.ones((*start.shape[:-1], 1), dtype=bool)], axis=-1)
+    idle = np.concatenate(
+        [start[..., 1:] > end[..., :-1], np.ones((*start.shape[:-1], 1), dtype=bool)], axis=-1
+    )
     busy = np.empty_like(duration)
     until = np.minimum.accumulate(np.where(idle, end, np.inf)[..., ::-1], axis=-1)[..., ::-1]
     np.put_along_axis(busy, order, until, axis=-1)
     new_durations = durations.copy()
     new_durations[..., 0] = 0.0
-    by_size, shares = np.argsort(new_durations, axis=-1, kind="stable"), np.empty_like(new_durations)
-    sizes, larger_count = np.take_along_axis(new_durations, by_size, axis=-1), np.arange(new_durations.shape[-1])[::-1]
+    by_size, shares = (
+        np.argsort(new_durations, axis=-1, kind="stable"),
+        np.empty_like(new_durations),
+    )
+    sizes, larger_count = (
+        np.take_along_axis(new_durations, by_size, axis=-1),
+        np.arange(new_durations.shape[-1])[::-1],
+    )
     np.put_along_axis(shares, by_size, np.cumsum(sizes, axis=-1) + larger_count * sizes, axis=-1)
     waiting = np.minimum(durations[..., :1], earlier[:, None] * new_durations)
-    return np.minimum(busy, begins + shares + waiting), np.where(np.isfinite(end), end, -np.inf).max(axis=-1)
+    return np.minimum(busy, begins + shares + waiting), np.where(
+        np.isfinite(end), end, -np.inf
+    ).max(axis=-1)
 
 
 # Busy periods of the links of a kind, seconds of every message on them, and its links (−1: none).
 LinkUse = tuple[BusyPeriods, Array, np.ndarray]
-MIN_SLOWDOWN = 1.001  # time of a link relative to that of a single message, up to which the difference is rounding
-MAX_LINKS = 1 << 20  # links of one kind, above which their state is not kept between parts of a schedule
+# time of a link relative to that of a single message, up to which the difference is rounding
+MIN_SLOWDOWN = 1.001
+# links of one kind, above which their state is not kept between parts of a schedule
+MAX_LINKS = 1 << 20
 
 
 def read_pair_latency(values: Values) -> np.ndarray | None:
-    """Return the extra latency of every pair of nodes (nodes, nodes), or None if pairs of a class are equal."""
+    """Return the extra latency of every pair of nodes (nodes, nodes), or None if pairs of a class
+    are equal."""
     if (latencies := values.settings.get(PAIR_LATENCY)) is None:
         return None
     nodes = int((1 + np.sqrt(1 + 8 * len(latencies))) / 2)
@@ -198,13 +239,18 @@ def read_pair_latency(values: Values) -> np.ndarray | None:
     return matrix + matrix.T
 
 
-def find_latency(schedule: Schedule, values: Values, classes: Classes, bytes: np.ndarray | None = None) -> Array:
-    """Return the latency of every message, by its distance class, and by its pair of nodes if these differ; at its own
-    size or at another one. The time of a message's header is part of its time on links (`count_link_bytes`)."""
+def find_latency(
+    schedule: Schedule, values: Values, classes: Classes, bytes: np.ndarray | None = None
+) -> Array:
+    """Return the latency of every message, by its distance class, and by its pair of nodes if these
+    differ; at its own size or at another one. The time of a message's header is part of its time on
+    links (`count_link_bytes`)."""
     bytes = schedule.bytes if bytes is None else bytes
     latency = classes.column("L", bytes, values)
     if "H" in values:
-        header_seconds = np.where(classes.distance > 0, values["H"] * classes.column("G", bytes, values), 0.0)
+        header_seconds = np.where(
+            classes.distance > 0, values["H"] * classes.column("G", bytes, values), 0.0
+        )
         latency = np.maximum(latency - header_seconds, 0.0)
     matrix = read_pair_latency(values)
     if matrix is None:
@@ -224,25 +270,29 @@ def count_link_bytes(bytes: np.ndarray, values: Values, between: np.ndarray | bo
 
 
 def find_weights(schedule: Schedule, values: Values, classes: Classes) -> Sequence[Array | None]:
-    """Return for each draw the weight of every message on a shared link: in inverse proportion to the latency of an
-    empty message between its nodes, as with TCP's congestion control; None: all are equal."""
+    """Return for each draw the weight of every message on a shared link: in inverse proportion to
+    the latency of an empty message between its nodes, as with TCP's congestion control; None: all
+    are equal."""
     if values.settings.get("sharing") != SHARING_BY_LATENCY:
         return [None] * values.draw_shape[0]
-    latency = np.maximum(find_latency(schedule, values, classes, np.zeros(len(schedule.src))), MIN_LATENCY)
+    latency = np.maximum(
+        find_latency(schedule, values, classes, np.zeros(len(schedule.src))), MIN_LATENCY
+    )
     weights = latency.min(axis=-1, initial=np.inf, keepdims=True) / latency
     return list(np.broadcast_to(weights, (*values.draw_shape, latency.shape[-1])))
 
 
 def find_offsets(passed: "PassedLinks", latency: Array, values: Values) -> Array | None:
-    """Return the time from the begin of a message until it reaches each of its links: its latency times the part of the
-    path before the link, or all of it if bytes follow a handshake. (draws, uses); None: no message has latency before
-    a link."""
+    """Return the time from the begin of a message until it reaches each of its links: its latency
+    times the part of the path before the link, or all of it if bytes follow a handshake. (draws,
+    uses); None: no message has latency before a link."""
     before = 1.0 if values.settings.get("entry") == ENTRY_AFTER_LATENCY else passed.path_before
     return latency[..., passed.message] * before if np.any(before) else None
 
 
 class SharedLinks:
-    """All links of a network. Their busy periods continue from one part of a schedule to the next."""
+    """All links of a network. Their busy periods continue from one part of a schedule to the
+    next."""
 
     def __init__(self, levels: Hierarchy, values: Values) -> None:
         self.levels, self.values = levels, values
@@ -253,17 +303,23 @@ class SharedLinks:
         self.factors = {level: np.asarray(column, dtype=float) for level, column in factors.items()}
         self.busy: dict[str, BusyPeriods] = {}
 
-    def find_shared_links(self, schedule: Schedule, unshared: Array, rendezvous: np.ndarray) -> "Sharing":
+    def find_shared_links(
+        self, schedule: Schedule, unshared: Array, rendezvous: np.ndarray
+    ) -> "Sharing":
         """Return the links that the messages of a schedule share.
 
-        `unshared` is the time of each message without sharing, `rendezvous` whether it waits for its receiver.
+        `unshared` is the time of each message without sharing, `rendezvous` whether it waits for
+        its receiver.
         """
         uses, rows = [], len(schedule.src)
         for kind in self._list_link_sets(schedule, Classes.of(schedule, self.levels)):
             name, count, links = kind.name, kind.count, np.full((len(kind.link), rows), -1)
             links[:, kind.rows] = kind.link
             if count > MAX_LINKS:  # too many to keep: only those of this part
-                numbers, count = np.unique(links, return_inverse=True)[1].reshape(links.shape), links.size
+                numbers, count = (
+                    np.unique(links, return_inverse=True)[1].reshape(links.shape),
+                    links.size,
+                )
                 links = np.where(links < 0, -1, numbers)
                 self.busy.pop(name, None)
             duration = kind.find_slowest_seconds(schedule.bytes, self.values)
@@ -280,19 +336,27 @@ class SharedLinks:
             duration = kind.find_slowest_seconds(schedule.bytes, self.values)
             if (duration > unshared[..., kind.rows] * MIN_SLOWDOWN).any():
                 return True
-        return any(len(np.unique(links)) < len(links) for links in map(np.concatenate, passed.values()))
+        return any(
+            len(np.unique(links)) < len(links) for links in map(np.concatenate, passed.values())
+        )
 
     def find_passed_links(
-        self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None, part: bool = False
+        self,
+        schedule: Schedule,
+        classes: Classes,
+        rotation: Rotation | None = None,
+        part: bool = False,
     ) -> "PassedLinks":
         """Return the links that messages pass.
 
-        With `rotation`, each symmetry orbit of links is one link. `part`: links have the same numbers in all parts of
-        the schedule.
+        With `rotation`, each symmetry orbit of links is one link. `part`: links have the same
+        numbers in all parts of the schedule.
         """
         kinds = list(self._list_link_sets(schedule, classes, rotation))
         firsts, total = _number_links(kinds)
-        rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.link)])
+        rows = np.concatenate(
+            [np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.link)]
+        )
         numbers = [firsts[kind.name] + link for kind in kinds for link in kind.link]
         if not numbers:
             return PassedLinks(kinds, rows, rows, rows, rows, np.zeros(0))
@@ -312,7 +376,12 @@ class SharedLinks:
             for link, part in zip(kind.link, kind.path_before, strict=True)
         ]
         return PassedLinks(
-            kinds, rows[order], np.concatenate(numbers)[order], order, opposite, np.concatenate(before)[order]
+            kinds,
+            rows[order],
+            np.concatenate(numbers)[order],
+            order,
+            opposite,
+            np.concatenate(before)[order],
         )
 
     @property
@@ -321,7 +390,8 @@ class SharedLinks:
 
     @property
     def columns(self) -> list[np.ndarray]:
-        """The factors of each node's groups, by level, in which nodes of equal placement may differ."""
+        """The factors of each node's groups, by level, in which nodes of equal placement may
+        differ."""
         groups = {NODE: np.arange(len(self.factors.get(NODE, ()))), **self.levels.groups}
         return [factor[groups[level]] for level, factor in self.factors.items()]
 
@@ -333,12 +403,19 @@ class SharedLinks:
         self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None
     ) -> Iterator["LinkSet"]:
         """Yield each kind of link that has a capacity, with the messages that pass it."""
-        src, dst, distance = schedule.node[schedule.src], schedule.node[schedule.dst], classes.distance
+        src, dst, distance = (
+            schedule.node[schedule.src],
+            schedule.node[schedule.dst],
+            classes.distance,
+        )
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
         groups = {NODE: np.arange(nodes), **self.levels.groups}
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
-            half_duplex, parallel = level in self.half_duplex, int(self.parallel_links.get(level, 1))
+            half_duplex, parallel = (
+                level in self.half_duplex,
+                int(self.parallel_links.get(level, 1)),
+            )
             source, target = Groups(group, SOURCE), Groups(group, TARGET)
             selected = Groups(np.arange(nodes) % parallel, TARGET) if parallel > 1 else None
             out, into = (
@@ -346,17 +423,25 @@ class SharedLinks:
                 LinkGrouping(target, selected, half_duplex, into=True),
             )
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
-            # Two nodes have one path between them at any distance; two groups are joined at one distance only.
+            # Two nodes have one path between them at any distance; two groups are joined at one
+            # distance only.
             between_pairs = leaving if level == NODE else crossing
             for kind, classes_of_way, groupings, parallel_each in (
                 ("out", leaving, (out, into), parallel),
                 ("pair", between_pairs, (LinkGrouping(source, target, half_duplex),), 1),
-                ("all", crossing, (LinkGrouping(Groups(around[number], SOURCE), half_duplex=True),), 1),
+                (
+                    "all",
+                    crossing,
+                    (LinkGrouping(Groups(around[number], SOURCE), half_duplex=True),),
+                    1,
+                ),
                 ("inside", range(number, number + 1), (LinkGrouping(source, half_duplex=True),), 1),
             ):
                 name = make_key(f"c_{kind}", level)
                 if name in self.values.functions:
-                    rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
+                    rows = np.flatnonzero(
+                        (distance >= classes_of_way.start) & (distance < classes_of_way.stop)
+                    )
                     ends = src[rows], dst[rows]
                     passed = [grouping.number_links(ends, rotation) for grouping in groupings]
                     link, scales = (
@@ -366,19 +451,30 @@ class SharedLinks:
                     before = [float(grouping.first.end == TARGET) for grouping in groupings]
                     factors: list[Array] = []
                     if kind == "out" and (of_groups := self.factors.get(level)) is not None:
-                        factors = [of_groups[grouping.first.of_messages(ends)] for grouping in groupings]
-                        scales = [factor * count for factor, count in zip(factors, scales, strict=True)]
+                        factors = [
+                            of_groups[grouping.first.of_messages(ends)] for grouping in groupings
+                        ]
+                        scales = [
+                            factor * count for factor, count in zip(factors, scales, strict=True)
+                        ]
                     count, opposite = passed[0].count, passed[0].opposite
-                    yield LinkSet(name, rows, link, count, parallel_each, scales, opposite, factors, before)
+                    yield LinkSet(
+                        name, rows, link, count, parallel_each, scales, opposite, factors, before
+                    )
         if self.torus and (name := make_key("c_hop", NODE)) in self.values.functions:
             between = np.flatnonzero((distance > 0) & (np.maximum(src, dst) < self.torus.nodes))
-            hops, passed_hops = self.torus.count_hops(src[between], dst[between]), np.zeros(len(between))
+            hops, passed_hops = (
+                self.torus.count_hops(src[between], dst[between]),
+                np.zeros(len(between)),
+            )
             for rows, link in self.torus.list_links(src[between], dst[between]):
                 represented, before = [np.ones(len(rows))], [passed_hops[rows] / hops[rows]]
                 count, opposite = self.torus.links, self.torus.find_opposite
                 if NODE in self.half_duplex:
                     link, opposite = np.minimum(link, opposite(link)), None
-                yield LinkSet(name, between[rows], link[None], count, 1, represented, opposite, [], before)
+                yield LinkSet(
+                    name, between[rows], link[None], count, 1, represented, opposite, [], before
+                )
                 passed_hops[rows] += 1
 
 
@@ -401,13 +497,16 @@ class LinkSet:
     link: np.ndarray  # (links per message, messages) that each of these messages passes
     count: int  # upper bound of the link numbers
     parallel: int  # parallel links, of which the destination selects one
-    scales: Sequence[np.ndarray]  # factors of the seconds on each of `link`: messages represented × factor of the link
+    # factors of the seconds on each of `link`: messages represented × factor of the link
+    scales: Sequence[np.ndarray]
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the links of the opposite direction
-    factors: Sequence[np.ndarray]  # how many times as slow as c each of `link` is; none: all are equal
+    # how many times as slow as c each of `link` is; none: all are equal
+    factors: Sequence[np.ndarray]
     path_before: Sequence[ArrayLike]  # part of a message's latency before each of `link`
 
     def find_seconds(self, bytes: np.ndarray, values: Values) -> Array:
-        """Return the seconds that each of these messages occupies a link without factors and other messages."""
+        """Return the seconds that each of these messages occupies a link without factors and other
+        messages."""
         size = bytes[..., self.rows]
         occupied = count_link_bytes(size, values, parse_key(self.name).parameter != "c_inside")
         return self.parallel * (values.at_or_last(self.name, size) * occupied)
@@ -420,23 +519,28 @@ class LinkSet:
 
 @dataclass(frozen=True, eq=False)
 class PassedLinks:
-    """The links that messages pass at any size: `message[i]` passes `link[i]`, in the order of messages."""
+    """The links that messages pass at any size: `message[i]` passes `link[i]`, in the order of
+    messages."""
 
     kinds: Sequence[LinkSet]
     message: np.ndarray
     link: np.ndarray
     order: np.ndarray | slice
-    opposite: np.ndarray  # of each link the one of the opposite direction that it slows down, −1: none
+    # of each link the one of the opposite direction that it slows down, −1: none
+    opposite: np.ndarray
     path_before: np.ndarray  # of `link[i]`: the part of the latency of `message[i]` before it
 
     def find_link_seconds(self, bytes: np.ndarray, values: Values) -> Array:
-        """Return the seconds that each message occupies each of its links without other messages: (draws, uses)."""
+        """Return the seconds that each message occupies each of its links without other messages:
+        (draws, uses)."""
         leading_shape = values.draw_shape
         columns = [np.zeros((*leading_shape, 0))]
         for kind in self.kinds:
             duration = kind.find_seconds(bytes, values)
             scaled = (scale * duration for scale in kind.scales)
-            columns += [np.broadcast_to(column, (*leading_shape, len(kind.rows))) for column in scaled]
+            columns += [
+                np.broadcast_to(column, (*leading_shape, len(kind.rows))) for column in scaled
+            ]
         return np.concatenate(columns, axis=-1)[..., self.order]
 
 
@@ -449,10 +553,14 @@ class Sharing:
     uses: Sequence[LinkUse]
 
     def find_beginning(self, step: Step) -> np.ndarray:
-        """Return the messages that begin in a step: eager ones when they are posted, rendezvous ones when the receive
-        is posted as well."""
+        """Return the messages that begin in a step: eager ones when they are posted, rendezvous
+        ones when the receive is posted as well."""
         sent = np.arange(step.posted_sends.start, step.posted_sends.stop)
-        matched = np.arange(step.matched.start, step.matched.stop) if isinstance(step.matched, slice) else step.matched
+        matched = (
+            np.arange(step.matched.start, step.matched.stop)
+            if isinstance(step.matched, slice)
+            else step.matched
+        )
         return np.concatenate([sent[~self.rendezvous[sent]], matched[self.rendezvous[matched]]])
 
     def find_ends(self, rows: np.ndarray, start: Array) -> Array:

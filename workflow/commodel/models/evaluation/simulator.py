@@ -1,17 +1,19 @@
-"""LogGOPSim's discrete-event simulation of a schedule (`finish_times`), as LogGOPSim runs the file of `commodel export
-goal` (Hoefler, Schneider, Lumsdaine 2010).
+"""LogGOPSim's discrete-event simulation of a schedule (`finish_times`), as LogGOPSim runs the file
+of `commodel export goal` (Hoefler, Schneider, Lumsdaine 2010).
 
 The simulator's conventions that differ from the replay of LogGP:
 
-1. A message reaches its receiver o + L after its send starts. It then occupies the receiver's processor for o +
-   (m−1)·max(O, G), as soon as processor and port are free, even before its receive is posted.
-2. Simultaneous events happen in the order of their creation. Operations of a rank that become ready together start in
-   the order sends, receives, calculations.
-3. A send occupies its processor for o + (m−1)·O and its port for g + (m−1)·G, and starts when both are free.
+1. A message reaches its receiver o + L after its send starts. It then occupies the receiver's
+   processor for o + (m−1)·max(O, G), as soon as processor and port are free, even before its
+   receive is posted.
+2. Simultaneous events happen in the order of their creation. Operations of a rank that become ready
+   together start in the order sends, receives, calculations.
+3. A send occupies its processor for o + (m−1)·O and its port for g + (m−1)·G, and starts when both
+   are free.
 4. Above S, a send is done when its message has matched its receive; the match itself takes no time.
 
-Times are integers in a unit that is a power of ten, so that equal times are equal, as in the simulator.
-`native/replay/playevents.c` simulates the events. It takes 4 µs per message.
+Times are integers in a unit that is a power of ten, so that equal times are equal, as in the
+simulator. `native/replay/playevents.c` simulates the events. It takes 4 µs per message.
 """
 
 import ctypes
@@ -33,7 +35,14 @@ from commodel.models.evaluation.native_library import (
 )
 from commodel.models.evaluation.time_order import GroupedRows
 from commodel.models.evaluation.values import Values
-from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, group_work, make_dependencies
+from commodel.patterns.dependencies import (
+    CALC,
+    RECEIVE,
+    SEND,
+    Dependency,
+    group_work,
+    make_dependencies,
+)
 from commodel.patterns.schedule import Schedule
 
 NEVER = 2**62  # as a size in bytes: no message uses rendezvous; as a time: later than all events
@@ -42,7 +51,8 @@ MAX_DECIMALS = 18  # decimal places of a second
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """The operations of all ranks as columns, with the operations that depend on the start and on the end of each."""
+    """The operations of all ranks as columns, with the operations that depend on the start and on
+    the end of each."""
 
     rank: np.ndarray
     kind: np.ndarray
@@ -78,14 +88,15 @@ class Operations:
         match[message] = _number_matches(schedule)[row[message]]
         waits = np.bincount(after, minlength=len(kind))
         dependents = [
-            GroupedRows.of(after[chosen], before[chosen], len(kind)) for chosen in (on_start == 1, on_start == 0)
+            GroupedRows.of(after[chosen], before[chosen], len(kind))
+            for chosen in (on_start == 1, on_start == 0)
         ]
         return cls(rank, kind, row, peer, match, waits, *dependents)
 
 
 def _number_matches(schedule: Schedule) -> np.ndarray:
-    """Return a number for each pair of ranks and tag. As in the export, the tag is the step, or differs for each
-    message."""
+    """Return a number for each pair of ranks and tag. As in the export, the tag is the step, or
+    differs for each message."""
     tag = schedule.step if schedule.nonblocking is None else np.arange(len(schedule.src))
     keys = np.stack([schedule.src, schedule.dst, tag])
     return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
@@ -105,23 +116,36 @@ class Times:
     work: np.ndarray
 
     @classmethod
-    def of(cls, seconds: dict[str, float], S: float, body: np.ndarray, work: np.ndarray) -> tuple["Times", int]:
-        """Return the times, and the decimal places of the unit: as many as keep the sum of all durations in 62 bits."""
+    def of(
+        cls, seconds: dict[str, float], S: float, body: np.ndarray, work: np.ndarray
+    ) -> tuple["Times", int]:
+        """Return the times, and the decimal places of the unit: as many as keep the sum of all
+        durations in 62 bits."""
         fixed = 2 * seconds["o"] + seconds["L"] + 2 * seconds["g"]
-        longest = len(body) * fixed + body.sum() * (2 * seconds["O"] + 3 * seconds["G"]) + work.sum()
-        decimals = MAX_DECIMALS if longest <= 0 else min(MAX_DECIMALS, floor(log10(NEVER / longest)))
+        longest = (
+            len(body) * fixed + body.sum() * (2 * seconds["O"] + 3 * seconds["G"]) + work.sum()
+        )
+        decimals = (
+            MAX_DECIMALS if longest <= 0 else min(MAX_DECIMALS, floor(log10(NEVER / longest)))
+        )
         # Decimal digits, since products of a binary fraction would make equal times differ.
-        integers = {name: round(Decimal(repr(float(value))).scaleb(decimals)) for name, value in seconds.items()}
+        integers = {
+            name: round(Decimal(repr(float(value))).scaleb(decimals))
+            for name, value in seconds.items()
+        }
         work = np.rint(work * 10.0**decimals).astype(np.int64)
         return cls(**integers, S=int(min(S, NEVER)), body=body, work=work), decimals
 
 
 def finish_times(schedule: Schedule, values: Values) -> Array:
-    """Return when each rank's processor becomes free for the last time (last axis: ranks), of each draw and size."""
+    """Return when each rank's processor becomes free for the last time (last axis: ranks), of each
+    draw and size."""
     schedule = schedule.whole
     names = ("L", "o", "g", "G", "O", *(["S"] if "S" in values else []))
     work_seconds = schedule.work_seconds(values["gamma"])
-    leading_shape = np.broadcast_shapes(values.draw_shape, schedule.bytes.shape[:-1], work_seconds.shape[:-1])
+    leading_shape = np.broadcast_shapes(
+        values.draw_shape, schedule.bytes.shape[:-1], work_seconds.shape[:-1]
+    )
     groups, count = group_work(schedule)
     body = np.broadcast_to(np.maximum(schedule.bytes, 1) - 1, (*leading_shape, len(schedule.src)))
     work_seconds = np.broadcast_to(work_seconds, (*leading_shape, len(groups)))
@@ -130,7 +154,9 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
     for index in np.ndindex(leading_shape):
         work = np.bincount(groups, work_seconds[index], count)
         seconds = {name: float(column[index]) for name, column in numbers.items()}
-        times, decimals = Times.of(seconds, seconds.pop("S", NEVER), body[index].astype(np.int64), work)
+        times, decimals = Times.of(
+            seconds, seconds.pop("S", NEVER), body[index].astype(np.int64), work
+        )
         busy = times.work > 0
         if (key := busy.tobytes()) not in operations:
             operations[key] = Operations.of(schedule, busy)
@@ -148,15 +174,25 @@ class _NativeOperations(Structure):
 
 
 class _NativeTimes(Structure):
-    _fields_ = [*make_int64_fields("L", "o", "g", "G", "O", "S"), *make_pointer_fields("body", "work")]
+    _fields_ = [
+        *make_int64_fields("L", "o", "g", "G", "O", "S"),
+        *make_pointer_fields("body", "work"),
+    ]
 
 
 def simulate(operations: Operations, times: Times, ranks: int) -> Array:
     """Return when each rank is done, in integer units."""
     arrays, matches = NativeArrays(), int(operations.match.max(initial=0)) + 1
-    columns = (getattr(operations, name) for name in ("rank", "kind", "row", "peer", "match", "waits"))
-    runs = (arrays.runs(grouped.rows, grouped.first) for grouped in (operations.started, operations.done))
-    program = _NativeOperations(ranks, len(operations.rank), matches, *map(arrays.at, columns), *runs)
+    columns = (
+        getattr(operations, name) for name in ("rank", "kind", "row", "peer", "match", "waits")
+    )
+    runs = (
+        arrays.runs(grouped.rows, grouped.first)
+        for grouped in (operations.started, operations.done)
+    )
+    program = _NativeOperations(
+        ranks, len(operations.rank), matches, *map(arrays.at, columns), *runs
+    )
     numbers = times.L, times.o, times.g, times.G, times.O, times.S
     durations = _NativeTimes(*numbers, arrays.at(times.body), arrays.at(times.work))
     finish = np.zeros(ranks)

@@ -1,24 +1,25 @@
-"""Replay in the order of time with link sharing (`replay_in_time`, `replay_parts`): operations of all ranks as columns
-for the C library `native/replay`, which simulates them event by event.
+"""Replay in the order of time with link sharing (`replay_in_time`, `replay_parts`): operations of
+all ranks as columns for the C library `native/replay`, which simulates them event by event.
 
-All messages on a link at a time get equal shares of it, or shares in proportion to their `weights`. A message leaves
-when every one of its links has served it, and no sooner than without sharing. Steps, posts and waits are those of
-`replay`. If a message causes traffic in the opposite direction, such as acknowledgements, this takes `opposite_share`
-of the message's share of the opposite link. On both links, all messages get the same: the smaller of the shares that
-the two links allow.
+All messages on a link at a time get equal shares of it, or shares in proportion to their `weights`.
+A message leaves when every one of its links has served it, and no sooner than without sharing.
+Steps, posts and waits are those of `replay`. If a message causes traffic in the opposite direction,
+such as acknowledgements, this takes `opposite_share` of the message's share of the opposite link.
+On both links, all messages get the same: the smaller of the shares that the two links allow.
 
-Example: two messages of 3 s, the second 1 s later. They share the link from 2 s on. The first leaves at 6 s; the second
-then has the link to itself and leaves at 7 s.
+Example: two messages of 3 s, the second 1 s later. They share the link from 2 s on. The first
+leaves at 6 s; the second then has the link to itself and leaves at 7 s.
 
     >>> from commodel.patterns.schedule import Schedule
     >>> program = Program.of(Schedule.of(3, 0, [0, 0], [1, 2], 8), np.zeros(2, dtype=bool), (np.arange(2), np.zeros(2)))
     >>> replay_in_time(program, Traffic(1.0, 0.0, np.zeros(2), np.full(2, 3.0), np.full(2, 3.0), np.zeros(0)))
     array([2., 6., 7.])
 
-In a pipeline, such as a chain of ranks that pass on segments, a hundred messages of one rank to another may queue on
-one link. Messages of equal size and links form a bundle. All of a bundle progress at the rate of its slowest link, and
-other links do not serve them sooner meanwhile. The simulation of bundles takes as long as that of links. It would take
-longer for single messages with links of their own, for which the result is nearly the same.
+In a pipeline, such as a chain of ranks that pass on segments, a hundred messages of one rank to
+another may queue on one link. Messages of equal size and links form a bundle. All of a bundle
+progress at the rate of its slowest link, and other links do not serve them sooner meanwhile. The
+simulation of bundles takes as long as that of links. It would take longer for single messages with
+links of their own, for which the result is nearly the same.
 """
 
 import ctypes
@@ -54,19 +55,25 @@ class GroupedRows:
 
     @classmethod
     def of(cls, rows: np.ndarray, group: np.ndarray, groups: int) -> "GroupedRows":
-        first = np.concatenate([np.zeros(1, dtype=int), np.cumsum(np.bincount(group, minlength=groups))])
+        first = np.concatenate(
+            [np.zeros(1, dtype=int), np.cumsum(np.bincount(group, minlength=groups))]
+        )
         return cls(rows[find_sort_order(group)], first)
 
 
 def find_sort_order(numbers: np.ndarray) -> np.ndarray | slice:
-    """Return a stable sort order of numbers. numpy sorts 16-bit integers by radix, in linear time."""
+    """Return a stable sort order of numbers. numpy sorts 16-bit integers by radix, in linear
+    time."""
     if (numbers[1:] >= numbers[:-1]).all():
         return slice(None)
-    return np.argsort(numbers.astype(np.int16) if numbers.max() < 1 << 15 else numbers, kind="stable")
+    return np.argsort(
+        numbers.astype(np.int16) if numbers.max() < 1 << 15 else numbers, kind="stable"
+    )
 
 
 def number_distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the distinct numbers below `count` in some columns, in order, and their indices in each column."""
+    """Return the distinct numbers below `count` in some columns, in order, and their indices in
+    each column."""
     if count > (1 << 20) + 16 * sum(map(len, keys)):
         occurring = np.unique(np.concatenate(keys))
         return occurring, [np.searchsorted(occurring, key) for key in keys]
@@ -81,8 +88,8 @@ def number_distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray,
 class Program:
     """The operations of all ranks at one size.
 
-    Only steps in which a rank has an operation are numbered. Those of a rank are `steps[rank]` to `steps[rank + 1]`.
-    Fields have the names of the C structure in native/replay/parts.h.
+    Only steps in which a rank has an operation are numbered. Those of a rank are `steps[rank]` to
+    `steps[rank + 1]`. Fields have the names of the C structure in native/replay/parts.h.
     """
 
     schedule: Schedule
@@ -97,7 +104,8 @@ class Program:
     use_order: np.ndarray | slice  # index of each of these in `uses`
     opposite: np.ndarray  # of each link the one of the opposite direction, or −1
     bundles: "Bundles | None"  # bundles of messages, simulated in place of links
-    one_at_a_time: bool  # whether messages of a pair of ranks are sent one after the other, and some pair has several
+    # whether messages of a pair of ranks are sent one after the other, and some pair has several
+    one_at_a_time: bool
     pair: np.ndarray  # if one at a time: the number of each message's pair of ranks
 
     @classmethod
@@ -114,26 +122,39 @@ class Program:
     ) -> "Program":
         """Return the program of a schedule.
 
-        `rendezvous`: which messages wait for their receivers. `waits`: for which of these the senders wait until
-        delivery (None: for all). `uses`: messages, and the number of a link that each passes. `opposite`: of each link
-        the one of the opposite direction, if the two slow each other down (None: none do). `pair`: of every message a
-        number for its ranks, if the ranks of the schedule represent others. `bundles`: messages that are simulated
-        together.
+        `rendezvous`: which messages wait for their receivers. `waits`: for which of these the
+        senders wait until delivery (None: for all). `uses`: messages, and the number of a link that
+        each passes. `opposite`: of each link the one of the opposite direction, if the two slow
+        each other down (None: none do). `pair`: of every message a number for its ranks, if the
+        ranks of the schedule represent others. `bundles`: messages that are simulated together.
         """
         span, work = schedule.last_step + 1, schedule.work
         all_rows = np.arange(len(schedule.src))
         rendezvous_rows = np.flatnonzero(rendezvous)
         waited_rows = np.flatnonzero(rendezvous if waits is None else rendezvous & waits)
-        operations = [(schedule.src, schedule.step, all_rows), (schedule.dst, schedule.dst_step, rendezvous_rows)]
-        operations += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
-        keys = [rank[rows] * span + step[rows] for rank, step, rows in operations] + [work.rank * span + work.step]
+        operations = [
+            (schedule.src, schedule.step, all_rows),
+            (schedule.dst, schedule.dst_step, rendezvous_rows),
+        ]
+        operations += [
+            (schedule.dst, schedule.dst_wait, all_rows),
+            (schedule.src, schedule.src_wait, waited_rows),
+        ]
+        keys = [rank[rows] * span + step[rows] for rank, step, rows in operations] + [
+            work.rank * span + work.step
+        ]
         steps, numbers = number_distinct(keys, schedule.ranks * span)
         send_posts, receive_posts, receive_waits, send_waits = (
-            GroupedRows.of(rows, group, len(steps)) for (*_, rows), group in zip(operations, numbers, strict=False)
+            GroupedRows.of(rows, group, len(steps))
+            for (*_, rows), group in zip(operations, numbers, strict=False)
         )
         message, link = uses[0], np.asarray(uses[1], dtype=np.int64)
         use_order = find_sort_order(message)
-        links_passed = GroupedRows.of(link, message, len(all_rows)) if bundles is None else bundles.links_passed
+        links_passed = (
+            GroupedRows.of(link, message, len(all_rows))
+            if bundles is None
+            else bundles.links_passed
+        )
         bounds = np.searchsorted(steps, np.arange(schedule.ranks + 1) * span)
         opposite = np.full(int(link.max(initial=-1)) + 1, -1) if opposite is None else opposite
         pair_numbers = all_rows[:0]
@@ -179,12 +200,15 @@ class Traffic:
     uses: Array  # time of each link for each of its messages
     work: Array
     opposite_share: float = 0.0  # share of the opposite link that a message takes
-    weights: np.ndarray | None = None  # of each message: its part of a shared link relative to others; None: equal
-    offsets: Array | None = None  # from a message's begin until it reaches each of its links; None: 0
+    # of each message: its part of a shared link relative to others; None: equal
+    weights: np.ndarray | None = None
+    # from a message's begin until it reaches each of its links; None: 0
+    offsets: Array | None = None
 
 
 MAX_QUEUE = 8  # concurrent messages of one rank to another; longer queues are simulated in bundles
-MAX_CONTENDERS = 16  # pairs of bundles on a common link, per message; with more pairs, links are simulated
+# pairs of bundles on a common link, per message; with more pairs, links are simulated
+MAX_CONTENDERS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +218,8 @@ class Bundles:
     bundle: np.ndarray  # of each message; −1: the message passes no link
     links: GroupedRows  # of each bundle
     use_order: np.ndarray  # index of each of these in `uses`
-    contenders: GroupedRows  # of each bundle: other bundles on one of its links, or on an opposite link
+    # of each bundle: other bundles on one of its links, or on an opposite link
+    contenders: GroupedRows
     opposite: np.ndarray  # of each link, or −1
 
     @property
@@ -205,9 +230,15 @@ class Bundles:
 
     @classmethod
     def of_queues(
-        cls, schedule: Schedule, rendezvous: np.ndarray, message: np.ndarray, link: np.ndarray, opposite: np.ndarray
+        cls,
+        schedule: Schedule,
+        rendezvous: np.ndarray,
+        message: np.ndarray,
+        link: np.ndarray,
+        opposite: np.ndarray,
     ) -> "Bundles | None":
-        """Return the bundles of a schedule; None if no queue of messages is long, or if too many bundles share links.
+        """Return the bundles of a schedule; None if no queue of messages is long, or if too many
+        bundles share links.
 
         `message` is sorted.
         """
@@ -222,20 +253,33 @@ class Bundles:
         first_message = np.empty(len(keys), dtype=int)  # of each kind
         first_message[kind[::-1]] = all_rows[::-1]
         has_links = keys % 2 > 0
-        bundle_of_kind, chosen = np.where(has_links, np.cumsum(has_links) - 1, -1), first_message[has_links]
-        use_order = np.concatenate([np.arange(first[message], first[message + 1]) for message in chosen])
+        bundle_of_kind, chosen = (
+            np.where(has_links, np.cumsum(has_links) - 1, -1),
+            first_message[has_links],
+        )
+        use_order = np.concatenate(
+            [np.arange(first[message], first[message + 1]) for message in chosen]
+        )
         counts = first[chosen + 1] - first[chosen]
         bundle = np.repeat(np.arange(len(chosen)), counts)
-        contenders = _find_contenders(bundle, link[use_order], opposite, MAX_CONTENDERS * len(all_rows))
+        contenders = _find_contenders(
+            bundle, link[use_order], opposite, MAX_CONTENDERS * len(all_rows)
+        )
         if contenders is None:
             return None
         bounds = np.concatenate([[0], np.cumsum(counts)])
-        return cls(bundle_of_kind[kind], GroupedRows(link[use_order], bounds), use_order, contenders, opposite)
+        return cls(
+            bundle_of_kind[kind],
+            GroupedRows(link[use_order], bounds),
+            use_order,
+            contenders,
+            opposite,
+        )
 
 
 def find_longest_queue(schedule: Schedule, rendezvous: np.ndarray) -> int:
-    """Return the largest number of eager messages that a rank sends to one other before it waits for its first
-    receive."""
+    """Return the largest number of eager messages that a rank sends to one other before it waits
+    for its first receive."""
     first = np.full(schedule.ranks, schedule.last_step + 1)
     np.minimum.at(first, schedule.dst, schedule.dst_wait)
     early = (schedule.step <= first[schedule.src]) & ~rendezvous & (schedule.bytes > 0)
@@ -248,12 +292,17 @@ def _number_rank_pairs(schedule: Schedule) -> np.ndarray:
     return schedule.src * schedule.ranks + schedule.dst
 
 
-def _find_contenders(bundle: np.ndarray, link: np.ndarray, opposite: np.ndarray, limit: int) -> GroupedRows | None:
-    """Return the bundles on a link of each bundle or on its opposite, or None if there are more than `limit` pairs."""
+def _find_contenders(
+    bundle: np.ndarray, link: np.ndarray, opposite: np.ndarray, limit: int
+) -> GroupedRows | None:
+    """Return the bundles on a link of each bundle or on its opposite, or None if there are more
+    than `limit` pairs."""
     bundles_on = GroupedRows.of(bundle, link, len(opposite))
     opposite_link = opposite[link]
     pairs = [(bundle, link), (bundle[opposite_link >= 0], opposite_link[opposite_link >= 0])]
-    bundles_of_rows, link_of_rows = (np.concatenate([pair[number] for pair in pairs]) for number in (0, 1))
+    bundles_of_rows, link_of_rows = (
+        np.concatenate([pair[number] for pair in pairs]) for number in (0, 1)
+    )
     counts = (bundles_on.first[1:] - bundles_on.first[:-1])[link_of_rows]
     if counts.sum() > limit:
         return None
@@ -271,7 +320,10 @@ class _NativeProgram(Structure):
     _fields_ = [
         *make_int64_fields("ranks", "messages", "links", "one_at_a_time"),
         *make_pointer_fields("steps"),
-        *((name, NativeRuns) for name in ("send_posts", "receive_posts", "receive_waits", "send_waits")),
+        *(
+            (name, NativeRuns)
+            for name in ("send_posts", "receive_posts", "receive_waits", "send_waits")
+        ),
         *make_pointer_fields("src", "dst", "pair", "rendezvous"),
         ("links_passed", NativeRuns),
         *make_pointer_fields("opposite"),
@@ -282,18 +334,34 @@ class _NativeProgram(Structure):
 
 class _NativeCosts(Structure):
     _fields_ = [
-        *make_pointer_fields("send", "receive", "wire", "unshared", "seconds", "work", "bundles", "weights", "offsets"),
+        *make_pointer_fields(
+            "send",
+            "receive",
+            "wire",
+            "unshared",
+            "seconds",
+            "work",
+            "bundles",
+            "weights",
+            "offsets",
+        ),
         ("opposite_share", c_double),
     ]
 
 
 _Feed = CFUNCTYPE(
-    c_int, c_int64, c_int64, POINTER(c_int64), POINTER(POINTER(_NativeProgram)), POINTER(POINTER(_NativeCosts))
+    c_int,
+    c_int64,
+    c_int64,
+    POINTER(c_int64),
+    POINTER(POINTER(_NativeProgram)),
+    POINTER(POINTER(_NativeCosts)),
 )
 
 
 def replay_in_time(program: Program, costs: Traffic) -> Array:
-    """Return when each rank is done. Complexity: messages × links of each × log of the messages in flight."""
+    """Return when each rank is done. Complexity: messages × links of each × log of the messages in
+    flight."""
     columns, finish = _Columns(program, costs), np.zeros(program.schedule.ranks)
     code = load_library().commodel_in_time(
         ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(finish.ctypes.data)
@@ -301,16 +369,21 @@ def replay_in_time(program: Program, costs: Traffic) -> Array:
     return check_finished(code, finish)
 
 
-MAX_NUMBERED_MESSAGES = 1 << 32  # numbers of messages have 32 bits: the part, then the row within it
+# numbers of messages have 32 bits: the part, then the row within it
+MAX_NUMBERED_MESSAGES = 1 << 32
 
 
 KEPT_PARTS = 16  # last parts of which the ranks' ends are known, as in native/replay/play.h
 WINDOWS_NEEDED = (
-    3  # successive windows of similar parts that take the same time; the similar parts that follow are skipped
+    # successive windows of similar parts that take the same time; the similar parts that follow are
+    # skipped
+    3
 )
 STEADY_WINDOWS = 2, 4, 5  # parts of such a window
-STEADY_SHARE = 0.002  # largest difference of the times that windows add to the mean clock, relative to these times
-DRIFT_SHARE = 0.01  # largest growth of the distance between the first and the last clock, relative to these times
+# largest difference of the times that windows add to the mean clock, relative to these times
+STEADY_SHARE = 0.002
+# largest growth of the distance between the first and the last clock, relative to these times
+DRIFT_SHARE = 0.01
 
 
 def replay_parts(
@@ -322,18 +395,21 @@ def replay_parts(
 ) -> Array:
     """Return when each rank is done, of a program in parts, which have the same ranks and links.
 
-    `keys` has one key for each part; successive parts with equal keys are equal. `load` returns the program and the
-    costs of a part when the first rank reaches it. A part has at most `max_messages` messages. Successive parts of one
-    kind are similar (None: the equal ones).
+    `keys` has one key for each part; successive parts with equal keys are equal. `load` returns the
+    program and the costs of a part when the first rank reaches it. A part has at most
+    `max_messages` messages. Successive parts of one kind are similar (None: the equal ones).
 
-    If successive similar parts add the same time to the mean clock, and clocks do not drift apart, the similar parts
-    that follow are assumed to do so as well. They are not simulated; their time is added.
+    If successive similar parts add the same time to the mean clock, and clocks do not drift apart,
+    the similar parts that follow are assumed to do so as well. They are not simulated; their time
+    is added.
     """
     kinds = keys if kinds is None else kinds
     bits = max_messages.bit_length()
     if len(keys) << bits > MAX_NUMBERED_MESSAGES:
         parts = f"{len(keys)} parts of up to {max_messages} messages"
-        raise UserError(f"found a schedule in {parts}, wanted at most {MAX_NUMBERED_MESSAGES >> bits} parts")
+        raise UserError(
+            f"found a schedule in {parts}, wanted at most {MAX_NUMBERED_MESSAGES >> bits} parts"
+        )
     remaining, remaining_kinds = list(keys), list(kinds)  # of the parts that are simulated
     resumed = 0  # the first part that was simulated after the last skipped ones
     loaded: dict[int, _Columns] = {}
@@ -351,11 +427,14 @@ def replay_parts(
         try:
             seconds = _find_steady_increase(ends, remaining_kinds, number, range(resumed, oldest))
             if seconds is not None:
-                # One is left, since the program of a part is wanted. At most half of the parts up to then are skipped
-                # at once, so that a slow change is noticed.
+                # One is left, since the program of a part is wanted. At most half of the parts up
+                # to then are skipped at once, so that a slow change is noticed.
                 finished = number + len(keys) - len(remaining)
                 following = min(_count_equal(remaining_kinds, number) - 1, finished)
-                del remaining[number : number + following], remaining_kinds[number : number + following]
+                del (
+                    remaining[number : number + following],
+                    remaining_kinds[number : number + following],
+                )
                 skipped_seconds += following * seconds
                 resumed = number
             count[0] = len(remaining)
@@ -363,17 +442,26 @@ def replay_parts(
             skipped_parts = len(keys) - len(remaining)
             report_step(f"piece {number + skipped_parts + 1} of {len(keys)}")
             is_equal = before is not None and remaining[number - 1] == remaining[number]
-            loaded[number] = before if before and is_equal else _Columns(*load(number + skipped_parts))
+            loaded[number] = (
+                before if before and is_equal else _Columns(*load(number + skipped_parts))
+            )
             for earlier in [other for other in loaded if other < oldest]:
                 del loaded[earlier]
         except Exception as error:  # an exception must not pass through C
             failures.append(error)
             return -1
-        program[0], costs[0] = ctypes.pointer(loaded[number].program), ctypes.pointer(loaded[number].costs)
+        program[0], costs[0] = (
+            ctypes.pointer(loaded[number].program),
+            ctypes.pointer(loaded[number].costs),
+        )
         return 0
 
     code = load_library().commodel_in_parts(
-        _Feed(feed), c_int64(len(keys)), bits, c_void_p(finish.ctypes.data), c_void_p(ends.ctypes.data)
+        _Feed(feed),
+        c_int64(len(keys)),
+        bits,
+        c_void_p(finish.ctypes.data),
+        c_void_p(ends.ctypes.data),
     )
     if failures:
         raise failures[0]
@@ -383,16 +471,24 @@ def replay_parts(
 def _count_equal(kinds: Sequence[Hashable], number: int) -> int:
     """Return how many successive kinds from this one on are equal."""
     return next(
-        (at for at in range(1, len(kinds) - number) if kinds[number + at] != kinds[number]), len(kinds) - number
+        (at for at in range(1, len(kinds) - number) if kinds[number + at] != kinds[number]),
+        len(kinds) - number,
     )
 
 
-def _find_steady_increase(ends: Array, kinds: Sequence[Hashable], number: int, finished: range) -> float | None:
-    """Return the time that each part of the kind of part `number` adds to the clocks, or None if it is not steady or
-    the last parts are of other kinds. `finished`: successive parts with which all ranks are done."""
+def _find_steady_increase(
+    ends: Array, kinds: Sequence[Hashable], number: int, finished: range
+) -> float | None:
+    """Return the time that each part of the kind of part `number` adds to the clocks, or None if it
+    is not steady or the last parts are of other kinds. `finished`: successive parts with which all
+    ranks are done."""
     for parts in STEADY_WINDOWS:
         first = finished.stop - 1 - WINDOWS_NEEDED * parts
-        if first < finished.start or number - first >= KEPT_PARTS or _count_equal(kinds, first) <= number - first:
+        if (
+            first < finished.start
+            or number - first >= KEPT_PARTS
+            or _count_equal(kinds, first) <= number - first
+        ):
             return None
         clocks = ends[np.arange(first, finished.stop, parts) % KEPT_PARTS]
         mean = clocks.mean(axis=1)
@@ -404,7 +500,8 @@ def _find_steady_increase(ends: Array, kinds: Sequence[Hashable], number: int, f
 
 
 class _Columns:
-    """A program and its costs as the C structures of native/replay/parts.h, and the arrays to which these point."""
+    """A program and its costs as the C structures of native/replay/parts.h, and the arrays to which
+    these point."""
 
     def __init__(self, program: Program, costs: Traffic) -> None:
         self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
@@ -412,7 +509,9 @@ class _Columns:
         seconds: dict[str, np.ndarray] = {"wire": costs.wire, "unshared": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
         seconds |= {"receive": np.broadcast_to(costs.receive, schedule.src.shape)}
-        seconds["work"] = np.bincount(program.work_steps, costs.work, minlength=len(program.send_posts.first) - 1)
+        seconds["work"] = np.bincount(
+            program.work_steps, costs.work, minlength=len(program.send_posts.first) - 1
+        )
         if bundles is None:
             seconds["seconds"] = costs.uses[program.use_order]
         else:
@@ -427,19 +526,27 @@ class _Columns:
         self._native_program = program.native
         self.program = self._native_program.structure
         self.costs = _NativeCosts(
-            opposite_share=costs.opposite_share, **{name: at(column, np.float64) for name, column in seconds.items()}
+            opposite_share=costs.opposite_share,
+            **{name: at(column, np.float64) for name, column in seconds.items()},
         )
 
 
 class _NativeProgramOfArrays:
-    """A program as a C structure, and the arrays to which it points. It is the same for all costs."""
+    """A program as a C structure, and the arrays to which it points. It is the same for all
+    costs."""
 
     def __init__(self, program: Program) -> None:
         self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
         at = self._arrays.at
         runs = {
             name: getattr(program, name)
-            for name in ("send_posts", "receive_posts", "receive_waits", "send_waits", "links_passed")
+            for name in (
+                "send_posts",
+                "receive_posts",
+                "receive_waits",
+                "send_waits",
+                "links_passed",
+            )
         }
         if bundles is not None:
             runs |= {"bundles": bundles.links, "contenders": bundles.contenders}
@@ -455,5 +562,8 @@ class _NativeProgramOfArrays:
             rendezvous=at(program.rendezvous, np.uint8),
             opposite=at(program.opposite),
             bundled_links=0 if bundles is None else len(bundles.opposite),
-            **{name: self._arrays.runs(grouped.rows, grouped.first) for name, grouped in runs.items()},
+            **{
+                name: self._arrays.runs(grouped.rows, grouped.first)
+                for name, grouped in runs.items()
+            },
         )

@@ -1,12 +1,12 @@
 """Values of a model's parameters (`Values`): numbers and functions as stacks of bootstrap draws.
 
-A function has a form with named coefficients (`FORMS`), or is given by samples (`Samples`). A coefficient of function
-`o` is called `o.a`, a sample `o.64` (see `keys`). Values broadcast over (draws, rows); arguments over (rows) or (sizes,
-1, rows).
+A function has a form with named coefficients (`FORMS`), or is given by samples (`Samples`). A
+coefficient of function `o` is called `o.a`, a sample `o.64` (see `keys`). Values broadcast over
+(draws, rows); arguments over (rows) or (sizes, 1, rows).
 
-The value for two ranks may depend on their node types, on whether they share a node, and on their distance class. The
-value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a distance class `L.beyond`. A plain `L` is the
-default (`Pairs`, `Classes`).
+The value for two ranks may depend on their node types, on whether they share a node, and on their
+distance class. The value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a
+distance class `L.beyond`. A plain `L` is the default (`Pairs`, `Classes`).
 """
 
 import re
@@ -46,8 +46,12 @@ FORMS = {
     "constant": Form((), lambda x: 0.0 * x, "a", ()),
     "linear": Form(("b",), lambda x, b: b * x, "a + b·x", ("u/x",)),
     "logarithmic": Form(("b",), lambda x, b: b * np.log(x), "a + b·ln x", ("u",)),
-    "quadratic": Form(("b", "c"), lambda x, b, c: b * x + c * x**2, "a + b·x + c·x²", ("u/x", "u/x²")),
-    "exponential": Form(("b", "c"), lambda x, b, c: b * np.expm1(c * x), "a + b·(exp(c·x) − 1)", ("u", "1/x")),
+    "quadratic": Form(
+        ("b", "c"), lambda x, b, c: b * x + c * x**2, "a + b·x + c·x²", ("u/x", "u/x²")
+    ),
+    "exponential": Form(
+        ("b", "c"), lambda x, b, c: b * np.expm1(c * x), "a + b·(exp(c·x) − 1)", ("u", "1/x")
+    ),
     "pipeline": Form(("b", "c"), lambda x, b, c: b / (c + x), "a + b/(c + x)", ("u·x", "x")),
     "saturating": Form(
         ("b", "c", "d", "e", "f"),
@@ -67,7 +71,8 @@ def format_form(form: str) -> str:
 
 
 def is_value_of_form(form: str, name: str) -> bool:
-    """Return whether a function of this form has a value of this name: a coefficient or a sample."""
+    """Return whether a function of this form has a value of this name: a coefficient or a
+    sample."""
     _, _, part = parsed = parse_key(name)
     if form == TABLE:
         return parsed.sample is not None
@@ -85,7 +90,11 @@ def list_needed_coefficients(form: str, name: str, values: Collection[str]) -> l
         return []
     if form != PIECEWISE:
         return ["a", *FORMS[form].coefficients]
-    numbers = [PIECE_NAME.fullmatch(parse_key(value).part) for value in values if parse_key(value).function == name]
+    numbers = [
+        PIECE_NAME.fullmatch(parse_key(value).part)
+        for value in values
+        if parse_key(value).function == name
+    ]
     pieces = max((int(match[1]) for match in numbers if match and match[1]), default=0)
     return ["a", *(f"{letter}{number}" for number in range(1, pieces + 1) for letter in "xa")]
 
@@ -106,7 +115,9 @@ def _evaluate_piecewise(name: str, values: Mapping[str, Array], x: Array) -> Arr
     result = values[make_key(name, "a")] + values.get(make_key(name, "b"), 0.0) * x
     number = 1
     while (edge := make_key(name, f"x{number}")) in values:
-        piece = values[make_key(name, f"a{number}")] + values.get(make_key(name, f"b{number}"), 0.0) * x
+        piece = (
+            values[make_key(name, f"a{number}")] + values.get(make_key(name, f"b{number}"), 0.0) * x
+        )
         result = np.where(x > values[edge], piece, result)
         number += 1
     return result
@@ -115,13 +126,17 @@ def _evaluate_piecewise(name: str, values: Mapping[str, Array], x: Array) -> Arr
 class Samples:
     """A function given by samples.
 
-    It is linear between samples and constant below the first. Beyond the last it continues the last slope, or is
-    constant if that falls. A surface is also linear between its levels of concurrency; beyond the highest level it
-    grows in proportion.
+    It is linear between samples and constant below the first. Beyond the last it continues the last
+    slope, or is constant if that falls. A surface is also linear between its levels of concurrency;
+    beyond the highest level it grows in proportion.
     """
 
     def __init__(self, name: str, values: Mapping[str, Array]) -> None:
-        samples = [parsed.sample for parsed in map(parse_key, values) if parsed.function == name and parsed.sample]
+        samples = [
+            parsed.sample
+            for parsed in map(parse_key, values)
+            if parsed.function == name and parsed.sample
+        ]
         positions = sorted({at for at, _ in samples})
         self.levels = sorted({level for _, level in samples if level is not None})
         if not positions:
@@ -129,11 +144,15 @@ class Samples:
         self.positions = np.array(positions, dtype=float)
         try:
             self.columns = [  # (draws, positions) each
-                np.concatenate([values[make_sample_key(name, at, level)] for at in positions], axis=-1)
+                np.concatenate(
+                    [values[make_sample_key(name, at, level)] for at in positions], axis=-1
+                )
                 for level in self.levels or (None,)
             ]
         except KeyError as missing:
-            raise UserError(f"found no sample {missing.args[0]}, wanted one at every size") from None
+            raise UserError(
+                f"found no sample {missing.args[0]}, wanted one at every size"
+            ) from None
 
     def at(self, x: Array, level: Array | float | None = None) -> Array:
         """Return the function at `x`, for a surface at a level of concurrency."""
@@ -142,7 +161,8 @@ class Samples:
         level = np.broadcast_to(1 if level is None else level, x.shape)
         total: Array = np.zeros(())
         for column, only in zip(self.columns, np.eye(len(self.levels)), strict=True):
-            share = np.interp(level, self.levels, only)  # 1 at the level of this column, 0 at the others
+            # 1 at the level of this column, 0 at the others
+            share = np.interp(level, self.levels, only)
             if share.any():
                 total = total + share * self._interpolate(column, x)
         return total * np.maximum(level / self.levels[-1], 1.0)
@@ -159,8 +179,8 @@ class Samples:
 
 
 def _take_samples(column: Array, index: np.ndarray) -> Array:
-    """Return samples at indices: (draws, samples) at (rows) or (sizes, 1, rows) is (draws, rows) or (sizes, draws,
-    rows)."""
+    """Return samples at indices: (draws, samples) at (rows) or (sizes, 1, rows) is (draws, rows) or
+    (sizes, draws, rows)."""
     samples = column[..., index]
     return samples if index.ndim <= 1 else np.moveaxis(samples[..., 0, :], 0, 1)
 
@@ -187,8 +207,8 @@ MAX_SEPARATE_SIZES = 64  # number of sizes above which equal sizes are evaluated
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Parameter values. Every number has the shape (draws, 1), to be broadcast over rows or ranks. Row 0 is the
-    estimate."""
+    """Parameter values. Every number has the shape (draws, 1), to be broadcast over rows or ranks.
+    Row 0 is the estimate."""
 
     numbers: Mapping[str, Array]
     forms: Mapping[str, str] = field(default_factory=dict)
@@ -200,8 +220,8 @@ class Values:
 
     @classmethod
     def of(cls, parameters: ParameterSet, draws: int | None = 0) -> "Values":
-        """Return the values of a parameter set, followed by `draws` of its joint bootstrap draws (None: all), a row
-        each."""
+        """Return the values of a parameter set, followed by `draws` of its joint bootstrap draws
+        (None: all), a row each."""
         count = min((len(column[:draws]) for column in parameters.draws.values()), default=0)
         numbers = {
             name: np.array([[value] for value in (estimate.value, *drawn[:count])])
@@ -224,7 +244,8 @@ class Values:
     def at(self, function: str, x: ArrayLike, level: Array | float | None = None) -> Array:
         """Return a function's value at `x`.
 
-        `level` is the number of concurrent transfers. A function that does not depend on it is multiplied by it.
+        `level` is the number of concurrent transfers. A function that does not depend on it is
+        multiplied by it.
         """
         form = self.forms.get(function, "constant")
         if form != TABLE:
@@ -232,13 +253,17 @@ class Values:
         return self._table(function).at(np.asarray(x), level)
 
     def at_or_last(self, function: str, x: ArrayLike) -> Array:
-        """Return the same as `at`, but a table is constant beyond its last sample, which suits a time per byte."""
+        """Return the same as `at`, but a table is constant beyond its last sample, which suits a
+        time per byte."""
         x = np.asarray(x)
-        if x.size > MAX_SEPARATE_SIZES and (x == x[..., :1]).all():  # equal sizes are evaluated once
+        # equal sizes are evaluated once
+        if x.size > MAX_SEPARATE_SIZES and (x == x[..., :1]).all():
             of_one_size = self.at_or_last(function, x[..., :1])
             return np.broadcast_to(of_one_size, (*of_one_size.shape[:-1], x.shape[-1]))
         is_table = self.forms.get(function) == TABLE
-        return self.at(function, np.minimum(x, self._table(function).positions[-1]) if is_table else x)
+        return self.at(
+            function, np.minimum(x, self._table(function).positions[-1]) if is_table else x
+        )
 
     def _table(self, function: str) -> Samples:
         if function not in self._samples:
@@ -261,16 +286,32 @@ class Values:
             return self
         if name not in self._of_classes:
             in_class = {short: text for text in self.numbers if (short := remove_class(text, name))}
-            functions = {parse_key(short).function for short, text in in_class.items() if parse_key(text).part != name}
-            shared = {text: rows for text, rows in self.numbers.items() if parse_key(text).function not in functions}
+            functions = {
+                parse_key(short).function
+                for short, text in in_class.items()
+                if parse_key(text).part != name
+            }
+            shared = {
+                text: rows
+                for text, rows in self.numbers.items()
+                if parse_key(text).function not in functions
+            }
             numbers = shared | {short: self.numbers[text] for short, text in in_class.items()}
-            forms = {short: form for text, form in self.forms.items() if (short := remove_class(text, name))}
+            forms = {
+                short: form
+                for text, form in self.forms.items()
+                if (short := remove_class(text, name))
+            }
             self._of_classes[name] = replace(self, numbers=numbers, forms={**self.forms, **forms})
         return self._of_classes[name]
 
     def select_draws(self, start: int, stop: int) -> "Values":
-        """Return the values of some draws. A value that all draws share, such as a default, stays."""
-        selected = {name: rows if len(rows) == 1 else rows[start:stop] for name, rows in self.numbers.items()}
+        """Return the values of some draws. A value that all draws share, such as a default,
+        stays."""
+        selected = {
+            name: rows if len(rows) == 1 else rows[start:stop]
+            for name, rows in self.numbers.items()
+        }
         return replace(self, numbers=selected)
 
     @cached_property
@@ -279,11 +320,14 @@ class Values:
 
 
 class Pairs:
-    """The node types of every message's ranks, and its distance class: the pairs that occur, and `pair`, the index of
-    each row's pair."""
+    """The node types of every message's ranks, and its distance class: the pairs that occur, and
+    `pair`, the index of each row's pair."""
 
     def __init__(
-        self, schedule: Schedule, types: Mapping[str, int] | None = None, values: Values | None = None
+        self,
+        schedule: Schedule,
+        types: Mapping[str, int] | None = None,
+        values: Values | None = None,
     ) -> None:
         self.types = list(types or ("node",))
         rank_type = rank_types(schedule.node, types)
@@ -293,7 +337,8 @@ class Pairs:
         receiver_or_same = np.where(self.within, count, self.receiver)
         names, distance = list_distance_classes(schedule, values) if values else ([""], 0)
         codes = np.ravel_multi_index(
-            np.broadcast_arrays(self.sender, receiver_or_same, distance), (count, count + 1, len(names))
+            np.broadcast_arrays(self.sender, receiver_or_same, distance),
+            (count, count + 1, len(names)),
         )
         used, self.pair = np.unique(codes, return_inverse=True)
         receivers = [*self.types, SAME_NODE]
@@ -326,15 +371,16 @@ class Pairs:
 
 
 def list_distance_classes(schedule: Schedule, values: Values) -> tuple[list[str], np.ndarray]:
-    """Return the distance classes with values of their own, after "" for all others, and the index of each message's
-    class."""
+    """Return the distance classes with values of their own, after "" for all others, and the index
+    of each message's class."""
     names, levels = ["", *values.classes], values.levels
     number = np.array([names.index(name) if name in names else 0 for name in levels.names])
     return names, number[levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])]
 
 
 def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
-    """Return the index of the type of each rank's node. `types` holds the number of nodes of each type."""
+    """Return the index of the type of each rank's node. `types` holds the number of nodes of each
+    type."""
     bounds = np.cumsum(list(types.values())) if types else np.array([np.iinfo(int).max])
     rank_type = np.searchsorted(bounds, node, side="right")
     if rank_type.size and rank_type.max() >= len(bounds):
@@ -351,18 +397,24 @@ def select_by_channel(schedule: Schedule, values: Values, name: str) -> Array:
     return _arrange_by_row(values, name, names, channel_of)
 
 
-def _arrange_by_row(values: Values, name: str, types_or_pairs: Sequence[str | Pair], index: np.ndarray) -> Array:
+def _arrange_by_row(
+    values: Values, name: str, types_or_pairs: Sequence[str | Pair], index: np.ndarray
+) -> Array:
     if not types_or_pairs:
         return np.zeros((*values.draw_shape, len(index)))
     columns = [find_value(values, name, type_or_pair) for type_or_pair in types_or_pairs]
     if all(column is columns[0] for column in columns):
         return np.broadcast_to(columns[0], (*values.draw_shape, len(index)))
-    return np.concatenate([np.broadcast_to(column, (*values.draw_shape, 1)) for column in columns], axis=-1)[..., index]
+    return np.concatenate(
+        [np.broadcast_to(column, (*values.draw_shape, 1)) for column in columns], axis=-1
+    )[..., index]
 
 
 def select_pair_values(values: Values, type_or_pair: str | Pair) -> Values:
     """Return the values of a pair's distance class."""
-    return values.of_class(type_or_pair.distance_class) if isinstance(type_or_pair, Pair) else values
+    return (
+        values.of_class(type_or_pair.distance_class) if isinstance(type_or_pair, Pair) else values
+    )
 
 
 def find_value(values: Values, name: str, type_or_pair: str | Pair) -> Array:
@@ -371,7 +423,8 @@ def find_value(values: Values, name: str, type_or_pair: str | Pair) -> Array:
 
 
 def find_value_name(exists: Callable[[str], bool], name: str, type_or_pair: str | Pair) -> str:
-    """Return the name of the value of a type, a channel or a pair. The types of a pair may be named in either order."""
+    """Return the name of the value of a type, a channel or a pair. The types of a pair may be named
+    in either order."""
     names = [make_key(name, type_or_pair), name]
     if isinstance(type_or_pair, Pair) and not type_or_pair.within:
         names.insert(1, make_key(name, type_or_pair.receiver_type, type_or_pair.sender_type))
@@ -392,7 +445,11 @@ class Classes:
     def of(cls, schedule: Schedule, levels: Hierarchy) -> "Classes":
         distances = levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])
         occurring = np.flatnonzero(np.bincount(distances)).tolist()
-        return cls(distances, {distance: np.flatnonzero(distances == distance) for distance in occurring}, levels)
+        return cls(
+            distances,
+            {distance: np.flatnonzero(distances == distance) for distance in occurring},
+            levels,
+        )
 
     def column(self, name: str, bytes: np.ndarray, values: Values) -> Array:
         """Return a function of every message's class: (draws, rows), or (sizes, draws, rows).

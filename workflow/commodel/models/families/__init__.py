@@ -53,8 +53,8 @@ PLACES_OF_ARGUMENT = {"": 0, "type": 1, "pair": 2, "channel": 1, "class": 1, "le
 class Parameter:
     """One parameter: a number, or a function of its argument.
 
-    The values of a function are coefficients `o.a`, `o.b` or samples `o.64`. If the parameter depends on node types
-    (`per`), these follow its name: `L.fat.thin`.
+    The values of a function are coefficients `o.a`, `o.b` or samples `o.64`. If the parameter
+    depends on node types (`per`), these follow its name: `L.fat.thin`.
     """
 
     name: str
@@ -72,7 +72,11 @@ class Parameter:
     @property
     def symbol(self) -> str:
         """The parameter as in an equation: o_s(m), L[pair], o."""
-        return self.name + (f"[{self.per}]" if self.per else "") + (f"({self.argument})" if self.argument else "")
+        return (
+            self.name
+            + (f"[{self.per}]" if self.per else "")
+            + (f"({self.argument})" if self.argument else "")
+        )
 
     @property
     def about(self) -> str:
@@ -80,7 +84,9 @@ class Parameter:
         return self.meaning + ("" if self.default is None else f" (default {self.default:g})")
 
 
-GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0, recalibrated=False)
+GAMMA = Parameter(
+    "gamma", "s/B", "local reduction or copy, per byte", default=0.0, recalibrated=False
+)
 
 
 def fit_local_work(observed: Observed) -> Array:
@@ -94,8 +100,8 @@ LOCAL_WORK = "local work"
 
 @dataclass(frozen=True)
 class Prior:
-    """A typical value, and the factor within which, either way, a value lies with a probability of two thirds. `needs`:
-    what the points of a table must have to determine it."""
+    """A typical value, and the factor within which, either way, a value lies with a probability of
+    two thirds. `needs`: what the points of a table must have to determine it."""
 
     typical: float
     factor: float
@@ -114,26 +120,37 @@ class Family:
     predict: Callable[[Schedule, Values], Array]  # finish times in seconds (last axis: ranks)
     ignores: str
     uses_bytes: bool = True
-    pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
+    # time between waves, if it has an equation
+    pipelined: Callable[[Schedule, Values], Array] | None = None
     overlaps_work: bool = True  # messages in flight overlap with local work
-    independent: bool = False  # ranks proceed without global synchronization, so waves of a stream overlap
+    # ranks proceed without global synchronization, so waves of a stream overlap
+    independent: bool = False
     same_for_all_ranks: bool = False  # all ranks have one predicted time
     by_message: bool = False  # a prediction replays all messages, also those of repeated rounds
-    probes_without_mpi: tuple[str, ...] = ()  # for a fit on another substrate, if they differ from `probes`
-    settings: Mapping[str, tuple[str, ...]] | None = None  # variants of the model, the default first
+    # for a fit on another substrate, if they differ from `probes`
+    probes_without_mpi: tuple[str, ...] = ()
+    # variants of the model, the default first
+    settings: Mapping[str, tuple[str, ...]] | None = None
     setting_meanings: Mapping[str, str] | None = None
-    # returns the validity of a prediction as text, "" if valid; one text, or one for each size of a stack
+    # returns the validity of a prediction as text, "" if valid; one text, or one for each size of a
+    # stack
     limits: Callable[[Schedule, Values], str | list[str]] | None = None
-    # returns the smallest share of packets that a receiver gets, for each size; None without a buffer size
+    # returns the smallest share of packets that a receiver gets, for each size; None without a
+    # buffer size
     delivered: Callable[[Schedule, Values], Array | None] | None = None
     initial_values: Mapping[str, float] | None = None  # for a fit to measured collectives
-    fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own fit to measured collectives
-    # for a fit to measured collectives with priors: returns them from the largest number of ranks on a node
+    # own fit to measured collectives
+    fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None
+    # for a fit to measured collectives with priors: returns them from the largest number of ranks
+    # on a node
     priors: Callable[[int], Mapping[str, Prior]] | None = None
     table_settings: Mapping[str, str] | None = None  # settings of a fit to measured collectives
-    eager_limits: Mapping[str, str] | None = None  # values that it chooses among message sizes, with what each needs
-    by_class: str = ""  # ranks whose messages may have values by distance class: EVERYWHERE, BETWEEN nodes
-    by_size: tuple[str, ...] = ()  # functions of `initial_values` that change at the same message sizes
+    # values that it chooses among message sizes, with what each needs
+    eager_limits: Mapping[str, str] | None = None
+    # ranks whose messages may have values by distance class: EVERYWHERE, BETWEEN nodes
+    by_class: str = ""
+    # functions of `initial_values` that change at the same message sizes
+    by_size: tuple[str, ...] = ()
 
     def list_probes(self, uses_mpi: bool) -> tuple[str, ...]:
         """Return the probes for a fit on a platform with MPI, or with another substrate."""
@@ -146,7 +163,8 @@ class Family:
 
     @property
     def has_classes(self) -> bool:
-        """Whether the model has values by distance class of its own, instead of one fit for each class."""
+        """Whether the model has values by distance class of its own, instead of one fit for each
+        class."""
         return any(parameter.per == "class" for parameter in self.parameters)
 
     @cached_property
@@ -154,22 +172,27 @@ class Family:
         return {parameter.name: parameter for parameter in self.parameters}
 
     def accepts(self, name: str, classes: Collection[str] = ()) -> bool:
-        """Return whether the model may have a value of this name, also in one of the given distance classes."""
+        """Return whether the model may have a value of this name, also in one of the given distance
+        classes."""
         parameter, plain = self.by_name.get(parse_key(name).parameter), name
         if self.by_class and parse_key(name).part in classes:
             plain = remove_class(name, parse_key(name).part)
-        return parameter is not None and bool(parameter.argument or parameter.per or plain == parameter.name)
+        return parameter is not None and bool(
+            parameter.argument or parameter.per or plain == parameter.name
+        )
 
     def full_name(self, name: str, classes: Collection[str] = ()) -> str:
-        """Return the full name of a function that is given as one number: `alpha` is `alpha.a`, `o.fat` is
-        `o.fat.a`."""
+        """Return the full name of a function that is given as one number: `alpha` is `alpha.a`,
+        `o.fat` is `o.fat.a`."""
         parameter, parsed = self.by_name.get(parse_key(name).parameter), parse_key(name)
         if parameter is None or not parameter.argument or parsed.of_function:
             return name
         places = name.split(".")[1:]
         if self.by_class and parsed.part in classes:
             places.pop()
-        return make_key(name, "a") if len(places) in (0, PLACES_OF_ARGUMENT[parameter.per]) else name
+        return (
+            make_key(name, "a") if len(places) in (0, PLACES_OF_ARGUMENT[parameter.per]) else name
+        )
 
 
 def find_family(name: str) -> Family:
@@ -194,37 +217,55 @@ def complete_values(entry: Family, values: Values) -> Values:
         if parameter.name in present or parameter.optional:
             continue
         if parameter.default is None:
-            raise UserError(f"model {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})")
-        numbers[make_key(parameter.name, "a" if parameter.argument else "")] = np.array([[parameter.default]])
+            raise UserError(
+                f"model {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})"
+            )
+        numbers[make_key(parameter.name, "a" if parameter.argument else "")] = np.array(
+            [[parameter.default]]
+        )
     for name, chosen in values.settings.items():
         allowed = (entry.settings or {}).get(name)
         if allowed and chosen not in allowed:
-            raise UserError(f"model {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}")
+            raise UserError(
+                f"model {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}"
+            )
     return replace(values, numbers=numbers, forms=_check_forms(entry, values.forms, numbers))
 
 
 def _check_classes(entry: Family, values: Values) -> None:
-    """Check that values by distance class have levels with these classes, and that the model allows them."""
+    """Check that values by distance class have levels with these classes, and that the model allows
+    them."""
     classes = values.settings.get("classes", ())
     class_names: tuple[str, ...] = ()
     if not classes:
         return
     if not entry.by_class or (entry.by_type and values.settings.get("types")):
         why = "together with node types" if entry.by_class else "which the model does not support"
-        raise UserError(f"model {entry.name}, setting classes: found distance classes {why}, wanted none")
+        raise UserError(
+            f"model {entry.name}, setting classes: found distance classes {why}, wanted none"
+        )
     types = values.settings.get("types", {})
-    if not isinstance(types, Mapping) or not all(isinstance(count, int) and count >= 0 for count in types.values()):
+    if not isinstance(types, Mapping) or not all(
+        isinstance(count, int) and count >= 0 for count in types.values()
+    ):
         wanted = f"found {show_value(types)}, wanted the number of nodes of each type"
         raise UserError(f"model {entry.name}, setting types: {wanted}")
     if isinstance(classes, list | tuple):
         class_names = Hierarchy.of(values.settings.get("levels", {})).names
     if not class_names or any(name not in class_names for name in classes):
-        wanted = f"a list of {', '.join(class_names)}" if class_names else "a list of distance classes"
-        raise UserError(f"model {entry.name}, setting classes: found {show_value(classes)}, wanted {wanted}")
+        wanted = (
+            f"a list of {', '.join(class_names)}" if class_names else "a list of distance classes"
+        )
+        raise UserError(
+            f"model {entry.name}, setting classes: found {show_value(classes)}, wanted {wanted}"
+        )
 
 
-def _check_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    """Return the form of every non-constant function; raise a UserError for a coefficient that it lacks or cannot use.
+def _check_forms(
+    entry: Family, chosen: Mapping[str, str], names: Collection[str]
+) -> dict[str, str]:
+    """Return the form of every non-constant function; raise a UserError for a coefficient that it
+    lacks or cannot use.
 
     A function with coefficient `a` only is constant, whatever its default form.
     """
@@ -232,18 +273,26 @@ def _check_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str
     for name in names:
         parts.setdefault(parse_key(name).parameter, set()).add(name)
     forms = {parameter.name: parameter.form for parameter in entry.parameters if parameter.form}
-    forms = {name: form for name, form in forms.items() if parts.get(name) != {make_key(name, "a")}} | dict(chosen)
+    forms = {
+        name: form for name, form in forms.items() if parts.get(name) != {make_key(name, "a")}
+    } | dict(chosen)
     for function, form in forms.items():
         if form not in FORM_NAMES:
-            raise UserError(f"model {entry.name}, form of {function}: found '{form}'; {suggest_name(form, FORM_NAMES)}")
+            raise UserError(
+                f"model {entry.name}, form of {function}: found '{form}'; {suggest_name(form, FORM_NAMES)}"
+            )
         for letter in list_needed_coefficients(form, function, names):
             if make_key(function, letter) not in names:
-                raise UserError(f"model {entry.name} needs {function}.{letter}: {function} is {format_form(form)}")
+                raise UserError(
+                    f"model {entry.name} needs {function}.{letter}: {function} is {format_form(form)}"
+                )
     for name in names:
         parameter, function, _ = parse_key(name)
         form, parameter_entry = forms.get(function, "constant"), entry.by_name[parameter]
         if parameter_entry.argument and not is_value_of_form(form, name):
-            raise UserError(f"model {entry.name} does not use {name}: {function or name} is {format_form(form)}")
+            raise UserError(
+                f"model {entry.name} does not use {name}: {function or name} is {format_form(form)}"
+            )
     return forms
 
 
@@ -254,11 +303,14 @@ def find_unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
     if not parameter.argument:
         return parameter.unit
     form = forms.get(parsed.function, forms.get(parameter.name, parameter.form or "constant"))
-    return find_coefficient_unit(form, name, parameter.unit, "B" if parameter.argument == "m" else "")
+    return find_coefficient_unit(
+        form, name, parameter.unit, "B" if parameter.argument == "m" else ""
+    )
 
 
 def infer_forms(entry: Family, names: Iterable[str]) -> dict[str, str]:
-    """Return the forms of functions from the names of their values, for functions without a default form."""
+    """Return the forms of functions from the names of their values, for functions without a default
+    form."""
     parts: dict[str, set[str]] = {}
     for parsed in map(parse_key, sorted(names)):
         parameter = entry.by_name.get(parsed.parameter)
@@ -275,4 +327,8 @@ def infer_forms(entry: Family, names: Iterable[str]) -> dict[str, str]:
 
 def list_meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:
     """Return the meaning of each parameter, by model and parameter name."""
-    return {(name, parameter.name): parameter.meaning for name in names for parameter in find_family(name).parameters}
+    return {
+        (name, parameter.name): parameter.meaning
+        for name in names
+        for parameter in find_family(name).parameters
+    }

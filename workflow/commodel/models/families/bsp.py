@@ -1,10 +1,11 @@
-"""BSP: supersteps of local work, of an h-relation, in which no rank sends or receives more than h messages, and of a
-barrier. Every step with receives or work is a superstep, and all ranks leave it together.
+"""BSP: supersteps of local work, of an h-relation, in which no rank sends or receives more than h
+messages, and of a barrier. Every step with receives or work is a superstep, and all ranks leave it
+together.
 
     T = Σ (w + h·g + l(p)) over the supersteps
 
-The sum is that of BSPlib; Valiant charges a whole number of periods l. g is per message of a packet; BSPlib's is per
-word. l depends on the number of ranks, and is the time at h = 0.
+The sum is that of BSPlib; Valiant charges a whole number of periods l. g is per message of a
+packet; BSPlib's is per word. l depends on the number of ranks, and is the time at h = 0.
 """
 
 import numpy as np
@@ -12,8 +13,24 @@ import numpy as np
 from commodel.models.evaluation.repeated_rounds import condense_rounds
 from commodel.models.evaluation.replay import count_most_messages, sum_longest_work
 from commodel.models.evaluation.values import evaluate, format_form
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
-from commodel.models.fitting.regression import choose_form, fit_least_squares, fit_line, fit_mean, make_curve
+from commodel.models.families import (
+    GAMMA,
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    Values,
+    fit_local_work,
+)
+from commodel.models.fitting.regression import (
+    choose_form,
+    fit_least_squares,
+    fit_line,
+    fit_mean,
+    make_curve,
+)
 from commodel.models.fitting.round_trips import describe_shared_nodes
 
 # Of l, as a line over a transformed number of ranks.
@@ -21,7 +38,8 @@ SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}
 
 
 def fit(observed: Observed) -> Fitted:
-    """Fit g to all supersteps with a free waiting time for every number of ranks, then l to the rest.
+    """Fit g to all supersteps with a free waiting time for every number of ranks, then l to the
+    rest.
 
     The free waiting times make g independent of the form of l.
     """
@@ -32,7 +50,9 @@ def fit(observed: Observed) -> Fitted:
     counts = np.unique(ranks)
     notes = {"l": f"probed with {counts[0]:.0f} to {counts[-1]:.0f} ranks"}
     unidentified = (
-        {"l": f"how it grows is not observable from {len(counts)} number(s) of ranks"} if len(counts) < 3 else {}
+        {"l": f"how it grows is not observable from {len(counts)} number(s) of ranks"}
+        if len(counts) < 3
+        else {}
     )
     if shared := describe_shared_nodes(steps):
         notes |= {"g": shared, "l": f"{notes['l']}; {shared}"}
@@ -52,18 +72,37 @@ def fit(observed: Observed) -> Fitted:
     fitted = g[0] * h + l_at[np.searchsorted(counts, ranks)]
     l = f"l = {format_form(form).replace('x', 'p')}"
     curves = (
-        make_curve("supersteps", h, time[0], fitted, f"h·g + l, {l}", len(values), ("messages a rank", "time / s")),
+        make_curve(
+            "supersteps",
+            h,
+            time[0],
+            fitted,
+            f"h·g + l, {l}",
+            len(values),
+            ("messages a rank", "time / s"),
+        ),
         make_curve("waiting for all", counts, waiting_times[0], l_at, l, 2, ("ranks", "time / s")),
     )
     values["gamma"] = fit_local_work(observed)
-    return Fitted(values, (packet, packet), {"l": form}, notes, unidentified, curves, {"ranks": int(counts[-1])})
+    return Fitted(
+        values,
+        (packet, packet),
+        {"l": form},
+        notes,
+        unidentified,
+        curves,
+        {"ranks": int(counts[-1])},
+    )
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
     wait = values.at("l", np.array([float(schedule.ranks)]))
     schedule, times = condense_rounds(schedule)
     ends = [bool(len(step.dst) or step.work.stop > step.work.start) for step in schedule.steps]
-    h = times @ [max(count_most_messages(step.senders), count_most_messages(step.receives)) for step in schedule.steps]
+    h = times @ [
+        max(count_most_messages(step.senders), count_most_messages(step.receives))
+        for step in schedule.steps
+    ]
     w = sum_longest_work(schedule, schedule.work_seconds(values["gamma"]), times)
     total = h * values["g"] + (times @ ends) * wait + w[..., None]
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))
@@ -75,7 +114,9 @@ FAMILY = Family(
     citation="L. G. Valiant, A bridging model for parallel computation, Communications of the ACM 33(8), 1990",
     equation="T = Σ (w + h·g + l(p)) over the supersteps",
     parameters=(
-        Parameter("g", "s", "time per message of a superstep, of the rank that has the most of them"),
+        Parameter(
+            "g", "s", "time per message of a superstep, of the rank that has the most of them"
+        ),
         Parameter("l", "s", "time for all p ranks to wait for each other", argument="p"),
         GAMMA,
     ),

@@ -1,18 +1,21 @@
-"""The cluster model: a rank's processor sends and receives in turn, and all pairs share the network's throughput.
+"""The cluster model: a rank's processor sends and receives in turn, and all pairs share the
+network's throughput.
 
     T(m) = O_s(m) + L(m, p) + O_r(m) + U_r for a packet of m bytes, section 3 of the paper
     L(m, p) = L_0 + L_p·p + L_m·m·max(1, p·m/(capacity·g_s(m)))
 
-A packet leaves its sender after O_s(m). The sender is busy for g_s(m), until its next packet. The latency is L(m, p) if
-p ranks exchange messages at once. The receiver is busy for O_r(m) to receive a packet and U_r to deliver it; packets
-arrive at least g_r(m) apart. Receiving keeps a rank from sending (equation 2). A long message is a train of packets. L
-is half a round trip minus all overheads.
+A packet leaves its sender after O_s(m). The sender is busy for g_s(m), until its next packet. The
+latency is L(m, p) if p ranks exchange messages at once. The receiver is busy for O_r(m) to receive
+a packet and U_r to deliver it; packets arrive at least g_r(m) apart. Receiving keeps a rank from
+sending (equation 2). A long message is a train of packets. L is half a round trip minus all
+overheads.
 
-A receiver's buffer holds B_L packets. A packet that arrives at a full buffer is sent again (equations 3 and 4). The
-setting `recovery` selects when. In the paper this is one timeout later, without a number for the timeout. A fit to a
-network that loses packets has `tcp`: the pattern is simulated packet by packet, with fast retransmissions and
-timeouts of TCP (`evaluation/tcp.py`). The prediction is then the median of repeats, and the interval is their 95 %
-range. If streams to one rank are longer than the buffer, g_r is fitted to the fastest ones, which lost none.
+A receiver's buffer holds B_L packets. A packet that arrives at a full buffer is sent again
+(equations 3 and 4). The setting `recovery` selects when. In the paper this is one timeout later,
+without a number for the timeout. A fit to a network that loses packets has `tcp`: the pattern is
+simulated packet by packet, with fast retransmissions and timeouts of TCP (`evaluation/tcp.py`). The
+prediction is then the median of repeats, and the interval is their 95 % range. If streams to one
+rank are longer than the buffer, g_r is fitted to the fastest ones, which lost none.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +32,17 @@ from commodel.models.evaluation.buffer_overflow import (
 )
 from commodel.models.evaluation.replay import Costs, finish_times, replay
 from commodel.models.evaluation.tcp import Port, Repeats, simulate
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.families import (
+    GAMMA,
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    Values,
+    fit_local_work,
+)
 from commodel.models.fitting.link_capacities import fit_shared_latency
 from commodel.models.fitting.observed import select_common
 from commodel.models.fitting.packets import (
@@ -56,13 +69,15 @@ RECOVERY_SETTING = {"recovery": ("timeout", "tcp")}
 MEDIAN_CHANCE = 0.5  # value of the parameter `chance` for the estimate: the median of repeats
 MEDIAN_RUNS, RUN_REPEATS = 31, 3  # simulations whose median is predicted, and repeats of each
 MIN_RUNS = 20  # minimum of simulations for an interval
-MAX_PACKETS = 2_000_000  # limit of packets in a simulation, and in all of them if they are more than the minimum
+# limit of packets in a simulation, and in all of them if they are more than the minimum
+MAX_PACKETS = 2_000_000
 SEED_RANGE = 1 << 20
 EAGER_BYTES, HEADER_BYTES = 65536.0, 64  # B: of Open MPI over TCP
 
 
 def fit(observed: Observed) -> Fitted:
-    """Fit all parameters: overheads and gaps to trains of packets, L to concurrent pairs of ranks."""
+    """Fit all parameters: overheads and gaps to trains of packets, L to concurrent pairs of
+    ranks."""
     trips = collect_round_trips(observed)
     short = trips.size <= PACKET_BYTES
     values: dict[str, Array] = {}
@@ -70,17 +85,27 @@ def fit(observed: Observed) -> Fitted:
     curves = []
     missing = {"T_s": "not observable: the paper does not define it"}
 
-    def line(name: str, size: Array, seconds: Array, title: str, scale: Array | None = None) -> None:
-        """Fit a line of up to two pieces over sizes. `scale`: the scale of a case's error, if not the value itself."""
+    def line(
+        name: str, size: Array, seconds: Array, title: str, scale: Array | None = None
+    ) -> None:
+        """Fit a line of up to two pieces over sizes. `scale`: the scale of a case's error, if not
+        the value itself."""
         if not len(size):
             raise UserError(f"no measurements of short messages for {name}")
         scale = seconds[0] if scale is None else scale
-        forms[name], pieces = fit_piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, max_pieces=2)
+        forms[name], pieces = fit_piecewise(
+            name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, max_pieces=2
+        )
         values.update(pieces)
         if forms[name] == "linear":
             curves.append(
                 make_line_curve(
-                    title, size, seconds, pieces[make_key(name, "a")], pieces[make_key(name, "b")], "a + b·m"
+                    title,
+                    size,
+                    seconds,
+                    pieces[make_key(name, "a")],
+                    pieces[make_key(name, "b")],
+                    "a + b·m",
                 )
             )
 
@@ -88,7 +113,16 @@ def fit(observed: Observed) -> Fitted:
     line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
     buffer, reason, buffer_note = fit_buffer(observed)
     loss_note = "" if reason else describe_overflow(observed, buffer)
-    line("g_r", *fit_gap(observed, "stream", "senders", "gap between receptions", "min" if loss_note else "median"))
+    line(
+        "g_r",
+        *fit_gap(
+            observed,
+            "stream",
+            "senders",
+            "gap between receptions",
+            "min" if loss_note else "median",
+        ),
+    )
     line("O_r", *fit_background_cost(observed, "a reception in the background"))
     values["U_r"] = fit_receive_cost(observed)
     overheads = Values({name: draws[:, None] for name, draws in values.items()}, forms)
@@ -108,7 +142,9 @@ def fit(observed: Observed) -> Fitted:
         values["B_L"] = buffer
         values["chance"] = np.append(MEDIAN_CHANCE, _spread_chances(len(buffer) - 1, observed.seed))
     timeouts = None if reason else fit_timeout(observed, len(values["U_r"]))
-    common = select_common("bytes", *(observed.cases("memcopy", path=path) for path in COPY_OF_PARAMETER.values()))
+    common = select_common(
+        "bytes", *(observed.cases("memcopy", path=path) for path in COPY_OF_PARAMETER.values())
+    )
     for (name, path), copies in zip(COPY_OF_PARAMETER.items(), common, strict=True):
         if copies.seconds[0].max() > 0:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
@@ -121,7 +157,11 @@ def fit(observed: Observed) -> Fitted:
     notes = {"timeout": "the value of Linux, not measured" if timeouts is None else late}
     notes |= {"packet": "the value of Ethernet, not measured"}
     notes |= {name: note for name, note in (("B_L", buffer_note), ("g_r", loss_note)) if note}
-    notes |= {"g_s": "measured with one receiver, which may limit it"} if observed.cases("deal")["n"].max() == 1 else {}
+    notes |= (
+        {"g_s": "measured with one receiver, which may limit it"}
+        if observed.cases("deal")["n"].max() == 1
+        else {}
+    )
     sizes = (trips.size[0], trips.size[-1])
     settings: dict[str, int | str] = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
     settings |= {} if reason else {"recovery": "tcp"}
@@ -129,14 +169,18 @@ def fit(observed: Observed) -> Fitted:
 
 
 def _fit_latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:
-    """Return the parameters of L(m, p), fitted to round trips of several pairs at once minus overheads, and the
-    curve."""
+    """Return the parameters of L(m, p), fitted to round trips of several pairs at once minus
+    overheads, and the curve."""
     pairs = observed.cases("pairs")
     size, ranks = pairs["bytes"].astype(float), 2.0 * pairs["pairs"]
     network = pairs.seconds / 2 - (values.at("O_s", size) + values.at("O_r", size) + values["U_r"])
     throughput = ranks * size / np.maximum(values.at("g_s", size)[0], 1e-12)
-    capacity, L, fitted = fit_shared_latency(ranks, size, throughput, network, 1 / pairs.seconds[0] ** 2)
-    evidence = make_curve("latency, pairs at once", size, network[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
+    capacity, L, fitted = fit_shared_latency(
+        ranks, size, throughput, network, 1 / pairs.seconds[0] ** 2
+    )
+    evidence = make_curve(
+        "latency, pairs at once", size, network[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3
+    )
     shared = {"capacity": capacity} if np.isfinite(capacity[0]) else {}
     return shared | dict(zip(LATENCY_PARAMETERS, L.T, strict=True)), evidence
 
@@ -150,14 +194,20 @@ def predict(schedule: Schedule, values: Values) -> Array:
     """Return the finish times of all ranks (last axis), with the loss of packets."""
     if isinstance(schedule, CompactSchedule):
         if "B_L" not in values:
-            return replay(schedule, lambda part: _compute_costs(part, values), lambda part: _compute_work(part, values))
+            return replay(
+                schedule,
+                lambda part: _compute_costs(part, values),
+                lambda part: _compute_work(part, values),
+            )
         schedule = schedule.whole  # the contents of a buffer depend on all messages
     costs, work = _compute_costs(schedule, values), _compute_work(schedule, values)
     overflow = _find_overflow(schedule, values, costs, work)
     if overflow is None:
         return finish_times(schedule, costs, work)
     rows, losses = overflow
-    wire = np.array(np.broadcast_to(costs.wire, (*losses.retransmitted.shape[:-1], len(schedule.src))))
+    wire = np.array(
+        np.broadcast_to(costs.wire, (*losses.retransmitted.shape[:-1], len(schedule.src)))
+    )
     wire[..., rows] += np.where(losses.retransmitted, values["timeout"], 0)
     finish = finish_times(schedule, replace(costs, wire=wire), work)
     if not _recovers_as_tcp(values):
@@ -170,15 +220,20 @@ def _recovers_as_tcp(values: Values) -> bool:
     return values.settings.get("recovery", RECOVERY_SETTING["recovery"][0]) == "tcp"
 
 
-def _predict_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless: Array, losses: Overflow) -> Array:
-    """Return the finish times of all ranks at each size and draw, simulated at the sizes that lose packets.
+def _predict_over_tcp(
+    schedule: Schedule, values: Values, finish: Array, lossless: Array, losses: Overflow
+) -> Array:
+    """Return the finish times of all ranks at each size and draw, simulated at the sizes that lose
+    packets.
 
-    Sizes with too many packets keep the times in `finish`. `lossless` has the times without losses. For draws beyond
-    the limit of simulations, the time without losses is multiplied by the factor of another draw.
+    Sizes with too many packets keep the times in `finish`. `lossless` has the times without losses.
+    For draws beyond the limit of simulations, the time without losses is multiplied by the factor
+    of another draw.
     """
     sizes, draws = schedule.bytes.shape[:-2], values.draw_shape[0]
     finish, lossless = (
-        np.array(np.broadcast_to(times, (*sizes, draws, schedule.ranks))) for times in (finish, lossless)
+        np.array(np.broadcast_to(times, (*sizes, draws, schedule.ranks)))
+        for times in (finish, lossless)
     )
     loses = np.broadcast_to(losses.retransmitted.any(axis=-1), (*sizes, draws)).any(axis=-1)
     chances = np.broadcast_to(values["chance"], (draws, 1))[:, 0].tolist()
@@ -190,12 +245,16 @@ def _predict_over_tcp(schedule: Schedule, values: Values, finish: Array, lossles
         runs = max(MIN_RUNS, MAX_PACKETS // network.packets)
         simulated: list[int] = []
         for draw, chance in enumerate(chances):
-            if chance == MEDIAN_CHANCE and not (simulated and chances[simulated[0]] == MEDIAN_CHANCE):
+            if chance == MEDIAN_CHANCE and not (
+                simulated and chances[simulated[0]] == MEDIAN_CHANCE
+            ):
                 repeats = network.repeat(draw)
                 order = np.argsort(schedule.cost(repeats.finish), kind="stable")
                 finish[(*size, draw)] = repeats.finish[order[len(order) // 2]]
             elif chance != MEDIAN_CHANCE and len(simulated) < runs:
-                finish[(*size, draw)] = network.run(draw, 1, SEED_RANGE + int(chance * SEED_RANGE)).finish[0]
+                finish[(*size, draw)] = network.run(
+                    draw, 1, SEED_RANGE + int(chance * SEED_RANGE)
+                ).finish[0]
             else:
                 other = (*size, simulated[draw % len(simulated)])
                 ratio = schedule.cost(finish[other]) / schedule.cost(lossless[other])
@@ -227,22 +286,37 @@ class Network:
     schedule: Schedule
     eager: Array  # packets of each message, without those that its receiver grants
     counts: Array  # all packets of each message
-    gaps: tuple[Array, Array]  # s: gap of each last packet at the sending and the receiving port, (draws, messages)
+    # s: gap of each last packet at the sending and the receiving port, (draws, messages)
+    gaps: tuple[Array, Array]
     numbers: tuple[Array, ...]  # the fields of `Port`, each (draws, 1)
     receive: Array  # s: time of a receiver for its last packet, (draws, 1)
 
     @classmethod
     def of(cls, schedule: Schedule, values: Values) -> "Network":
         packet, empty_message = values["packet"], np.zeros((1, 1))
-        packet_bytes, limit, size = float(packet[0, 0]), float(values["eager"][0, 0]), np.maximum(schedule.bytes, 0)
-        eager_bytes, granted_bytes = np.minimum(size, limit), np.where(size < limit, 0, size - limit + HEADER_BYTES)
-        eager, granted = np.maximum(np.ceil(eager_bytes / packet_bytes), 1), np.ceil(granted_bytes / packet_bytes)
+        packet_bytes, limit, size = (
+            float(packet[0, 0]),
+            float(values["eager"][0, 0]),
+            np.maximum(schedule.bytes, 0),
+        )
+        eager_bytes, granted_bytes = (
+            np.minimum(size, limit),
+            np.where(size < limit, 0, size - limit + HEADER_BYTES),
+        )
+        eager, granted = (
+            np.maximum(np.ceil(eager_bytes / packet_bytes), 1),
+            np.ceil(granted_bytes / packet_bytes),
+        )
         last = np.where(
-            granted > 0, granted_bytes - (granted - 1) * packet_bytes, eager_bytes - (eager - 1) * packet_bytes
+            granted > 0,
+            granted_bytes - (granted - 1) * packet_bytes,
+            eager_bytes - (eager - 1) * packet_bytes,
         )
         gap_out, receive = values.at("g_s", packet), values.at("O_r", packet) + values["U_r"]
         path_latency = values.at("O_s", packet) + compute_latency(values, packet, 2, gap_out)
-        return_latency = values.at("O_s", empty_message) + compute_latency(values, empty_message, 2, gap_out)
+        return_latency = values.at("O_s", empty_message) + compute_latency(
+            values, empty_message, 2, gap_out
+        )
         numbers = (
             gap_out,
             np.maximum(values.at("g_r", packet), receive),
@@ -251,7 +325,10 @@ class Network:
             values["B_L"],
             values["timeout"],
         )
-        gaps = (values.at("g_s", last), np.maximum(values.at("g_r", last), values.at("O_r", last) + values["U_r"]))
+        gaps = (
+            values.at("g_s", last),
+            np.maximum(values.at("g_r", last), values.at("O_r", last) + values["U_r"]),
+        )
         return cls(schedule, eager, eager + granted, gaps, numbers, receive)
 
     @property
@@ -260,7 +337,8 @@ class Network:
         return 4 * int(self.counts.sum())
 
     def run(self, draw: int, repeats: int, seed: int, extra_packets: float = 0.0) -> Repeats:
-        """Return repeats of the schedule over TCP with the values of a draw and a buffer larger by `extra_packets`."""
+        """Return repeats of the schedule over TCP with the values of a draw and a buffer larger by
+        `extra_packets`."""
 
         def row(column: Array) -> Array:
             return column[draw] if len(column) > 1 else column[0]
@@ -272,11 +350,17 @@ class Network:
         return replace(result, finish=result.finish + float(row(self.receive)[0]))
 
     def repeat(self, draw: int) -> Repeats:
-        """Return enough repeats for a median. The buffer's size is known within one packet, so it is varied by one
-        packet."""
+        """Return enough repeats for a median. The buffer's size is known within one packet, so it
+        is varied by one packet."""
         buffer_changes = np.linspace(-0.5, 0.5, MEDIAN_RUNS).tolist()
-        runs = [self.run(draw, RUN_REPEATS, 1 + seed, change) for seed, change in enumerate(buffer_changes)]
-        columns = (np.concatenate([getattr(run, name) for run in runs]) for name in ("finish", "timeouts", "drops"))
+        runs = [
+            self.run(draw, RUN_REPEATS, 1 + seed, change)
+            for seed, change in enumerate(buffer_changes)
+        ]
+        columns = (
+            np.concatenate([getattr(run, name) for run in runs])
+            for name in ("finish", "timeouts", "drops")
+        )
         return Repeats(*columns)
 
 
@@ -304,32 +388,43 @@ def _compute_costs(schedule: Schedule, values: Values) -> Costs:
 
 
 def _count_packets(schedule: Schedule, values: Values) -> tuple[Array, Array]:
-    """Return for every message the bytes of its last packet, and the number of full packets before it."""
+    """Return for every message the bytes of its last packet, and the number of full packets before
+    it."""
     size = np.maximum(schedule.bytes, 0)
     full = np.maximum(np.ceil(size / values["packet"]) - 1, 0)
     return size - full * values["packet"], full
 
 
-def _find_overflow(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
-    """Return the rows of messages that may lose packets, and their losses; None if there are none or the buffer is
-    unknown."""
+def _find_overflow(
+    schedule: Schedule, values: Values, costs: Costs, work: Array
+) -> tuple[np.ndarray, Overflow] | None:
+    """Return the rows of messages that may lose packets, and their losses; None if there are none
+    or the buffer is unknown."""
     if "B_L" not in values or not len(schedule.src):
         return None
     last_packet, full_packets = _count_packets(schedule, values)
     packets = full_packets + 1
-    service = (full_packets * values.at("g_r", values["packet"]) + values.at("g_r", last_packet)) / packets
+    service = (
+        full_packets * values.at("g_r", values["packet"]) + values.at("g_r", last_packet)
+    ) / packets
     gap_out = np.asarray(costs.gap_out)
     rows = find_overflow_candidates(schedule.dst, gap_out, packets, service, values["B_L"])
     if not len(rows):
         return None
     departures = find_departures(schedule, costs, work, rows)
     gaps, packets, service = (column[..., rows] for column in (gap_out, packets, service))
-    return rows, find_overflow(schedule.dst[rows], departures, gaps, packets, service, values["B_L"])
+    return rows, find_overflow(
+        schedule.dst[rows], departures, gaps, packets, service, values["B_L"]
+    )
 
 
 def compute_latency(values: Values, size: Array, ranks: Array | int, g_s: Array) -> Array:
     """Return L(m, p) in seconds."""
-    share = ranks * size / (values["capacity"] * np.maximum(g_s, 1e-12)) if "capacity" in values else 0.0
+    share = (
+        ranks * size / (values["capacity"] * np.maximum(g_s, 1e-12))
+        if "capacity" in values
+        else 0.0
+    )
     return values["L_0"] + values["L_p"] * ranks + values["L_m"] * size * np.maximum(1, share)
 
 
@@ -344,13 +439,15 @@ def _compute_work(schedule: Schedule, values: Values) -> Array:
 
 
 def compute_delivered_share(schedule: Schedule, values: Values) -> Array | None:
-    """Return the smallest share of packets that a receiver gets, for each size of a stack; None if the buffer is
-    unknown."""
+    """Return the smallest share of packets that a receiver gets, for each size of a stack; None if
+    the buffer is unknown."""
     if "B_L" not in values:
         return None
     schedule = schedule.whole
     sizes = schedule.bytes.shape[:-2]
-    overflow = _find_overflow(schedule, values, _compute_costs(schedule, values), _compute_work(schedule, values))
+    overflow = _find_overflow(
+        schedule, values, _compute_costs(schedule, values), _compute_work(schedule, values)
+    )
     if overflow is None:
         return np.ones(sizes)
     share = overflow[1].delivered
@@ -358,19 +455,26 @@ def compute_delivered_share(schedule: Schedule, values: Values) -> Array | None:
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
-    """Return why a prediction has limited validity: packets are lost, and when they are sent again."""
+    """Return why a prediction has limited validity: packets are lost, and when they are sent
+    again."""
     shares = compute_delivered_share(schedule, values)
     if shares is None:
         return ""
     schedule, timeout = schedule.whole, format_seconds(float(values["timeout"][0, 0]))
     texts = []
     for size, share in np.ndenumerate(shares):
-        text = f"loses packets: {100 * share:.0f} % delivered at the most loaded receiver" if share < 1 else ""
+        text = (
+            f"loses packets: {100 * share:.0f} % delivered at the most loaded receiver"
+            if share < 1
+            else ""
+        )
         repeats = repeat_over_tcp(_select_size(schedule, size), values) if text else None
         if repeats:
             low, high = np.percentile(schedule.cost(repeats.finish), [2.5, 97.5])
             text += f"; over TCP 95 % of the repeats take {format_seconds(low)} to {format_seconds(high)}, "
-            text += f"{100 * np.mean(repeats.timeouts > 0):.0f} % of them with a timeout of {timeout}"
+            text += (
+                f"{100 * np.mean(repeats.timeouts > 0):.0f} % of them with a timeout of {timeout}"
+            )
         elif text:
             text += f", the rest a timeout of {timeout} later"
         texts.append(text)
@@ -386,7 +490,13 @@ FAMILY = Family(
     "equation 1, by 17 % on 4 ranks and 8 % on 16",
     parameters=(
         Parameter("O_s", "s", "time the sender's processor spends on a packet", "m"),
-        Parameter("T_s", "s", "printed in table 1 without explanation; not used in predictions", "m", optional=True),
+        Parameter(
+            "T_s",
+            "s",
+            "printed in table 1 without explanation; not used in predictions",
+            "m",
+            optional=True,
+        ),
         Parameter("g_s", "s", "least time between two packets that leave a rank", "m"),
         Parameter("g_r", "s", "least time between two packets that reach a rank", "m"),
         Parameter("O_r", "s", "time of the processor to receive a packet in the background", "m"),
@@ -394,7 +504,9 @@ FAMILY = Family(
         Parameter("L_0", "s", "latency of the network, without overheads"),
         Parameter("L_p", "s", "further latency per rank that takes part", default=0.0),
         Parameter("L_m", "s/B", "further latency per byte"),
-        Parameter("capacity", "B/s", "throughput of the whole network, shared by all pairs", optional=True),
+        Parameter(
+            "capacity", "B/s", "throughput of the whole network, shared by all pairs", optional=True
+        ),
         Parameter("B_L", "1", "packets that the network can hold for one receiver", optional=True),
         Parameter(
             "timeout",
@@ -418,10 +530,19 @@ FAMILY = Family(
             default=EAGER_BYTES,
             recalibrated=False,
         ),
-        Parameter("packet", "B", "largest packet; longer messages are trains of packets", default=PACKET_BYTES),
+        Parameter(
+            "packet",
+            "B",
+            "largest packet; longer messages are trains of packets",
+            default=PACKET_BYTES,
+        ),
         Parameter("M_ctc", "s", "copy within a cache", "m", optional=True, recalibrated=False),
-        Parameter("M_ctm", "s", "copy from cache to memory", "m", optional=True, recalibrated=False),
-        Parameter("M_mtm", "s", "copy from memory to memory", "m", optional=True, recalibrated=False),
+        Parameter(
+            "M_ctm", "s", "copy from cache to memory", "m", optional=True, recalibrated=False
+        ),
+        Parameter(
+            "M_mtm", "s", "copy from memory to memory", "m", optional=True, recalibrated=False
+        ),
         GAMMA,
     ),
     probes=("prtt", "deal", "stream", "overlap", "pairs", "flood", "memcopy", "work"),

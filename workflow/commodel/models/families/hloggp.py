@@ -2,15 +2,25 @@
 
     T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j; the next message starts g_ij + (m−1)·G_ij later
 
-Overheads are vectors over node types; L, g and G are matrices over pairs of types, not of nodes, so that few pairs have
-to be measured. L is half a round trip minus both overheads.
+Overheads are vectors over node types; L, g and G are matrices over pairs of types, not of nodes, so
+that few pairs have to be measured. L is half a round trip minus both overheads.
 """
 
 from collections.abc import Mapping
 
 from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.evaluation.values import Pairs
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.families import (
+    GAMMA,
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    Values,
+    fit_local_work,
+)
 from commodel.models.families.loggp import compute_costs
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import Network, RoundTrips, collect_pair_trips, fit_network
@@ -38,14 +48,16 @@ def fit(observed: Observed) -> Fitted:
         curves.append(curve)
     values["gamma"] = fit_local_work(observed)
     size = next(iter(trips.values())).size
-    return Fitted(values, (size[0], size[-1]), {}, notes, unidentified, tuple(curves), observed.placement)
+    return Fitted(
+        values, (size[0], size[-1]), {}, notes, unidentified, tuple(curves), observed.placement
+    )
 
 
 def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     """Return o_s and o_r of every node type.
 
-    They come from pairs of two nodes of the type if there are any, otherwise from pairs within a node, otherwise from
-    those of two types, of which the first is measured.
+    They come from pairs of two nodes of the type if there are any, otherwise from pairs within a
+    node, otherwise from those of two types, of which the first is measured.
     """
     overhead: dict[str, tuple[Array, Array]] = {}
     for pair in sorted(trips, key=lambda pair: (len(set(pair.types)), pair.within)):
@@ -55,20 +67,24 @@ def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
 
 
 def fit_pair_network(pair: Pair, trips: RoundTrips, overhead: Overheads) -> tuple[Network, Curve]:
-    """Fit L, g and G of a pair of node types, given the overheads; also return the curve of measured and fitted
-    times."""
+    """Fit L, g and G of a pair of node types, given the overheads; also return the curve of
+    measured and fitted times."""
     sender, receiver = pair.types
     o_s, o_r = overhead[sender][0], overhead[receiver][1]
     network = fit_network(trips, max(o_s[0], o_r[0]), trips.one_way - (o_s + o_r)[:, None])
     fitted = o_s[0] + network.L[0] + network.G[0] * trips.body + o_r[0]
     title = f"half a round trip, {pair}"
-    return network, make_curve(title, trips.size, trips.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
+    return network, make_curve(
+        title, trips.size, trips.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4
+    )
 
 
 def find_costs(schedule: Schedule, values: Values) -> Costs:
     pairs = Pairs.of_types(schedule, values.settings.get("types"))
     overhead = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
-    return compute_costs(schedule, **overhead, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
+    return compute_costs(
+        schedule, **overhead, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")}
+    )
 
 
 FAMILY = Family(
@@ -77,10 +93,14 @@ FAMILY = Family(
     citation="J. L. Bosque, L. Pastor, A parallel computational model for heterogeneous clusters, IEEE TPDS 17, 2006",
     equation="T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j; the next message starts g_ij + (m−1)·G_ij later",
     parameters=(
-        Parameter("L", "s", "latency of the network between two nodes, without overheads", per="pair"),
+        Parameter(
+            "L", "s", "latency of the network between two nodes, without overheads", per="pair"
+        ),
         Parameter("o_s", "s", "time the sender's processor is busy with a message", per="type"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message", per="type"),
-        Parameter("g", "s", "least time between the starts of two messages of one port", per="pair"),
+        Parameter(
+            "g", "s", "least time between the starts of two messages of one port", per="pair"
+        ),
         Parameter("G", "s/B", "time per byte after the first", per="pair"),
         GAMMA,
     ),

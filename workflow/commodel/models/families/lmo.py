@@ -2,9 +2,9 @@
 
     T_ij(m) = C_i + t_i·m + L_ij + m/β_ij + t_j·m + C_j
 
-A processor handles one message at a time, the network any number. A round trip cannot separate C from L. A round trip
-to two others can: the second message starts C_i + t_i·m later. (The paper adds both replies, 2·C_i; here the second
-arrives while the first is received, as in a replay.)
+A processor handles one message at a time, the network any number. A round trip cannot separate C
+from L. A round trip to two others can: the second message starts C_i + t_i·m later. (The paper adds
+both replies, 2·C_i; here the second arrives while the first is received, as in a replay.)
 """
 
 import numpy as np
@@ -12,7 +12,17 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, predict_by_replay
 from commodel.models.evaluation.values import Pairs
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.families import (
+    GAMMA,
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    Values,
+    fit_local_work,
+)
 from commodel.models.fitting.observed import select_common
 from commodel.models.fitting.regression import fit_line, make_line_curve
 from commodel.models.fitting.round_trips import list_pair_probes, measure_half_trip
@@ -34,13 +44,19 @@ def fit(observed: Observed) -> Fitted:
             np.maximum(two.seconds - one.seconds, 1e-12),
         )
         C, t = by_type[node_type] = fit_line(size, second, 1 / one.seconds[0] ** 2)
-        curves.append(make_line_curve(f"cost of a second message, {node_type}", size, second, C, t, "C + t·m"))
+        curves.append(
+            make_line_curve(f"cost of a second message, {node_type}", size, second, C, t, "C + t·m")
+        )
     for node_type in observed.types or ("node",):
         if node_type not in by_type:
             raise UserError(f"no measurements of probe 'triplet' with a root of type {node_type}")
-    observed.cases("prtt")  # raises an error without round trips between two nodes, which L and β need
+    # raises an error without round trips between two nodes, which L and β need
+    observed.cases("prtt")
     halves = {pair: measure_half_trip(observed, pair) for pair in list_pair_probes(observed)}
-    trips = {pair: (size, half, *fit_line(size, half, 1 / half[0] ** 2)) for pair, (size, half) in halves.items()}
+    trips = {
+        pair: (size, half, *fit_line(size, half, 1 / half[0] ** 2))
+        for pair, (size, half) in halves.items()
+    }
     for pair, (_, _, intercept, slope) in trips.items():
         node_type, other = pair.types
         if node_type == other:  # two equal processors cannot take longer than the whole message
@@ -61,7 +77,9 @@ def fit(observed: Observed) -> Fitted:
     unidentified = {name: zero for name, draws in values.items() if draws[0] == 0}
     values["gamma"] = fit_local_work(observed)
     sizes = triplets["bytes"].min(), triplets["bytes"].max()
-    return Fitted(values, sizes, unidentified=unidentified, curves=tuple(curves), settings=observed.placement)
+    return Fitted(
+        values, sizes, unidentified=unidentified, curves=tuple(curves), settings=observed.placement
+    )
 
 
 def find_costs(schedule: Schedule, values: Values) -> Costs:
@@ -83,7 +101,9 @@ FAMILY = Family(
         Parameter("C", "s", "time of a processor per message", per="type"),
         Parameter("t", "s/B", "time of a processor per byte", per="type"),
         Parameter("L", "s", "latency of the network between two nodes", per="pair"),
-        Parameter("invbeta", "s/B", "time of the network between two nodes per byte, 1/β", per="pair"),
+        Parameter(
+            "invbeta", "s/B", "time of the network between two nodes per byte, 1/β", per="pair"
+        ),
         GAMMA,
     ),
     probes=("triplet", "prtt", "pairprtt", "work"),

@@ -2,15 +2,17 @@
 
     T(m) = 2·(o + (m−1)·O) + L + (m−1)·G, above S 2·L + 2·o more; the next message of a port g + (m−1)·G later
 
-o is the mean of the two overheads, as in LogP. A message's bytes take time of its sender, then in the network, then of
-its receiver. A rendezvous request travels for L, and the grant takes o + L + o as soon as the receiver has entered the
-step, so an idle pair loses 2·L + 2·o; LogGPS has other terms there.
+o is the mean of the two overheads, as in LogP. A message's bytes take time of its sender, then in
+the network, then of its receiver. A rendezvous request travels for L, and the grant takes o + L + o
+as soon as the receiver has entered the step, so an idle pair loses 2·L + 2·o; LogGPS has other
+terms there.
 
-LogGOPSim, the simulator of the same paper, has other conventions, which a set may select (`convention: loggopsim`). The
-schedule is then simulated event by event, with the finish times of the simulator for the file of `commodel export
-goal`. (m−1)·G occupies the receiver's processor from the arrival on, a message is received when it arrives,
-simultaneous events happen in the order of their creation, O overlaps with G at the receiver, and rendezvous has no
-latency of its own. A single message then takes 2·o + L + (m−1)·max(O, G). The fit assumes the default, which describes
+LogGOPSim, the simulator of the same paper, has other conventions, which a set may select
+(`convention: loggopsim`). The schedule is then simulated event by event, with the finish times of
+the simulator for the file of `commodel export goal`. (m−1)·G occupies the receiver's processor from
+the arrival on, a message is received when it arrives, simultaneous events happen in the order of
+their creation, O overlaps with G at the receiver, and rendezvous has no latency of its own. A
+single message then takes 2·o + L + (m−1)·max(O, G). The fit assumes the default, which describes
 round trips on real networks.
 """
 
@@ -20,9 +22,30 @@ import numpy as np
 
 from commodel.models.evaluation import simulator
 from commodel.models.evaluation.replay import Costs, predict_by_replay
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
-from commodel.models.fitting.regression import CHANGE_NOTE, fit_line, fit_mean, make_curve, weigh_inversely
-from commodel.models.fitting.round_trips import NEVER, collect_round_trips, find_last_before_jump, fit_network
+from commodel.models.families import (
+    GAMMA,
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    Values,
+    fit_local_work,
+)
+from commodel.models.fitting.regression import (
+    CHANGE_NOTE,
+    fit_line,
+    fit_mean,
+    make_curve,
+    weigh_inversely,
+)
+from commodel.models.fitting.round_trips import (
+    NEVER,
+    collect_round_trips,
+    find_last_before_jump,
+    fit_network,
+)
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
 
@@ -31,28 +54,36 @@ MAX_PROTOCOL_DROP = 0.8
 
 
 def fit(observed: Observed) -> Fitted:
-    """Fit all parameters. Overheads are fitted to sizes up to S, or up to a jump of the overheads themselves.
+    """Fit all parameters. Overheads are fitted to sizes up to S, or up to a jump of the overheads
+    themselves.
 
-    Above S, the measured overhead of a sender includes its wait for the receiver. If only overheads jump, rendezvous
-    takes no time.
+    Above S, the measured overhead of a sender includes its wait for the receiver. If only overheads
+    jump, rendezvous takes no time.
     """
     trips = collect_round_trips(observed)
     size, body = trips.size, trips.body
     travel = trips.one_way - trips.overheads
     half_rendezvous = fit_mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o
     S = find_last_before_jump(size, trips.one_way, half_rendezvous)
-    eager: np.ndarray = size <= min(S, find_last_before_jump(size, trips.overheads, half_rendezvous))
+    eager: np.ndarray = size <= min(
+        S, find_last_before_jump(size, trips.overheads, half_rendezvous)
+    )
     highest = np.maximum.accumulate(trips.overheads[0])
     eager &= np.minimum.accumulate(trips.overheads[0] >= MAX_PROTOCOL_DROP * highest)
-    o, O = fit_line(body[eager], trips.overheads[:, eager] / 2, weigh_inversely(trips.overheads[0, eager]))
+    o, O = fit_line(
+        body[eager], trips.overheads[:, eager] / 2, weigh_inversely(trips.overheads[0, eager])
+    )
     busy = o[:, None] + O[:, None] * body
     rendezvous = np.where(size > S, 2 * (fit_mean(travel[:, trips.short & eager]) + o)[:, None], 0)
     travel = np.where(eager, travel, trips.one_way - 2 * busy - rendezvous)
     in_network = fit_network(trips, busy[0], travel)
     L, g, G = in_network.L, in_network.g, in_network.G
-    if not eager.all():  # copies of small messages do not continue if round trips of large ones take less per byte
+    # copies of small messages do not continue if round trips of large ones take less per byte
+    if not eager.all():
         without_rendezvous = (trips.one_way - rendezvous)[:, ~eager]
-        _, slope_per_byte = fit_line(body[~eager], without_rendezvous, 1 / trips.one_way[0, ~eager] ** 2)
+        _, slope_per_byte = fit_line(
+            body[~eager], without_rendezvous, 1 / trips.one_way[0, ~eager] ** 2
+        )
         G = np.minimum(G, slope_per_byte)
         O = np.minimum(O, (slope_per_byte - G) / 2)
         busy = o[:, None] + O[:, None] * body
@@ -62,9 +93,20 @@ def fit(observed: Observed) -> Fitted:
     text = "2·(o + (m−1)·O) + L + (m−1)·G" + (", above S 2·L + 2·o more" if has_rendezvous else "")
     spacing = np.maximum(g[0] + G[0] * body, busy[0])
     curves = (
-        make_curve("half a round trip", size, trips.one_way[0], one_way, text, 5 if has_rendezvous else 4),
-        make_curve("spacing of a burst", size, trips.spacing[0], spacing, "max(g + (m−1)·G, o + (m−1)·O)", 2),
-        make_curve("overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
+        make_curve(
+            "half a round trip", size, trips.one_way[0], one_way, text, 5 if has_rendezvous else 4
+        ),
+        make_curve(
+            "spacing of a burst",
+            size,
+            trips.spacing[0],
+            spacing,
+            "max(g + (m−1)·G, o + (m−1)·O)",
+            2,
+        ),
+        make_curve(
+            "overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2
+        ),
     )
     values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": fit_local_work(observed)}
     notes, missing = dict(in_network.notes), {}
@@ -76,7 +118,14 @@ def fit(observed: Observed) -> Fitted:
     if error_text := trips.describe_error(one_way):
         notes["O"] = f"one number for all sizes: with G and O {error_text}"
     sizes = size[0], size[-1]
-    return Fitted(values, sizes, notes=notes, unidentified=in_network.unidentified, curves=curves, missing=missing)
+    return Fitted(
+        values,
+        sizes,
+        notes=notes,
+        unidentified=in_network.unidentified,
+        curves=curves,
+        missing=missing,
+    )
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
@@ -127,5 +176,7 @@ FAMILY = Family(
     ignores="contention in the network; that the two overheads differ",
     settings={"convention": ("stepwise", "loggopsim")},
     limits=describe_limits,
-    setting_meanings={"convention": "Whether a message is received in its step, or when it arrives, as in LogGOPSim"},
+    setting_meanings={
+        "convention": "Whether a message is received in its step, or when it arrives, as in LogGOPSim"
+    },
 )

@@ -2,17 +2,18 @@
 
     T = o + L + o, the next message of a port max(g, o) later
 
-Fitted to the smallest message measured; valid for messages that take up to 10 % longer. o is the mean of the two
-overheads. L is half a round trip minus both overheads, its median (LogP's own definition is an upper bound).
+Fitted to the smallest message measured; valid for messages that take up to 10 % longer. o is the
+mean of the two overheads. L is half a round trip minus both overheads, its median (LogP's own
+definition is an upper bound).
 
-LogP's network holds ⌈L/g⌉ messages to a processor, and a sender that would exceed it stalls until one of them has left
-the network. A set may select this (`capacity: finite`). The network delivers messages to a processor at least g apart,
-each at least L after it was sent. As ⌈L/g⌉·g ≥ L, a stall delays no arrival: it only takes the sender's time. A single
-sender never has more messages in flight. By default no sender stalls, as in most uses of LogP, and as networks with
-buffers behave.
+LogP's network holds ⌈L/g⌉ messages to a processor, and a sender that would exceed it stalls until
+one of them has left the network. A set may select this (`capacity: finite`). The network delivers
+messages to a processor at least g apart, each at least L after it was sent. As ⌈L/g⌉·g ≥ L, a stall
+delays no arrival: it only takes the sender's time. A single sender never has more messages in
+flight. By default no sender stalls, as in most uses of LogP, and as networks with buffers behave.
 
-Without a probe that separates L and o, as on an overlay network, a level of a chain takes L + 2·o, and each further
-child of N-to-1 max(g, o).
+Without a probe that separates L and o, as on an overlay network, a level of a chain takes L + 2·o,
+and each further child of N-to-1 max(g, o).
 """
 
 import heapq
@@ -22,7 +23,17 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from commodel.models.evaluation.replay import Costs, predict_by_replay
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.families import (
+    GAMMA,
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    Values,
+    fit_local_work,
+)
 from commodel.models.fitting.regression import fit_least_squares, make_curve
 from commodel.models.fitting.round_trips import NO_LATENCY, collect_round_trips
 from commodel.models.probes import EVERYWHERE
@@ -50,7 +61,8 @@ def fit(observed: Observed) -> Fitted:
 
 
 def fit_trees(observed: Observed) -> Fitted:
-    """Fit chains, half of whose round trip is h·(L + 2·o), and N-to-1, L + 2·o + (N − 1)·max(g, o), together."""
+    """Fit chains, half of whose round trip is h·(L + 2·o), and N-to-1, L + 2·o + (N − 1)·max(g, o),
+    together."""
     chain = observed.cases("chain")
     packet = int(chain["bytes"][0])
     fan = observed.cases("fan", direction="in", bytes=packet)
@@ -62,7 +74,15 @@ def fit_trees(observed: Observed) -> Fitted:
     values = {"L": level, "o": np.zeros_like(level), "g": per_child}
     unidentified = {"o": "set to 0: chains determine only L + 2·o, N-to-1 max(g, o)"}
     curves = (
-        make_curve("chain", height, y[0, : len(height)], level[0] * height, "h·(L + 2·o)", 1, ("height", "time / s")),
+        make_curve(
+            "chain",
+            height,
+            y[0, : len(height)],
+            level[0] * height,
+            "h·(L + 2·o)",
+            1,
+            ("height", "time / s"),
+        ),
         make_curve(
             "N-to-1",
             leaves,
@@ -73,7 +93,9 @@ def fit_trees(observed: Observed) -> Fitted:
             LEAVES_AXES,
         ),
     )
-    return Fitted(values, (0, packet), notes={"L": "includes 2·o"}, unidentified=unidentified, curves=curves)
+    return Fitted(
+        values, (0, packet), notes={"L": "includes 2·o"}, unidentified=unidentified, curves=curves
+    )
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
@@ -90,28 +112,38 @@ def find_costs(schedule: Schedule, values: Values) -> Costs:
 
 
 def simulate_stalls(schedule: Schedule, numbers: Mapping[str, Array], work_seconds: Array) -> Array:
-    """Return when each rank is done with at most ⌈L/g⌉ messages in flight to one rank, for every draw of L, o and g.
+    """Return when each rank is done with at most ⌈L/g⌉ messages in flight to one rank, for every
+    draw of L, o and g.
 
-    Each parameter has the shape (draws, 1). Messages are replayed in Python, as stalls depend on the order of sends.
+    Each parameter has the shape (draws, 1). Messages are replayed in Python, as stalls depend on
+    the order of sends.
     """
-    shape = np.broadcast_shapes(*(np.shape(column)[:-1] for column in numbers.values()), np.shape(work_seconds)[:-1])
+    shape = np.broadcast_shapes(
+        *(np.shape(column)[:-1] for column in numbers.values()), np.shape(work_seconds)[:-1]
+    )
     work = np.broadcast_to(work_seconds, (*shape, len(schedule.work.step)))
-    columns = {name: np.broadcast_to(column, (*shape, 1))[..., 0] for name, column in numbers.items()}
+    columns = {
+        name: np.broadcast_to(column, (*shape, 1))[..., 0] for name, column in numbers.items()
+    }
     finish = np.empty((*shape, schedule.ranks))
     for draw in np.ndindex(*shape):
-        machine = _StallingNetwork(schedule.ranks, **{name: float(column[draw]) for name, column in columns.items()})
+        machine = _StallingNetwork(
+            schedule.ranks, **{name: float(column[draw]) for name, column in columns.items()}
+        )
         finish[draw] = machine.run(schedule, work[draw])
     return finish
 
 
 class _StallingNetwork:
-    """One draw's ports, and the messages in the network for each processor. The other rules are those of `replay`."""
+    """One draw's ports, and the messages in the network for each processor. The other rules are
+    those of `replay`."""
 
     def __init__(self, ranks: int, L: float, o: float, g: float) -> None:
         self.L, self.o, self.g = L, o, g
         self.capacity = max(int(np.ceil(self.L / self.g)), 1) if self.g > 0 else 0  # 0: unlimited
         self.done, self.out_free, self.last_in = [0.0] * ranks, [0.0] * ranks, [-np.inf] * ranks
-        self.left_network: dict[int, list[float]] = defaultdict(list)  # times by receiver, in the order of sending
+        # times by receiver, in the order of sending
+        self.left_network: dict[int, list[float]] = defaultdict(list)
 
     def run(self, schedule: Schedule, work: Array) -> list[float]:
         all_rows = np.arange(len(schedule.src))
@@ -120,7 +152,8 @@ class _StallingNetwork:
             rows = range(step.posted_sends.start, step.posted_sends.stop)
             self._send(rows, step.src.tolist(), schedule.dst[step.posted_sends].tolist(), send_end)
             for arrival, rank in sorted(
-                (send_end[row] + self.L, schedule.dst[row]) for row in all_rows[step.awaited_receives]
+                (send_end[row] + self.L, schedule.dst[row])
+                for row in all_rows[step.awaited_receives]
             ):
                 begin = max(arrival, self.done[rank], self.last_in[rank] + self.g)
                 self.last_in[rank], self.done[rank] = begin, begin + self.o
@@ -130,7 +163,9 @@ class _StallingNetwork:
                 self.done[schedule.work.rank[row]] += work[row]
         return self.done
 
-    def _send(self, rows: Iterable[int], src: list[int], dst: list[int], send_end: list[float]) -> None:
+    def _send(
+        self, rows: Iterable[int], src: list[int], dst: list[int], send_end: list[float]
+    ) -> None:
         """Post the sends of a step in the order in which they become ready."""
         waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for row, sender, receiver in reversed(list(zip(rows, src, dst, strict=True))):
@@ -141,7 +176,8 @@ class _StallingNetwork:
             start, rank = heapq.heappop(ready)
             row, receiver = waiting[rank].pop()
             send_end[row] = self._enter(receiver, start + self.o)
-            if send_end[row] > start + self.o:  # the processor stalls; only the port waits for the gap
+            # the processor stalls; only the port waits for the gap
+            if send_end[row] > start + self.o:
                 self.done[rank], start = send_end[row], send_end[row] - self.o
             else:
                 self.done[rank] += self.o
@@ -154,7 +190,9 @@ class _StallingNetwork:
         in_flight = self.left_network[receiver]
         if not self.capacity:
             return ready
-        send_end = max(ready, in_flight[-self.capacity]) if len(in_flight) >= self.capacity else ready
+        send_end = (
+            max(ready, in_flight[-self.capacity]) if len(in_flight) >= self.capacity else ready
+        )
         in_flight.append(max(send_end + self.L, in_flight[-1] + self.g if in_flight else 0.0))
         return send_end
 
@@ -186,5 +224,7 @@ FAMILY = Family(
     uses_bytes=False,
     settings={"capacity": ("unlimited", "finite")},
     limits=describe_limits,
-    setting_meanings={"capacity": "Whether a sender stalls while ⌈L/g⌉ messages are in flight to its receiver"},
+    setting_meanings={
+        "capacity": "Whether a sender stalls while ⌈L/g⌉ messages are in flight to its receiver"
+    },
 )

@@ -1,24 +1,36 @@
-"""LogP as drawn in the TAN paper: every level of a tree takes one latency and one overhead, whatever the number of
-children.
+"""LogP as drawn in the TAN paper: every level of a tree takes one latency and one overhead,
+whatever the number of children.
 
     T_i = L + o + max(T_child), T_leaf = C
 
-In LogP itself, a node receives its children's messages one after another: model `logp`. Here L is the mean of half a
-round trip with overheads, and o the slope of the chain experiment: TAN without growth with the fan-in.
+In LogP itself, a node receives its children's messages one after another: model `logp`. Here L is
+the mean of half a round trip with overheads, and o the slope of the chain experiment: TAN without
+growth with the fan-in.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, tan
+from commodel.models.families import (
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    Values,
+    tan,
+)
 
 
 def fit(observed: Observed) -> Fitted:
     chain = tan.fit_chain(observed)
     values = {"L": chain.L, "o": chain.a, "C": chain.C}
     unidentified = {name.replace("a", "o"): reason for name, reason in chain.unidentified.items()}
-    return Fitted(values, (chain.packet, chain.packet), unidentified=unidentified, curves=(chain.evidence,))
+    return Fitted(
+        values, (chain.packet, chain.packet), unidentified=unidentified, curves=(chain.evidence,)
+    )
 
 
 def predict(schedule: Schedule, values: Values) -> Array:

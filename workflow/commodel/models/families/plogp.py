@@ -1,17 +1,29 @@
-"""Parametrised LogP: overheads and gap are functions of the size, given by samples, and the latency is one number.
+"""Parametrised LogP: overheads and gap are functions of the size, given by samples, and the latency
+is one number.
 
     T(m) = L + g(m), the next message of a port g(m) later, with o_s(m), o_r(m) ≤ g(m)
 
-A message reaches its receiver L + g(m) after its start, including the receiver's overhead; L is half the smallest round
-trip minus g. L + g(m) is therefore the one-way time at every size; the fit reports its error there. LogP and LogGP
-subtract overheads from L, and a single message does not include their g. A measured overhead larger than g includes
-waiting, and counts as g. In given samples, the larger counts.
+A message reaches its receiver L + g(m) after its start, including the receiver's overhead; L is
+half the smallest round trip minus g. L + g(m) is therefore the one-way time at every size; the fit
+reports its error there. LogP and LogGP subtract overheads from L, and a single message does not
+include their g. A measured overhead larger than g includes waiting, and counts as g. In given
+samples, the larger counts.
 """
 
 import numpy as np
 
 from commodel.models.evaluation.replay import Costs, predict_by_replay
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.families import (
+    GAMMA,
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    Values,
+    fit_local_work,
+)
 from commodel.models.fitting.regression import (
     describe_changed_samples,
     make_curve,
@@ -69,7 +81,8 @@ def _limit_gap(o_s: Array, o_r: Array, g: Array) -> Array:
 def find_costs(schedule: Schedule, values: Values) -> Costs:
     o_s, o_r, g = (values.at(name, schedule.bytes) for name in ("o_s", "o_r", "g"))
     gap = _limit_gap(o_s, o_r, g)
-    wire = values["L"] + gap - o_s - o_r  # below 0 if the first bytes are received while the last still leave
+    # below 0 if the first bytes are received while the last still leave
+    wire = values["L"] + gap - o_s - o_r
     return Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
 
 
@@ -81,9 +94,27 @@ FAMILY = Family(
     equation="T(m) = L + g(m); next message g(m) later; o_s(m), o_r(m) ≤ g(m)",
     parameters=(
         Parameter("L", "s", "half the smallest round trip, minus the gap"),
-        Parameter("o_s", "s", "time the sender's processor is busy with a message", argument="m", form="table"),
-        Parameter("o_r", "s", "time the receiver's processor is busy with a message", argument="m", form="table"),
-        Parameter("g", "s", "least time between the starts of two messages of one port", argument="m", form="table"),
+        Parameter(
+            "o_s",
+            "s",
+            "time the sender's processor is busy with a message",
+            argument="m",
+            form="table",
+        ),
+        Parameter(
+            "o_r",
+            "s",
+            "time the receiver's processor is busy with a message",
+            argument="m",
+            form="table",
+        ),
+        Parameter(
+            "g",
+            "s",
+            "least time between the starts of two messages of one port",
+            argument="m",
+            form="table",
+        ),
         GAMMA,
     ),
     probes=("prtt", "work"),

@@ -1,18 +1,22 @@
-"""PMNF, the performance model normal form: a regression without a model of communication (Calotoiu et al. 2013).
+"""PMNF, the performance model normal form: a regression without a model of communication (Calotoiu
+et al. 2013).
 
     T(p, m) = c₀ + Σ_t c_t·p^i_t·log₂(p)^j_t·m^k_t
 
-It has at most two terms t besides the constant; p is the number of ranks and m the largest message. Every hypothesis of
-the search space below is fitted by least squares of relative errors with coefficients ≥ 0, so that no prediction falls.
-The simplest one is chosen whose error under leave-one-out cross-validation is within a standard error of the best.
-Extra-P compares by SMAPE and allows negative coefficients. All draws have the same exponents: an interval covers the
-noise, not the choice of the hypothesis.
+It has at most two terms t besides the constant; p is the number of ranks and m the largest message.
+Every hypothesis of the search space below is fitted by least squares of relative errors with
+coefficients ≥ 0, so that no prediction falls. The simplest one is chosen whose error under
+leave-one-out cross-validation is within a standard error of the best. Extra-P compares by SMAPE and
+allows negative coefficients. All draws have the same exponents: an interval covers the noise, not
+the choice of the hypothesis.
 
-If hypotheses explain the data equally well, up to rounding, the one with fewer products of p and m is chosen, with a
-note: the probes vary p at one m and m at p = 2, so they cannot separate p·m from p.
+If hypotheses explain the data equally well, up to rounding, the one with fewer products of p and m
+is chosen, with a note: the probes vary p at one m and m at p = 2, so they cannot separate p·m from
+p.
 
-From probes, a fan of n counts as a pattern of n + 1 ranks, half a ping-pong as one of 2, half a chain of height h as
-one of h + 1. Such a fit has other patterns than it predicts, and is poor. `fit_points` fits it to collectives.
+From probes, a fan of n counts as a pattern of n + 1 ranks, half a ping-pong as one of 2, half a
+chain of height h as one of h + 1. Such a fit has other patterns than it predicts, and is poor.
+`fit_points` fits it to collectives.
 """
 
 from collections.abc import Sequence
@@ -25,11 +29,18 @@ from commodel.models.families import Array, Family, Fitted, Observed, Parameter,
 from commodel.models.fitting.observed import DEFAULT_DRAWS
 from commodel.models.fitting.regression import add_misfit_draws, make_curve
 
-RANK_POWERS, LOG_POWERS, SIZE_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
-TERMS = [(i, j, k) for k, i, j in product(SIZE_POWERS, RANK_POWERS, LOG_POWERS) if (i, j, k) != (0.0, 0.0, 0.0)]
-TERMS.sort(key=lambda term: any(term[:2]) and term[2] > 0)  # of terms that data cannot distinguish, the first is chosen
+# i, j, k
+RANK_POWERS, LOG_POWERS, SIZE_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)
+TERMS = [
+    (i, j, k)
+    for k, i, j in product(SIZE_POWERS, RANK_POWERS, LOG_POWERS)
+    if (i, j, k) != (0.0, 0.0, 0.0)
+]
+# of terms that data cannot distinguish, the first is chosen
+TERMS.sort(key=lambda term: any(term[:2]) and term[2] > 0)
 NUMBERS_OF_TERMS = range(1, 3)  # of the terms besides the constant
-COLLINEAR_RESIDUAL = 1e-7  # relative residual of a column on the others, below which these data cannot separate them
+# relative residual of a column on the others, below which these data cannot separate them
+COLLINEAR_RESIDUAL = 1e-7
 ROUNDING_ERROR = 1e-24  # mean squared relative error that is rounding
 
 Term = tuple[float, float, float]  # the powers i, j, k
@@ -39,7 +50,9 @@ def fit(observed: Observed) -> Fitted:
     fan, pingpong, chain = (observed.cases(probe) for probe in ("fan", "pingpong", "chain"))
     ranks = np.concatenate([fan["n"] + 1, np.full(len(pingpong), 2), chain["height"] + 1])
     size = np.concatenate([fan["bytes"], pingpong["bytes"], chain["bytes"]])
-    return _fit_hypothesis(ranks, size, np.hstack([fan.seconds, pingpong.seconds / 2, chain.seconds / 2]))
+    return _fit_hypothesis(
+        ranks, size, np.hstack([fan.seconds, pingpong.seconds / 2, chain.seconds / 2])
+    )
 
 
 def fit_points(schedules: Sequence[Schedule], seconds: Array) -> Fitted:
@@ -56,21 +69,30 @@ def _fit_hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
     chosen, error, equal_hypotheses = _choose_terms(ranks, size, y[0])
     columns = _make_columns(chosen, ranks, size)
     coefficients = _solve_coefficients(columns, y)
-    text = " + ".join(["c0", *(_format_term(number, term) for number, term in enumerate(chosen, 1))])
+    text = " + ".join(
+        ["c0", *(_format_term(number, term) for number, term in enumerate(chosen, 1))]
+    )
     values = {f"c{number}": np.zeros(len(y)) for number in (0, *NUMBERS_OF_TERMS)}
     values |= {f"c{number}": draws for number, draws in enumerate(coefficients.T)}
     notes = {"c0": f"chosen by leave-one-out: {text}, relative error {100 * error:.2g} %"}
     for number, powers in zip_longest(NUMBERS_OF_TERMS, chosen, fillvalue=(0.0, 0.0, 0.0)):
-        values |= {f"{letter}{number}": np.full(len(y), power) for letter, power in zip("ijk", powers, strict=True)}
+        values |= {
+            f"{letter}{number}": np.full(len(y), power)
+            for letter, power in zip("ijk", powers, strict=True)
+        }
         remarks = [f"its unit is s/B^{powers[2]:g}"] if powers[2] else []
         if any(powers) and equal_hypotheses > 1:
-            remarks.append(f"{equal_hypotheses - 1} other choice(s) of terms fit these data equally well")
+            remarks.append(
+                f"{equal_hypotheses - 1} other choice(s) of terms fit these data equally well"
+            )
         if remarks:
             notes[f"c{number}"] = "; ".join(remarks)
     fitted, labels = columns @ coefficients[0], ("ranks", "time / s")
     evidence = make_curve("all observations", ranks, y[0], fitted, text, 1 + len(chosen), labels)
     sizes = float(size.min()), float(size.max())
-    return Fitted(values, sizes, notes=notes, curves=(evidence,), settings={"ranks": int(ranks.max())})
+    return Fitted(
+        values, sizes, notes=notes, curves=(evidence,), settings={"ranks": int(ranks.max())}
+    )
 
 
 def _format_term(number: int, term: Term) -> str:
@@ -86,14 +108,17 @@ def _make_columns(terms: Sequence[Term], ranks: np.ndarray, size: np.ndarray) ->
     return np.stack([np.ones(len(ranks)), *columns], axis=-1)
 
 
-def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequence[Term], float, int]:
-    """Return the terms that predict a left-out observation best, their relative error (root mean square), and how many
-    hypotheses are equal."""
+def _choose_terms(
+    ranks: np.ndarray, size: np.ndarray, y: Array
+) -> tuple[Sequence[Term], float, int]:
+    """Return the terms that predict a left-out observation best, their relative error (root mean
+    square), and how many hypotheses are equal."""
     columns = _make_columns(TERMS, ranks, size)
     columns = columns / np.maximum(columns.max(axis=0), 1.0) / y[:, None]
     best_sets = []  # of every number of terms
     for count in (0, *NUMBERS_OF_TERMS):
-        if len(y) < count + 3:  # constant, terms, the left-out observation, and one degree of freedom
+        # constant, terms, the left-out observation, and one degree of freedom
+        if len(y) < count + 3:
             continue
         sets = list(combinations(range(len(TERMS)), count))
         indices = np.array(sets, dtype=int).reshape(len(sets), count) + 1
@@ -106,7 +131,9 @@ def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequen
         means = np.mean(errors, axis=1)
         equal = np.flatnonzero(means <= means.min() * (1 + COLLINEAR_RESIDUAL) + ROUNDING_ERROR)
         if np.isfinite(means[equal[0]]):
-            best_sets.append(([TERMS[number] for number in sets[equal[0]]], errors[equal[0]], len(equal)))
+            best_sets.append(
+                ([TERMS[number] for number in sets[equal[0]]], errors[equal[0]], len(equal))
+            )
     means = np.array([np.mean(errors) for _, errors, _ in best_sets])
     best = best_sets[means.argmin()][1]
     limit = means.min() + max(np.std(best) / np.sqrt(len(best)), ROUNDING_ERROR)
@@ -115,10 +142,11 @@ def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequen
 
 
 def _leave_one_out(columns: Array) -> Array:
-    """Return the squared relative errors (sets, observations) of each observation from a fit without it.
+    """Return the squared relative errors (sets, observations) of each observation from a fit
+    without it.
 
-    `columns` (sets, observations, terms) are relative to the time. The error is ∞ if a coefficient is below 0 or
-    columns are collinear.
+    `columns` (sets, observations, terms) are relative to the time. The error is ∞ if a coefficient
+    is below 0 or columns are collinear.
     """
     q, r = np.linalg.qr(columns)
     scale = np.linalg.norm(columns, axis=1)
@@ -128,13 +156,18 @@ def _leave_one_out(columns: Array) -> Array:
     triangular = np.where(is_valid[:, None, None], r, np.eye(r.shape[-1]))
     coefficients = np.linalg.solve(triangular, projected[..., None])[..., 0]
     leverage_rest = 1 - np.sum(q**2, axis=-1)
-    is_valid &= np.all(coefficients >= 0, axis=1) & np.all(leverage_rest > COLLINEAR_RESIDUAL, axis=1)
+    is_valid &= np.all(coefficients >= 0, axis=1) & np.all(
+        leverage_rest > COLLINEAR_RESIDUAL, axis=1
+    )
     residual = 1 - (q @ projected[..., None])[..., 0]
-    return np.where(is_valid[:, None], (residual / np.maximum(leverage_rest, COLLINEAR_RESIDUAL)) ** 2, np.inf)
+    return np.where(
+        is_valid[:, None], (residual / np.maximum(leverage_rest, COLLINEAR_RESIDUAL)) ** 2, np.inf
+    )
 
 
 def _solve_coefficients(columns: Array, y: Array) -> Array:
-    """Return coefficients ≥ 0 (draws, terms): of all subsets of columns without a negative one, the best fit."""
+    """Return coefficients ≥ 0 (draws, terms): of all subsets of columns without a negative one, the
+    best fit."""
     scale = np.maximum(columns.max(axis=0), 1.0)
     columns = columns / scale / y[0][:, None]
 
@@ -147,10 +180,14 @@ def _solve_coefficients(columns: Array, y: Array) -> Array:
     def best(ratios: Array) -> Array:
         count = columns.shape[1]
         trials = [
-            solve_subset(list(subset), ratios) for n in range(1, count + 1) for subset in combinations(range(count), n)
+            solve_subset(list(subset), ratios)
+            for n in range(1, count + 1)
+            for subset in combinations(range(count), n)
         ]
         chosen = np.argmin([loss for _, loss in trials], axis=0)
-        return np.array([coefficients for coefficients, _ in trials])[chosen, np.arange(len(ratios))]
+        return np.array([coefficients for coefficients, _ in trials])[
+            chosen, np.arange(len(ratios))
+        ]
 
     ratios = y / y[0]
     misfit = ratios[0] - columns @ best(ratios[:1])[0]
@@ -179,9 +216,18 @@ FAMILY = Family(
             Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, recalibrated=False)
             for n in NUMBERS_OF_TERMS
         ),
-        *(Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0) for n in NUMBERS_OF_TERMS),
-        *(Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0) for n in NUMBERS_OF_TERMS),
-        *(Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0) for n in NUMBERS_OF_TERMS),
+        *(
+            Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0)
+            for n in NUMBERS_OF_TERMS
+        ),
+        *(
+            Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0)
+            for n in NUMBERS_OF_TERMS
+        ),
+        *(
+            Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0)
+            for n in NUMBERS_OF_TERMS
+        ),
     ),
     probes=("fan", "pingpong", "chain"),
     fit=fit,

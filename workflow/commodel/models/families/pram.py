@@ -1,11 +1,22 @@
-"""PRAM: communication is free, and only local work takes time. It is the baseline that every other model has to beat.
+"""PRAM: communication is free, and only local work takes time. It is the baseline that every other
+model has to beat.
 
-A PRAM has no messages; here they keep their order, so a rank's work waits for the work on which it depends. The
-prediction is the critical path of local work, without common steps (a PRAM's processors are synchronous).
+A PRAM has no messages; here they keep their order, so a rank's work waits for the work on which it
+depends. The prediction is the critical path of local work, without common steps (a PRAM's
+processors are synchronous).
 """
 
 from commodel.models.evaluation.replay import Costs, replay
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Schedule, Values, fit_local_work
+from commodel.models.families import (
+    GAMMA,
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Schedule,
+    Values,
+    fit_local_work,
+)
 from commodel.models.fitting.regression import make_curve
 
 
@@ -13,7 +24,9 @@ def fit(observed: Observed) -> Fitted:
     work = observed.cases("work")
     size, gamma = work["bytes"], fit_local_work(observed)
     labels = ("bytes / B", "time / s")
-    evidence = make_curve("local work", size, work.seconds[0], gamma[0] * size, "γ·m", labels=labels)
+    evidence = make_curve(
+        "local work", size, work.seconds[0], gamma[0] * size, "γ·m", labels=labels
+    )
     return Fitted({"gamma": gamma}, (0, size.max()), curves=(evidence,))
 
 

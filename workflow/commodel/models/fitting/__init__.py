@@ -1,1 +1,2 @@
-"""What several families fit with: tidy observations, regressions, curves, and searches for a minimum."""
+"""What several families fit with: tidy observations, regressions, curves, and searches for a
+minimum."""

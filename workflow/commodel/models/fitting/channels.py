@@ -1,6 +1,7 @@
-"""Fits of τ–Lop's channels from rings (probe `ring`): transfer times under concurrency (`group_by_concurrency`), the
-overhead in them (`fit_overhead_by_size`), and the time of processors (`fit_processors`). Also local work by size
-(`fit_local_work`): reductions, copies, and copies into new buffers (probes `work` and `memcopy`).
+"""Fits of τ–Lop's channels from rings (probe `ring`): transfer times under concurrency
+(`group_by_concurrency`), the overhead in them (`fit_overhead_by_size`), and the time of processors
+(`fit_processors`). Also local work by size (`fit_local_work`): reductions, copies, and copies into
+new buffers (probes `work` and `memcopy`).
 """
 
 from collections.abc import Mapping
@@ -25,8 +26,8 @@ from commodel.units import format_seconds
 
 
 def group_by_concurrency(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
-    """Return the cases by τ, the number of concurrent transfers, at the sizes that were measured at all τ. All ranks of
-    a ring send at once, on one node or on two nodes."""
+    """Return the cases by τ, the number of concurrent transfers, at the sizes that were measured at
+    all τ. All ranks of a ring send at once, on one node or on two nodes."""
     levels = {procs: rings.where(procs=procs) for procs in set(rings["procs"].tolist())}
     if single := _select_single_transfers(observed, pair):
         levels[1] = single
@@ -35,8 +36,8 @@ def group_by_concurrency(observed: Observed, rings: Cases, pair: Pair) -> dict[i
 
 
 def _select_single_transfers(observed: Observed, pair: Pair) -> Cases | None:
-    """Return half of the round trips, which are the cases with τ = 1. If no empty message was measured, the shortest
-    one replaces it."""
+    """Return half of the round trips, which are the cases with τ = 1. If no empty message was
+    measured, the shortest one replaces it."""
     if pair not in list_pair_probes(observed):
         return None
     sizes, half = measure_half_trip(observed, pair)
@@ -46,13 +47,17 @@ def _select_single_transfers(observed: Observed, pair: Pair) -> Cases | None:
 
 
 def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return p_c: half of the time that a rank is busy to send a short message and to receive one that has arrived.
+    """Return p_c: half of the time that a rank is busy to send a short message and to receive one
+    that has arrived.
 
     It is at most half of the time of an empty message.
     """
     parts = {}
     for pair, probe in list_pair_probes(observed).items():
-        channel, type_or_pair = MEMORY if pair.within else NETWORK, pair.type_or_pair if observed.types else ""
+        channel, type_or_pair = (
+            MEMORY if pair.within else NETWORK,
+            pair.type_or_pair if observed.types else "",
+        )
         late = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
         short = late["bytes"] <= max(MAX_SHORT_BYTES, late["bytes"].min())
         busy = late.seconds[:, short].mean(axis=1) / 2
@@ -61,10 +66,13 @@ def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str,
     return parts
 
 
-def fit_overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array, str, dict[str, Array], dict[str, str]]:
+def fit_overhead_by_size(
+    name: str, sizes: Array, single: Array
+) -> tuple[Array, str, dict[str, Array], dict[str, str]]:
     """Return o_c(m) at every size, its form, values and a note.
 
-    It is the time of an empty message, plus the jump of the time at the size where rendezvous begins.
+    It is the time of an empty message, plus the jump of the time at the size where rendezvous
+    begins.
     """
     empty = single[:, :1]
     last = find_last_before_jump(sizes, single, empty[0, 0])
@@ -74,18 +82,25 @@ def fit_overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array,
     higher = empty[:, 0] + rendezvous
     a, x1, a1 = (make_key(name, part) for part in ("a", "x1", "a1"))
     parts = {a: empty[:, 0], x1: np.full(len(empty), last), a1: higher}
-    notes = {a1: f"time of a rendezvous message: {format_seconds(rendezvous[0])} more", x1: CHANGE_NOTE}
+    notes = {
+        a1: f"time of a rendezvous message: {format_seconds(rendezvous[0])} more",
+        x1: CHANGE_NOTE,
+    }
     return np.where(sizes > last, higher[:, None], empty), PIECEWISE, parts, notes
 
 
 def fit_local_work(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return tables of local times by size, and their forms. Repeated copies use the same two buffers, like the copies
-    of a rank."""
+    """Return tables of local times by size, and their forms. Repeated copies use the same two
+    buffers, like the copies of a rank."""
     measured = {"gamma": observed.cases("work")}
     for name, path in (("copy", REUSED_BUFFER), ("anew", NEW_BUFFER)):
         if any(case.settings["path"] == path for case in observed.probes.get("memcopy", ())):
             measured[name] = observed.cases("memcopy", path=path)
-    values = {text: draws for name, cases in measured.items() for text, draws in _make_table(name, cases).items()}
+    values = {
+        text: draws
+        for name, cases in measured.items()
+        for text, draws in _make_table(name, cases).items()
+    }
     return values, dict.fromkeys(measured, TABLE)
 
 
@@ -96,10 +111,15 @@ def _make_table(name: str, cases: Cases) -> dict[str, Array]:
 
 
 def find_longest_vectors(observed: Observed, copies: bool) -> dict[str, int]:
-    """Return the bytes of the longest vectors that the probes reduced and copied. Work that took no time is omitted."""
+    """Return the bytes of the longest vectors that the probes reduced and copied. Work that took no
+    time is omitted."""
     probes = {"reduce": ("work", None), **({"copy": ("memcopy", REUSED_BUFFER)} if copies else {})}
     measured = {
-        kind: [case for case in observed.probes.get(name, ()) if path in (None, case.settings.get("path"))]
+        kind: [
+            case
+            for case in observed.probes.get(name, ())
+            if path in (None, case.settings.get("path"))
+        ]
         for kind, (name, path) in probes.items()
     }
     return {

@@ -1,11 +1,12 @@
-"""Numerics with identical bits on all processors: exponentials, logarithms, random numbers, scalar products, small
-linear systems, and nonlinear least squares (`minimize_rows`).
+"""Numerics with identical bits on all processors: exponentials, logarithms, random numbers, scalar
+products, small linear systems, and nonlinear least squares (`minimize_rows`).
 
-They consist of additions, multiplications, divisions and square roots only. The last bit of numpy's and BLAS's results
-depends on the processor. If the minimized function has kinks, one bit may decide at which minimum a search ends.
+They consist of additions, multiplications, divisions and square roots only. The last bit of numpy's
+and BLAS's results depends on the processor. If the minimized function has kinks, one bit may decide
+at which minimum a search ends.
 
-`minimize_rows` is damped Gauss-Newton (Levenberg-Marquardt) for many problems at once, one problem a row. All rows step
-together; converged rows are dropped.
+`minimize_rows` is damped Gauss-Newton (Levenberg-Marquardt) for many problems at once, one problem
+a row. All rows step together; converged rows are dropped.
 """
 
 from collections.abc import Callable
@@ -64,12 +65,14 @@ def add_at(totals: Array, indices: np.ndarray, summands: Array) -> None:
 
 
 def draw_normals(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Return normal random numbers, rounded: for rare large ones, the C library's logarithm decides the last bit."""
+    """Return normal random numbers, rounded: for rare large ones, the C library's logarithm decides
+    the last bit."""
     return np.round(rng.standard_normal(shape), 10)
 
 
 def multiply_columns(columns: Array) -> Array:
-    """Return the scalar product of every two columns: (rows, values, cases) to (rows, values, values)."""
+    """Return the scalar product of every two columns: (rows, values, cases) to (rows, values,
+    values)."""
     count = columns.shape[1]
     scalars = np.empty((len(columns), count, count))
     for i in range(count):
@@ -79,9 +82,11 @@ def multiply_columns(columns: Array) -> Array:
 
 
 def solve(matrix: Array, target: Array) -> Array:
-    """Return x of matrix·x = target for symmetric positive definite matrices (rows, n, n) and targets (rows, n).
+    """Return x of matrix·x = target for symmetric positive definite matrices (rows, n, n) and
+    targets (rows, n).
 
-    Gaussian elimination, with each unknown scaled to a diagonal of 1 first; such matrices need no pivoting.
+    Gaussian elimination, with each unknown scaled to a diagonal of 1 first; such matrices need no
+    pivoting.
     """
     scale = 1 / np.sqrt(np.diagonal(matrix, axis1=1, axis2=2))
     scaled, right = matrix * scale[:, :, None] * scale[:, None, :], target * scale
@@ -92,12 +97,15 @@ def solve(matrix: Array, target: Array) -> Array:
             scaled[:, row, k:] -= share[:, None] * scaled[:, k, k:]
             right[:, row] -= share * right[:, k]
     for k in reversed(range(count)):
-        right[:, k] = (right[:, k] - np.sum(scaled[:, k, k + 1 :] * right[:, k + 1 :], axis=-1)) / scaled[:, k, k]
+        right[:, k] = (
+            right[:, k] - np.sum(scaled[:, k, k + 1 :] * right[:, k + 1 :], axis=-1)
+        ) / scaled[:, k, k]
     return right * scale
 
 
 MAX_DAMPING = 1e3  # above this damping the search of a row ends
-MIN_DAMPING = 1e-14  # larger than rounding errors, so that values with equal effect remain determined
+# larger than rounding errors, so that values with equal effect remain determined
+MIN_DAMPING = 1e-14
 MIN_DIVISOR = 1e-300  # avoids division by 0
 
 Residuals = Callable[[np.ndarray, Array], Array]
@@ -114,9 +122,9 @@ def minimize_rows(
 ) -> tuple[Array, Array]:
     """Return the minimum of each row of `start` (rows, values), and its sum of squares.
 
-    `residuals(rows, theta)` returns the residuals of the problems with these numbers. `difference_step` is that of
-    difference quotients. No value changes by more than `max_change` in a step. A row is done if its last step reduced
-    the sum by less than the share `min_gain`.
+    `residuals(rows, theta)` returns the residuals of the problems with these numbers.
+    `difference_step` is that of difference quotients. No value changes by more than `max_change` in
+    a step. A row is done if its last step reduced the sum by less than the share `min_gain`.
     """
     theta = np.clip(start, *bounds)
     residual = residuals(np.arange(len(theta)), theta)
@@ -125,10 +133,14 @@ def minimize_rows(
     for _ in range(iterations):
         if not len(active):
             break
-        step = _gauss_newton_step(residuals, active, theta[active], residual[active], damping[active], difference_step)
+        step = _gauss_newton_step(
+            residuals, active, theta[active], residual[active], damping[active], difference_step
+        )
         trial_theta = np.clip(theta[active] + np.clip(step, -max_change, max_change), *bounds)
         trial_residual = residuals(active, trial_theta)
-        gain = (loss[active] - np.sum(trial_residual**2, axis=-1)) / np.maximum(loss[active], MIN_DIVISOR)
+        gain = (loss[active] - np.sum(trial_residual**2, axis=-1)) / np.maximum(
+            loss[active], MIN_DIVISOR
+        )
         better = gain > 0
         improved = active[better]
         theta[improved], residual[improved] = trial_theta[better], trial_residual[better]
@@ -139,7 +151,12 @@ def minimize_rows(
 
 
 def _gauss_newton_step(
-    residuals: Residuals, rows: np.ndarray, theta: Array, residual: Array, damping: Array, difference_step: float
+    residuals: Residuals,
+    rows: np.ndarray,
+    theta: Array,
+    residual: Array,
+    damping: Array,
+    difference_step: float,
 ) -> Array:
     """Return the damped Gauss-Newton step of each row."""
     count = theta.shape[1]
@@ -148,6 +165,7 @@ def _gauss_newton_step(
     slope = (shifted_residual - residual[:, None, :]) / difference_step  # (rows, values, cases)
     normal = multiply_columns(slope)
     ridge = damping[:, None] * np.diagonal(normal, axis1=1, axis2=2)
-    ridge = ridge + (1e-12 * np.sum(residual**2, axis=-1) + MIN_DIVISOR)[:, None]  # for directions without effect
+    # for directions without effect
+    ridge = ridge + (1e-12 * np.sum(residual**2, axis=-1) + MIN_DIVISOR)[:, None]
     target = np.sum(slope * residual[:, None, :], axis=-1)
     return -solve(normal + ridge[..., None] * np.eye(count), target)

@@ -1,10 +1,11 @@
-"""Regression over all draws at once: least squares, lines, lines with change points (`fit_piecewise`), the choice of a
-form by AICc (`choose_form`), isotonic regression of samples (`make_nondecreasing`), and the evidence as a curve
-(`make_curve`).
+"""Regression over all draws at once: least squares, lines, lines with change points
+(`fit_piecewise`), the choice of a form by AICc (`choose_form`), isotonic regression of samples
+(`make_nondecreasing`), and the evidence as a curve (`make_curve`).
 
-Row 0 of every y is the estimate, the other rows are bootstrap draws. Draws differ for two reasons: the samples of each
-case are resampled (noise), and a misfit larger than noise is added with random factors (wild bootstrap,
-`add_misfit_draws`). Noise-free data that do not follow the form therefore still have an interval."""
+Row 0 of every y is the estimate, the other rows are bootstrap draws. Draws differ for two reasons:
+the samples of each case are resampled (noise), and a misfit larger than noise is added with random
+factors (wild bootstrap, `add_misfit_draws`). Noise-free data that do not follow the form therefore
+still have an interval."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -20,17 +21,21 @@ from commodel.parameters import Curve
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, compute_r_squared
 from commodel.units import format_seconds
 
-CHANCE_PROBABILITY = 0.1  # probability of a misfit by noise alone, above which the misfit counts as noise
+# probability of a misfit by noise alone, above which the misfit counts as noise
+CHANCE_PROBABILITY = 0.1
 COLLINEAR_SHARE = 1e-10  # share of the largest singular value, below which features count as equal
 SMALLEST_SHARE = 1e-9  # of the largest time: shorter times are weighted as if they were as long
-MIN_AICC_GAIN = 1e-6  # reduction of AICc from which a later form or cut is chosen, so that rounding does not decide
+# reduction of AICc from which a later form or cut is chosen, so that rounding does not decide
+MIN_AICC_GAIN = 1e-6
 CHANGE_NOTE = "found in the data; the change lies between this size and the next one probed"
 MISFIT_SEED = 20_261  # constant, so that a fit is reproducible
 
 
-def make_sample_values(name: str, sizes: Iterable[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
-    """Return a function given by samples, or a surface at one level of concurrency, made non-decreasing. `draws` is (1
-    + draws, sizes)."""
+def make_sample_values(
+    name: str, sizes: Iterable[int], draws: Array, at_once: int | None = None
+) -> dict[str, Array]:
+    """Return a function given by samples, or a surface at one level of concurrency, made
+    non-decreasing. `draws` is (1 + draws, sizes)."""
     level = make_nondecreasing(draws)
     return {make_sample_key(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
@@ -38,7 +43,8 @@ def make_sample_values(name: str, sizes: Iterable[int], draws: Array, at_once: i
 def describe_changed_samples(
     keys: Sequence[str], measured: Array, predicted: Array, abscissa: str = "size"
 ) -> dict[str, str]:
-    """Return notes on samples that were changed to make the function non-decreasing over the abscissa."""
+    """Return notes on samples that were changed to make the function non-decreasing over the
+    abscissa."""
     return {
         key: f"samples fall with the {abscissa}, which the model excludes: "
         f"measured {format_seconds(raw)}, fitted {format_seconds(level)}"
@@ -48,12 +54,14 @@ def describe_changed_samples(
 
 
 def make_nondecreasing(y: Array) -> Array:
-    """Return the nearest non-decreasing columns for every draw (isotonic regression, by its max-min formula).
+    """Return the nearest non-decreasing columns for every draw (isotonic regression, by its max-min
+    formula).
 
     Columns are weighted by 1/variance, so that a noisy one does not lower those before it.
     """
     variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
-    rounding = (1e-9 * np.abs(y[0]).max()) ** 2  # the variance of exact simulations, which must not determine weights
+    # the variance of exact simulations, which must not determine weights
+    rounding = (1e-9 * np.abs(y[0]).max()) ** 2
     least = max(rounding, 1e-12 * variance.max())
     weights = 1 / np.maximum(variance, least) if least else np.ones(y.shape[1])
     result = np.full_like(y, -np.inf)
@@ -66,22 +74,26 @@ def make_nondecreasing(y: Array) -> Array:
 
 
 def weigh_inversely(times: Array) -> Array:
-    """Return weights for which misfits relative to the times are minimized, at most those of a billionth of the largest
-    time.
+    """Return weights for which misfits relative to the times are minimized, at most those of a
+    billionth of the largest time.
 
-    A time may be 0: an exact simulation has no overhead of messages that a network card sends by itself.
+    A time may be 0: an exact simulation has no overhead of messages that a network card sends by
+    itself.
     """
     least = SMALLEST_SHARE * np.max(times)
     return 1 / np.maximum(times, least) ** 2 if least > 0 else np.ones(len(times))
 
 
 def fit_least_squares(features: Sequence[Array], y: Array, weights: Array) -> Array:
-    """Return the coefficients (draws, features) of y ≈ Σ coefficient·feature by weighted least squares.
+    """Return the coefficients (draws, features) of y ≈ Σ coefficient·feature by weighted least
+    squares.
 
-    All draws are solved together. Features are scaled first, since bytes and constants differ by many orders of
-    magnitude.
+    All draws are solved together. Features are scaled first, since bytes and constants differ by
+    many orders of magnitude.
     """
-    columns = np.stack([np.broadcast_to(feature, y.shape[1:]) for feature in features], axis=-1).astype(float)
+    columns = np.stack(
+        [np.broadcast_to(feature, y.shape[1:]) for feature in features], axis=-1
+    ).astype(float)
     scale = np.abs(columns).max(axis=0)
     scale[scale == 0] = 1.0
     root = np.sqrt(weights / np.max(weights))
@@ -91,7 +103,8 @@ def fit_least_squares(features: Sequence[Array], y: Array, weights: Array) -> Ar
 
 
 def add_misfit_draws(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
-    """Return the draws of y plus the part of the misfit that noise does not explain, with random factors."""
+    """Return the draws of y plus the part of the misfit that noise does not explain, with random
+    factors."""
     cases, total = len(misfit), np.sum(weights * misfit**2)
     if len(y) == 1 or cases <= terms or total == 0:
         return y
@@ -100,12 +113,14 @@ def add_misfit_draws(y: Array, misfit: Array, weights: Array, terms: int) -> Arr
         return y
     share = max(0.0, 1 - noise / total)
     signs = draw_normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
-    return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
+    return np.concatenate(
+        [y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs]
+    )
 
 
 def is_by_chance(total: float, noise: float, degrees: int) -> bool:
-    """Return whether noise alone makes such a misfit: a χ² with `degrees` degrees of freedom exceeds it with a
-    probability above CHANCE_PROBABILITY."""
+    """Return whether noise alone makes such a misfit: a χ² with `degrees` degrees of freedom
+    exceeds it with a probability above CHANCE_PROBABILITY."""
     if total < noise or noise <= 0:  # χ² is above its mean in at least three cases of ten
         return bool(total < noise)
     from scipy.special import chdtrc  # here, because it takes longer to load than most verbs to run
@@ -118,24 +133,32 @@ def fit_mean(y: Array, weights: Array | float = 1.0) -> Array:
 
     Means are of times, so no draw is below 0, however large its misfit.
     """
-    return np.maximum(fit_least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0], 0)
+    return np.maximum(
+        fit_least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0], 0
+    )
 
 
-def fit_line(x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf) -> tuple[Array, Array]:
+def fit_line(
+    x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf
+) -> tuple[Array, Array]:
     """Return the intercept (0 to `ceiling`) and the slope (≥ 0) of a line.
 
-    If the best line violates a bound, the result is the best line with its intercept on the bound, or the best
-    constant.
+    If the best line violates a bound, the result is the best line with its intercept on the bound,
+    or the best constant.
     """
     intercept, slope = fit_least_squares([np.ones(len(x)), x], y, weights).T
     bounded = np.clip(intercept, 0, ceiling)
     bounded_slope = fit_least_squares([x], y - bounded[:, None], weights)[:, 0]
     slope = np.where(bounded == intercept, slope, bounded_slope)
     flat = slope < 0
-    return np.where(flat, np.clip(fit_mean(y, weights), 0, ceiling), bounded), np.where(flat, 0.0, slope)
+    return np.where(flat, np.clip(fit_mean(y, weights), 0, ceiling), bounded), np.where(
+        flat, 0.0, slope
+    )
 
 
-def fit_shape_coefficients(form: str, x: Array, y: Array, weights: Array, constant: bool = False) -> Array:
+def fit_shape_coefficients(
+    form: str, x: Array, y: Array, weights: Array, constant: bool = False
+) -> Array:
     """Return the coefficients (draws, n) of a form's shape: ≥ 0, without a constant term.
 
     With `constant`, the first one is a constant term, and coefficients may be negative.
@@ -143,7 +166,9 @@ def fit_shape_coefficients(form: str, x: Array, y: Array, weights: Array, consta
     if form == "exponential":
         return _fit_exponential(x, y, weights)
     features = [np.ones(len(x))] if constant else []
-    features += {"constant": [], "linear": [x], "logarithmic": [np.log(x)], "quadratic": [x, x**2]}[form]
+    features += {"constant": [], "linear": [x], "logarithmic": [np.log(x)], "quadratic": [x, x**2]}[
+        form
+    ]
     if not features:
         return np.empty((len(y), 0))
     coefficients = fit_least_squares(features, y, weights)
@@ -158,9 +183,10 @@ def fit_shape_coefficients(form: str, x: Array, y: Array, weights: Array, consta
 
 
 def _fit_exponential(x: Array, y: Array, weights: Array) -> Array:
-    """Return b and c of b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched, up to
-    c·x = 20."""
-    from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
+    """Return b and c of b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched,
+    up to c·x = 20."""
+    # here, because it takes longer to load than most verbs to run
+    from scipy.optimize import minimize_scalar
 
     def best_b(c: float, times: Array) -> float:
         grown = expm1(c * x)
@@ -171,7 +197,9 @@ def _fit_exponential(x: Array, y: Array, weights: Array) -> Array:
         return np.sum(weights * (times - best_b(c, times) * expm1(c * x)) ** 2)
 
     def best(times: Array) -> tuple[float, float]:
-        search = minimize_scalar(loss, bounds=bounds, args=(times,), method="bounded", options={"xatol": 1e-9})
+        search = minimize_scalar(
+            loss, bounds=bounds, args=(times,), method="bounded", options={"xatol": 1e-9}
+        )
         c = float(exp(search.x))
         return best_b(c, times), c
 
@@ -184,9 +212,11 @@ def _fit_exponential(x: Array, y: Array, weights: Array) -> Array:
 def choose_form(
     forms: Sequence[str], x: Array, y: Array, weights: Array, constant: bool = False
 ) -> tuple[str, dict[str, float]]:
-    """Return the form with the smallest AICc on row 0, of equal ones the first, and the AICc of each.
+    """Return the form with the smallest AICc on row 0, of equal ones the first, and the AICc of
+    each.
 
-    `constant`: with a constant term. A form with too many coefficients for the data is not considered.
+    `constant`: with a constant term. A form with too many coefficients for the data is not
+    considered.
     """
     scores = {}
     for form in forms:
@@ -206,12 +236,17 @@ def choose_form(
 def compute_aicc(misfit: float, count: int, terms: int, signal: float) -> float:
     """Return AICc of a mean squared misfit.
 
-    Noise-free simulations fit to the last bit, so misfits below 1e-24 of `signal`, a mean square too, count as equal.
+    Noise-free simulations fit to the last bit, so misfits below 1e-24 of `signal`, a mean square
+    too, count as equal.
     """
     if count - terms - 1 <= 0:
         return np.inf
     floor = max(1e-24 * signal, 1e-300)
-    return count * np.log(max(misfit, floor)) + 2 * terms + 2 * terms * (terms + 1) / (count - terms - 1)
+    return (
+        count * np.log(max(misfit, floor))
+        + 2 * terms
+        + 2 * terms * (terms + 1) / (count - terms - 1)
+    )
 
 
 SIZE_AXES = ("message / B", "time / s")  # default labels of the axes
@@ -230,11 +265,13 @@ def make_curve(
 ) -> Curve:
     """Return the evidence of a regression with `terms` coefficients, in SI units.
 
-    `refit(keep)` fits the kept samples only and returns its values at all samples; this gives the error at held-out
-    samples.
+    `refit(keep)` fits the kept samples only and returns its values at all samples; this gives the
+    error at held-out samples.
     """
     x, measured, fitted = (np.asarray(column, dtype=float) for column in (x, measured, fitted))
-    measured, fitted = (np.where(np.abs(column) < ROUNDING_SECONDS, 0.0, column) for column in (measured, fitted))
+    measured, fitted = (
+        np.where(np.abs(column) < ROUNDING_SECONDS, 0.0, column) for column in (measured, fitted)
+    )
     scale = np.where(measured == 0, 1.0, measured)
     relative = (fitted - measured) / scale
     aic = compute_aicc(float(np.mean(relative**2)), len(x), terms + 1, 1.0)
@@ -245,12 +282,30 @@ def make_curve(
             keep = np.arange(len(x)) != number
             errors.append((refit(keep)[number] - measured[number]) / scale[number])
         left_out = float(np.sqrt(np.mean(np.square(errors))))
-    xs, ys, fitted_ys = (tuple(float(value) for value in column) for column in (x, measured, fitted))
-    return Curve(title, *labels, xs, ys, fitted_ys, form, compute_r_squared(measured, fitted), float(aic), left_out)
+    xs, ys, fitted_ys = (
+        tuple(float(value) for value in column) for column in (x, measured, fitted)
+    )
+    return Curve(
+        title,
+        *labels,
+        xs,
+        ys,
+        fitted_ys,
+        form,
+        compute_r_squared(measured, fitted),
+        float(aic),
+        left_out,
+    )
 
 
 def make_line_curve(
-    title: str, x: Array, y: Array, a: Array, b: Array, form: str, labels: tuple[str, str] = SIZE_AXES
+    title: str,
+    x: Array,
+    y: Array,
+    a: Array,
+    b: Array,
+    form: str,
+    labels: tuple[str, str] = SIZE_AXES,
 ) -> Curve:
     """Return the evidence of a line fitted with weights 1/y²."""
 
@@ -262,13 +317,15 @@ def make_line_curve(
 
 
 def make_sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> Curve:
-    """Return the evidence of a function given by samples: measured and predicted times, which differ where samples were
-    levelled.
+    """Return the evidence of a function given by samples: measured and predicted times, which
+    differ where samples were levelled.
 
     The error at a held-out sample is that of interpolation between its neighbours.
     """
     x = np.asarray(x, dtype=float)
-    predicted = np.where(np.isclose(predicted, y[0], rtol=1e-12, atol=ROUNDING_SECONDS), y[0], predicted)
+    predicted = np.where(
+        np.isclose(predicted, y[0], rtol=1e-12, atol=ROUNDING_SECONDS), y[0], predicted
+    )
     return make_curve(
         title,
         x,
@@ -284,7 +341,8 @@ MIN_SIZES = 3  # minimum number of sizes of a piece
 FEW_SIZES = 8  # number of sizes, above which a cut has an additional penalty
 NEGLIGIBLE_MISFIT = 1e-24  # of the sum of squares of all measurements
 CLEAR_DROP = 0.05  # of the time from one piece to the next, relative
-NARROW_RANGE = 2.0  # largest over smallest size of a piece, below which a protocol change may explain its slope
+# largest over smallest size of a piece, below which a protocol change may explain its slope
+NARROW_RANGE = 2.0
 EQUAL_DEVIATIONS = 3  # standard deviations of noise within which times count as equal
 TIE_TOLERANCE = 1e-7  # relative reduction of the misfit from which a later cut is better
 
@@ -292,8 +350,8 @@ TIE_TOLERANCE = 1e-7  # relative reduction of the misfit from which a later cut 
 def find_segments(x: Array, y: Array, weights: Array, max_pieces: int = 3) -> list[np.ndarray]:
     """Return the cases of each piece of a piecewise line, with change points of the smallest AICc.
 
-    A piece has at least three sizes. Change points count as parameters, with a higher penalty if there are many
-    possible places. Of equal cuts the first is chosen.
+    A piece has at least three sizes. Change points count as parameters, with a higher penalty if
+    there are many possible places. Of equal cuts the first is chosen.
     """
     places, squares = np.unique(x), weights * y[0] ** 2
     line_misfits = _fit_lines_to_ranges(places, x, y[0], weights)
@@ -303,16 +361,21 @@ def find_segments(x: Array, y: Array, weights: Array, max_pieces: int = 3) -> li
     best = np.inf
     chosen: list[np.ndarray] = [np.argsort(x, kind="stable")]
     for cuts, misfit in _find_best_cuts(line_misfits, max_pieces):
-        score = compute_aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + penalty * len(cuts)
+        score = compute_aicc(
+            misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)
+        ) + penalty * len(cuts)
         if score < best - MIN_AICC_GAIN:
             edges = [places[0], *places[cuts], np.inf]
-            best, chosen = score, [np.flatnonzero((x >= low) & (x < high)) for low, high in pairwise(edges)]
+            best, chosen = (
+                score,
+                [np.flatnonzero((x >= low) & (x < high)) for low, high in pairwise(edges)],
+            )
     return chosen
 
 
 def _fit_lines_to_ranges(places: Array, x: Array, y: Array, weights: Array) -> Array:
-    """Return the weighted sum of squares of the best line (see `fit_line`) through each range of sizes; ∞ if it has too
-    few."""
+    """Return the weighted sum of squares of the best line (see `fit_line`) through each range of
+    sizes; ∞ if it has too few."""
     count = len(places)
     misfit = np.full((count, count + 1), np.inf)
     if count < MIN_SIZES:
@@ -339,16 +402,20 @@ def _fit_lines_to_ranges(places: Array, x: Array, y: Array, weights: Array) -> A
 
 
 def _find_best_cuts(line_misfits: Array, max_pieces: int) -> list[tuple[list[int], float]]:
-    """Return the best cuts and their misfit, for one piece, two pieces, and so on up to `max_pieces`."""
+    """Return the best cuts and their misfit, for one piece, two pieces, and so on up to
+    `max_pieces`."""
     count = len(line_misfits)
-    best_misfit = line_misfits[:, count]  # misfit from each place on, in the current number of pieces
+    # misfit from each place on, in the current number of pieces
+    best_misfit = line_misfits[:, count]
     piece_ends: list[np.ndarray] = []  # end of the piece that begins at each place
     best: list[tuple[list[int], float]] = [([], float(best_misfit[0]))]
     for _ in range(1, max_pieces):
         candidates = line_misfits[:, :count] + best_misfit
         best_misfit = candidates.min(axis=1)
         with np.errstate(invalid="ignore"):
-            piece_ends.insert(0, (candidates <= best_misfit[:, None] * (1 + TIE_TOLERANCE)).argmax(axis=1))
+            piece_ends.insert(
+                0, (candidates <= best_misfit[:, None] * (1 + TIE_TOLERANCE)).argmax(axis=1)
+            )
         if np.isinf(best_misfit[0]):
             break
         cuts = [0]
@@ -358,10 +425,13 @@ def _find_best_cuts(line_misfits: Array, max_pieces: int) -> list[tuple[list[int
     return best
 
 
-def fit_piecewise(name: str, x: Array, y: Array, weights: Array, max_pieces: int = 3) -> tuple[str, dict[str, Array]]:
+def fit_piecewise(
+    name: str, x: Array, y: Array, weights: Array, max_pieces: int = 3
+) -> tuple[str, dict[str, Array]]:
     """Return the form and the coefficients of a line, or of several with change points.
 
-    A piece begins at the end of the piece before it or above, unless the time clearly drops there (CLEAR_DROP).
+    A piece begins at the end of the piece before it or above, unless the time clearly drops there
+    (CLEAR_DROP).
     """
     pieces = find_segments(x, y, weights, max_pieces)
     values: dict[str, Array] = {}

@@ -1,13 +1,14 @@
-"""Overheads, gaps and latencies from round trips (probes `prtt`, `pairprtt`, `distance`): `collect_round_trips`,
-`fit_network`.
+"""Overheads, gaps and latencies from round trips (probes `prtt`, `pairprtt`, `distance`):
+`collect_round_trips`, `fit_network`.
 
-PRTT(n, d) is the round trip of n messages with a delay d after each but the last, minus the delays. PRTT(1,0) = 2·(L +
-o_s + o_r + (m-1)·G) · PRTT(n,0) - PRTT(1,0) = (n-1)·max(g + (m-1)·G, o) · PRTT(n,d) - PRTT(1,0) = (n-1)·o_s for a d
-above the gap · a receive that starts late takes o_s + o_r in all. (Hoefler, Lichei, Rehm: Low-overhead LogGP parameter
-assessment, 2007.)
+PRTT(n, d) is the round trip of n messages with a delay d after each but the last, minus the delays.
+PRTT(1,0) = 2·(L + o_s + o_r + (m-1)·G) · PRTT(n,0) - PRTT(1,0) = (n-1)·max(g + (m-1)·G, o) ·
+PRTT(n,d) - PRTT(1,0) = (n-1)·o_s for a d above the gap · a receive that starts late takes o_s + o_r
+in all. (Hoefler, Lichei, Rehm: Low-overhead LogGP parameter assessment, 2007.)
 
-`HalfTrip` is half a round trip between ranks of a distance class, T(m) = o + L(m) + m·G(m) with the overheads of both
-ends: a piecewise line, or samples of G where lines do not fit, as with caches within a node.
+`HalfTrip` is half a round trip between ranks of a distance class, T(m) = o + L(m) + m·G(m) with the
+overheads of both ends: a piecewise line, or samples of G where lines do not fit, as with caches
+within a node.
 """
 
 from collections.abc import Mapping
@@ -35,7 +36,8 @@ BURST_MESSAGES = 16
 # n, delay, late: the round trips of each size.
 TRIP_KINDS = (1, 0, 0), (BURST_MESSAGES, 0, 0), (BURST_MESSAGES, 1, 0), (1, 0, 1)
 NO_LATENCY = "not distinguishable from 0: the overheads alone take longer than half a round trip"
-# Bytes: overheads and latency are those of messages up to this size, in which copying is negligible.
+# Bytes: overheads and latency are those of messages up to this size, in which copying is
+# negligible.
 MAX_SHORT_BYTES = 256
 NEVER = np.inf  # bytes: no message uses rendezvous
 MAX_TRIP_ERROR = 0.1  # of a one-way time, above which the fit has a note
@@ -99,9 +101,15 @@ def collect_pair_trips(observed: Observed) -> dict[Pair, RoundTrips]:
 
 
 def collect_round_trips(observed: Observed, pair: Pair | None = None) -> RoundTrips:
-    """Return the four kinds of round trip, of a pair of node types or of probe `prtt`, at the sizes of all kinds."""
-    probe, settings = (list_pair_probes(observed)[pair], {"pair": str(pair)}) if pair else ("prtt", {})
-    cases = [observed.cases(probe, **settings, n=n, delay=delay, late=late) for n, delay, late in TRIP_KINDS]
+    """Return the four kinds of round trip, of a pair of node types or of probe `prtt`, at the sizes
+    of all kinds."""
+    probe, settings = (
+        (list_pair_probes(observed)[pair], {"pair": str(pair)}) if pair else ("prtt", {})
+    )
+    cases = [
+        observed.cases(probe, **settings, n=n, delay=delay, late=late)
+        for n, delay, late in TRIP_KINDS
+    ]
     single, burst, delayed, late = select_common("bytes", *cases)
     o_s = np.maximum((delayed.seconds - single.seconds) / (BURST_MESSAGES - 1), 0)
     return RoundTrips(
@@ -128,21 +136,26 @@ class Network:
 def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Network:
     """Return L, g and G.
 
-    `overhead` is the busy time of a processor with a message (one estimate, or one for each size). `travel` is the
-    one-way time without overheads. G comes from bursts if their spacing shows it.
+    `overhead` is the busy time of a processor with a message (one estimate, or one for each size).
+    `travel` is the one-way time without overheads. G comes from bursts if their spacing shows it.
     """
     body, notes, unidentified = trips.body, {}, {}
     gap_visible = trips.spacing[0] > 1.05 * overhead  # else the overhead exceeds the gap
     if np.count_nonzero(gap_visible) >= 2:
         spacing = trips.spacing[:, gap_visible]
-        # Messages of a burst cannot be closer than the gap. This bounds g if large messages would raise it.
+        # Messages of a burst cannot be closer than the gap. This bounds g if large messages would
+        # raise it.
         ceiling = trips.spacing[:, trips.spacing[0].argmin()]
         g, G = fit_line(body[gap_visible], spacing, 1 / spacing[0] ** 2, ceiling)
     else:
         g, G = np.zeros(len(travel)), fit_line(body, travel, 1 / trips.one_way[0] ** 2)[1]
-        notes["G"] = "from round trips: in bursts the overhead exceeds the gap at nearly every size measured"
+        notes["G"] = (
+            "from round trips: in bursts the overhead exceeds the gap at nearly every size measured"
+        )
     if g[0] <= np.min(overhead):
-        unidentified["g"] = "not distinguishable from 0: a gap below the overhead changes no prediction"
+        unidentified["g"] = (
+            "not distinguishable from 0: a gap below the overhead changes no prediction"
+        )
     L = np.maximum(fit_mean((travel - G[:, None] * body)[:, trips.short]), 0)
     if not L[0]:
         unidentified["L"] = NO_LATENCY
@@ -150,13 +163,16 @@ def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Ne
 
 
 def find_last_before_jump(size: Array, time: Array, min_jump: float) -> float:
-    """Return the last size before the time jumps by `min_jump`, at that size and at the next one; NEVER if it does not.
+    """Return the last size before the time jumps by `min_jump`, at that size and at the next one;
+    NEVER if it does not.
 
     A change of slope is no jump, since it is small at one of the two sizes.
     """
     weights = weigh_inversely(time[0])
     pieces = find_segments(size, time[:1], weights)
-    lines = [(size[piece], *fit_line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
+    lines = [
+        (size[piece], *fit_line(size[piece], time[:1, piece], weights[piece])) for piece in pieces
+    ]
     for (below, a, b), (above, a_next, b_next) in pairwise(lines):
         jump = min(a_next[0] - a[0] + (b_next[0] - b[0]) * edge for edge in (below[-1], above[0]))
         if jump >= min_jump:
@@ -167,7 +183,8 @@ def find_last_before_jump(size: Array, time: Array, min_jump: float) -> float:
 def measure_jump(size: Array, time: Array, last: float) -> Array:
     """Return by how much the time of a message jumps after size `last`, in every draw.
 
-    It is the smallest distance of two lines there, at most the difference of the two measured times.
+    It is the smallest distance of two lines there, at most the difference of the two measured
+    times.
     """
     below, above = size <= last, size > last
     lines = [fit_line(size[rows], time[:, rows], 1 / time[0, rows] ** 2) for rows in (below, above)]
@@ -195,9 +212,9 @@ class HalfTrip:
     def of(cls, size: Array, half: Array, scale: Array | None = None) -> "HalfTrip":
         """Return the fit to times (draws, cases): a piecewise line, or samples.
 
-        Samples are chosen if lines miss more than noise explains: a size clearly, or all on average more than
-        interpolation between samples, whose gaps are half as wide as those that can be checked. Errors are relative to
-        the times, or to `scale`.
+        Samples are chosen if lines miss more than noise explains: a size clearly, or all on average
+        more than interpolation between samples, whose gaps are half as wide as those that can be
+        checked. Errors are relative to the times, or to `scale`.
         """
         scale = half[0] if scale is None else scale
         form, line = fit_piecewise("T", size, half, 1 / scale**2, MAX_PIECES)
@@ -210,8 +227,12 @@ class HalfTrip:
         )
         noise = (times[1:] / scale).var(axis=0) if len(times) > 1 else np.zeros(len(sizes))
         line_errors = ((lines.at(sizes)[0] - times[0]) / scale) ** 2
-        interpolation_errors = (_compute_interpolation_errors(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
-        are_close = np.mean(line_errors - noise) <= max(MAX_LINE_ERROR**2, np.mean(interpolation_errors) / 4)
+        interpolation_errors = (
+            _compute_interpolation_errors(sizes, times[0]) / scale[1:-1]
+        ) ** 2 - noise[1:-1]
+        are_close = np.mean(line_errors - noise) <= max(
+            MAX_LINE_ERROR**2, np.mean(interpolation_errors) / 4
+        )
         is_each_close = (line_errors - EQUAL_DEVIATIONS**2 * noise).max() <= MAX_SINGLE_ERROR**2
         return lines if are_close and is_each_close else lines.refine(sizes, times)
 
@@ -226,10 +247,12 @@ class HalfTrip:
         return cls(dict.fromkeys("LG", PIECEWISE if form == PIECEWISE else "constant"), values)
 
     def refine(self, sizes: Array, times: Array) -> "HalfTrip":
-        """Return L of the lines, or from messages too short for their bytes to matter if there is one line, and samples
-        of G."""
+        """Return L of the lines, or from messages too short for their bytes to matter if there is
+        one line, and samples of G."""
         first = max(int(np.argmax(times[0] > MIN_BYTE_FACTOR * times[0, 0])), 1)
-        values = {name: draws for name, draws in self.values.items() if parse_key(name).function == "L"}
+        values = {
+            name: draws for name, draws in self.values.items() if parse_key(name).function == "L"
+        }
         if self.forms["L"] != PIECEWISE:
             values = {"L.a": fit_mean(times[:, :first], 1 / times[0, :first] ** 2)}
         L = HalfTrip(self.forms, {**self.values, **values}).split_time(sizes)[0]
@@ -240,10 +263,15 @@ class HalfTrip:
 
     @property
     def byte_sizes(self) -> list[int]:
-        """The sizes between which G does not change its form: those of its samples, and both sides of change points."""
+        """The sizes between which G does not change its form: those of its samples, and both sides
+        of change points."""
         keys = {name: parse_key(name) for name in self.values}
         samples = [key.sample[0] for key in keys.values() if key.function == "G" and key.sample]
-        edges = [int(self.values[name][0]) for name, key in keys.items() if key.function == "G" and key.part[0] == "x"]
+        edges = [
+            int(self.values[name][0])
+            for name, key in keys.items()
+            if key.function == "G" and key.part[0] == "x"
+        ]
         return sorted({*samples, *edges, *(edge + 1 for edge in edges)})
 
     def split_time(self, bytes: Array) -> tuple[Array, Array]:
@@ -260,14 +288,19 @@ class HalfTrip:
         """Return m·G of a message, in every draw."""
         return self.split_time(np.array([float(size)]))[1][:, 0]
 
-    def name_values(self, distance_class: str, overheads: Array) -> tuple[dict[str, Array], dict[str, str]]:
-        """Return the values of a distance class, L without the overheads, and the forms of its functions."""
+    def name_values(
+        self, distance_class: str, overheads: Array
+    ) -> tuple[dict[str, Array], dict[str, str]]:
+        """Return the values of a distance class, L without the overheads, and the forms of its
+        functions."""
         values = {}
         for name, draws in self.values.items():
             function, part = parse_key(name).function, parse_key(name).part
             subtracted = overheads if function == "L" and part[0] == "a" else 0.0
             values[make_key(function, distance_class, part)] = np.maximum(draws - subtracted, 0)
-        return values, {make_key(function, distance_class): form for function, form in self.forms.items()}
+        return values, {
+            make_key(function, distance_class): form for function, form in self.forms.items()
+        }
 
     @property
     def terms(self) -> int:
@@ -285,16 +318,23 @@ MIN_GROWTH = 0.02  # of overheads, relative to a one-way time
 
 
 def fit_growing_overheads(trips: RoundTrips, largest_eager: float) -> dict[str, Array]:
-    """Return tables of `O_s` and `O_r` up to the largest eager message; empty if overheads do not grow."""
+    """Return tables of `O_s` and `O_r` up to the largest eager message; empty if overheads do not
+    grow."""
     eager = trips.size <= largest_eager
     growth = {
         name: np.maximum(overheads[:, eager] - short[:, None], 0)
-        for name, overheads, short in zip(("O_s", "O_r"), (trips.o_s, trips.o_r), trips.short_overheads, strict=True)
+        for name, overheads, short in zip(
+            ("O_s", "O_r"), (trips.o_s, trips.o_r), trips.short_overheads, strict=True
+        )
     }
     if not (growth["O_s"][0] + growth["O_r"][0] > MIN_GROWTH * trips.one_way[0, eager]).any():
         return {}
     sizes = trips.size[eager].astype(int)
-    return {text: draws for name in growth for text, draws in make_sample_values(name, sizes, growth[name]).items()}
+    return {
+        text: draws
+        for name in growth
+        for text, draws in make_sample_values(name, sizes, growth[name]).items()
+    }
 
 
 def describe_shared_nodes(cases: Cases) -> str:

@@ -1,24 +1,28 @@
-"""Probe `capacity`: concurrent messages across the boundary of a node or group, which show the capacity of each level.
+"""Probe `capacity`: concurrent messages across the boundary of a node or group, which show the
+capacity of each level.
 
-Boundaries are crossed from one group to another (`pair`), from a group to all others of the next larger group (`out`),
-or by every group to the next one (`all`). In cases `each`, one group sends to all others. The boundary of a node is
-crossed from one rank to several near nodes (`out`) or to nodes at the largest distance (`far`), from the ranks of a
-node to those of another (`pair`), from several nodes to one (`in`), or from every node to the next one (`all`). Within
-a node, its ranks send to each other (`inside`). With `ways` 2, as many messages go in the opposite direction.
+Boundaries are crossed from one group to another (`pair`), from a group to all others of the next
+larger group (`out`), or by every group to the next one (`all`). In cases `each`, one group sends to
+all others. The boundary of a node is crossed from one rank to several near nodes (`out`) or to
+nodes at the largest distance (`far`), from the ranks of a node to those of another (`pair`), from
+several nodes to one (`in`), or from every node to the next one (`all`). Within a node, its ranks
+send to each other (`inside`). With `ways` 2, as many messages go in the opposite direction.
 
 Further cases show how concurrent messages are treated:
 
-- `eager`: a rank sends to another, which takes a long message of a third one first. A sender that does not wait sends
-  eagerly.
-- `start`: a rank sends to another, which computes first. If it then takes the message at once, the message was in
-  flight meanwhile.
-- `order`: a rank sends many messages to another, and gets a reply to the first. An early reply shows that messages go
-  one after the other.
-- `unequal`: a rank sends to a near node and to a distant one. Equal shares delay the near message more than shares
-  that depend on latency, unless the near one is done before the distant one has reached the port.
-- `against`: a rank sends one message while it receives many. Its delay shows whether acknowledgements are slowed down
-  by messages in their direction.
-- `stride`: a group sends to nodes with equal distances of their numbers, which may use the same of several links.
+- `eager`: a rank sends to another, which takes a long message of a third one first. A sender that
+  does not wait sends eagerly.
+- `start`: a rank sends to another, which computes first. If it then takes the message at once, the
+  message was in flight meanwhile.
+- `order`: a rank sends many messages to another, and gets a reply to the first. An early reply
+  shows that messages go one after the other.
+- `unequal`: a rank sends to a near node and to a distant one. Equal shares delay the near message
+  more than shares that depend on latency, unless the near one is done before the distant one has
+  reached the port.
+- `against`: a rank sends one message while it receives many. Its delay shows whether
+  acknowledgements are slowed down by messages in their direction.
+- `stride`: a group sends to nodes with equal distances of their numbers, which may use the same of
+  several links.
 """
 
 from collections.abc import Iterator
@@ -78,15 +82,20 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         per_node: int = 1,
         directions: tuple[int, ...] = (1,),
     ) -> ProbePlan:
-        placement = CasePlacement(per_node * len(crossing.nodes), f"block:{per_node}", crossing.nodes)
+        placement = CasePlacement(
+            per_node * len(crossing.nodes), f"block:{per_node}", crossing.nodes
+        )
         common = {"level": level, "how": how, "procs": placement.ranks, "flows": crossing.flows}
         common |= {"step": crossing.step, "bytes": bytes}
         return [(placement, {**common, "ways": count}) for count in directions]
 
     for ranks in list_counts(site.cores)[1:]:
-        if large_nodes := [node for node in range(site.nodes) if site.count_cores(site.find_type(node)) >= ranks]:
+        if large_nodes := [
+            node for node in range(site.nodes) if site.count_cores(site.find_type(node)) >= ranks
+        ]:
             within_node = Crossing(ranks, (large_nodes[len(large_nodes) // 2],))
-            shorter = [length for length in sizes if SUCCESSIVE_BYTES <= length < size]  # they fit into caches
+            # they fit into caches
+            shorter = [length for length in sizes if SUCCESSIVE_BYTES <= length < size]
             for length in (size, *(shorter if ranks == site.cores else ())):
                 yield from cases(NODE, "inside", within_node, length, ranks)
     ports = {crossing.flows: crossing for crossing in _choose_port_nodes(site)}
@@ -110,7 +119,10 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         for distant in farthest.nodes[1 : 1 + MAX_DISTANT_NODES] if site.levels.groups else ():
             for length in (*medium, size) if distant == farthest.nodes[1] else (size,):
                 yield from cases(NODE, "unequal", Crossing(1, (*ports[1].nodes, distant)), length)
-    if 1 in ports and (ranks := min(map(site.count_cores, map(site.find_type, ports[1].nodes)))) > 1:
+    if (
+        1 in ports
+        and (ranks := min(map(site.count_cores, map(site.find_type, ports[1].nodes)))) > 1
+    ):
         for length in (*medium, size):
             yield from cases(NODE, "pair", Crossing(ranks, ports[1].nodes), length, ranks)
     if 2 in ports:
@@ -124,12 +136,18 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         if crossing.flows > 2:
             yield from cases(NODE, "all", crossing)
     if 1 in ports and size >= SUCCESSIVE_BYTES:
-        yield from cases(NODE, "order", Crossing(SUCCESSIVE_MESSAGES, ports[1].nodes), SUCCESSIVE_BYTES)
+        yield from cases(
+            NODE, "order", Crossing(SUCCESSIVE_MESSAGES, ports[1].nodes), SUCCESSIVE_BYTES
+        )
     for distance, name in enumerate(site.levels.groups, 2):
         for how, list_crossings in (("stride", _pair_same_remainder), ("each", _pair_each_group)):
             for crossing in list_crossings(site, distance):
                 yield from cases(name, how, crossing)
-        for how, list_crossings in (("pair", _pair_two_groups), ("out", _pair_one_group), ("all", _pair_all_groups)):
+        for how, list_crossings in (
+            ("pair", _pair_two_groups),
+            ("out", _pair_one_group),
+            ("all", _pair_all_groups),
+        ):
             crossings = list(list_crossings(site, distance))
             for crossing in crossings:
                 yield from cases(name, how, crossing, directions=BOTH_WAYS)
@@ -146,11 +164,16 @@ def _list_eager_limits(largest: int) -> Iterator[int]:
 
 
 def _choose_port_nodes(site: Site) -> Iterator[Crossing]:
-    """Yield a node in the middle, and several at the smallest distance; if there is only one, the nearest ones."""
+    """Yield a node in the middle, and several at the smallest distance; if there is only one, the
+    nearest ones."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     distances = site.levels.distance(node, nodes)
     neighbours = nodes[np.argsort(distances, kind="stable")][1 : 1 + MAX_PORT_FLOWS]
-    nearest = neighbours[distances[neighbours] == distances[neighbours].min()] if len(neighbours) else neighbours
+    nearest = (
+        neighbours[distances[neighbours] == distances[neighbours].min()]
+        if len(neighbours)
+        else neighbours
+    )
     neighbours = nearest if len(nearest) > 1 else neighbours
     for flows in _list_powers(len(neighbours)):
         yield Crossing(flows, (node, *neighbours[:flows].tolist()))
@@ -169,11 +192,14 @@ def _pair_farthest(site: Site, count: int) -> Crossing:
 
 def _list_powers(largest: int) -> list[int]:
     """Return powers of two up to `largest`, and `largest`."""
-    return sorted({1 << power for power in range(largest.bit_length())} | {largest}) if largest else []
+    return (
+        sorted({1 << power for power in range(largest.bit_length())} | {largest}) if largest else []
+    )
 
 
 def _list_sibling_groups(site: Site, distance: int) -> list[list[np.ndarray]]:
-    """Return the groups whose boundary is crossed by messages of this distance, as nodes, by the next larger group."""
+    """Return the groups whose boundary is crossed by messages of this distance, as nodes, by the
+    next larger group."""
     columns = [np.arange(site.nodes), *site.levels.columns, np.zeros(site.nodes, dtype=int)]
     inner, outer = columns[distance - 1], columns[distance]
     parents = [np.unique(inner[outer == parent]) for parent in np.unique(outer)]
@@ -190,7 +216,11 @@ def _split_middle(groups: list[np.ndarray]) -> list[np.ndarray]:
 def _pair_two_groups(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield two groups, near the beginning of the machine and near its end."""
     parents = _list_sibling_groups(site, distance)
-    group_pairs = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
+    group_pairs = (
+        {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)}
+        if parents
+        else ()
+    )
     for number, first, second in sorted(group_pairs):
         senders, receivers = parents[number][first], parents[number][second]
         for flows in _list_powers(min(len(senders), len(receivers), MAX_FLOWS)):
@@ -200,7 +230,8 @@ def _pair_two_groups(site: Site, distance: int) -> Iterator[Crossing]:
 def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield all nodes of a group, each with a node of another group.
 
-    Groups and places in them alternate, so that all links are used if a receiver's place selects the link.
+    Groups and places in them alternate, so that all links are used if a receiver's place selects
+    the link.
     """
     for parent in _list_sibling_groups(site, distance)[:1]:
         senders, *other_groups = _split_middle(parent)
@@ -210,9 +241,11 @@ def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
 
 
 def _pair_each_group(site: Site, distance: int) -> Iterator[Crossing]:
-    """Yield the nodes of each group, each with a node of another group, if there are not too many groups.
+    """Yield the nodes of each group, each with a node of another group, if there are not too many
+    groups.
 
-    Receivers are of the senders' type if there are enough of them, so that a slower type does not hide the link.
+    Receivers are of the senders' type if there are enough of them, so that a slower type does not
+    hide the link.
     """
     parents = _list_sibling_groups(site, distance)
     if sum(map(len, parents)) > MAX_GROUPS:
@@ -238,13 +271,16 @@ def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
         senders, *other_groups = _split_middle(parent)
         other_nodes = np.concatenate(other_groups)
         for stride in STRIDE_FACTORS:
-            receivers = other_nodes[other_nodes % stride == other_nodes[0] % stride][: min(len(senders), 8)]
+            receivers = other_nodes[other_nodes % stride == other_nodes[0] % stride][
+                : min(len(senders), 8)
+            ]
             if (flows := len(receivers)) > 2:
                 yield Crossing(flows, (*senders[:flows].tolist(), *receivers.tolist()), stride)
 
 
 def _pair_all_groups(site: Site, distance: int) -> Iterator[Crossing]:
-    """Yield equally many nodes of each group, each with a node of the next group; of single nodes at most MAX_FLOWS."""
+    """Yield equally many nodes of each group, each with a node of the next group; of single nodes
+    at most MAX_FLOWS."""
     for groups in _list_sibling_groups(site, distance)[:1]:
         groups = groups[:MAX_FLOWS] if distance == 1 else groups
         per_group = min(map(len, groups))
@@ -264,7 +300,10 @@ def make_pattern(case: Settings) -> Schedule:
         return make_rank_local_schedule(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)
     if case["how"] == "order":
         zeros, second_ends = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
-        src, dst, bytes = ([*column, last] for column, last in ((zeros, 1), (zeros + 1, 0), (zeros + case["bytes"], 0)))
+        src, dst, bytes = (
+            [*column, last]
+            for column, last in ((zeros, 1), (zeros + 1, 0), (zeros + case["bytes"], 0))
+        )
         steps = [*zeros, 1], [*zeros + 1, 1], [*zeros, 1], [*second_ends, 1]
         return make_rank_local_schedule(2, src, dst, bytes, *steps, root=0)
     if case["how"] == "unequal":
@@ -281,9 +320,20 @@ def make_pattern(case: Settings) -> Schedule:
     else:
         senders, receivers = flows, len(flows) + flows
     if case["ways"] == 2:
-        senders, receivers = np.concatenate([senders, receivers]), np.concatenate([receivers, senders])
+        senders, receivers = (
+            np.concatenate([senders, receivers]),
+            np.concatenate([receivers, senders]),
+        )
     return Schedule.of(ranks, 0, senders, receivers, case["bytes"])
 
 
 COLUMNS = ("level", "how", "procs", "flows", "step", "ways", "bytes")
-PROBE = Probe("capacity", "capacity of a boundary", COLUMNS, plan, program=PLAYER, optional=True, pattern=make_pattern)
+PROBE = Probe(
+    "capacity",
+    "capacity of a boundary",
+    COLUMNS,
+    plan,
+    program=PLAYER,
+    optional=True,
+    pattern=make_pattern,
+)

@@ -1,7 +1,7 @@
 """Probes of round trips between two nodes: distance classes and slow nodes.
 
-`distance` has a few pairs of every distance class, `evenness` pairs all over a machine without named levels, and
-`nodepairs` a sample of all pairs.
+`distance` has a few pairs of every distance class, `evenness` pairs all over a machine without
+named levels, and `nodepairs` a sample of all pairs.
 """
 
 from itertools import combinations
@@ -36,10 +36,15 @@ MAX_LARGE_PAIRS = 1024  # of the large message; one pair is measured after anoth
 
 
 def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield round trips at every distance class. One pair of each class has more sizes, to show protocol changes; if
-    there are types of nodes, one of each two types, since a slow port hides them."""
+    """Yield round trips at every distance class. One pair of each class has more sizes, to show
+    protocol changes; if there are types of nodes, one of each two types, since a slow port hides
+    them."""
     for distance, name in enumerate(site.levels.names):
-        placements = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, distance)
+        placements = (
+            place_pairs_within_nodes(site)
+            if name == NODE
+            else place_pairs_at_distance(site, distance)
+        )
         # The middle pair is the last one, and replaces others of the same types.
         by_types = {
             frozenset(map(site.find_type, placement.nodes)): placement
@@ -47,13 +52,18 @@ def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
         }
         for placement in placements:
             dense_sizes = list_dense_sizes(max(sizes)) if placement in by_types.values() else ()
-            yield from ((placement, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *dense_sizes}))
+            yield from (
+                (placement, {"apart": name, "bytes": size})
+                for size in sorted({0, *sizes, *dense_sizes})
+            )
 
 
 def list_dense_sizes(largest: int) -> list[int]:
-    """Return closely spaced sizes, which show protocol changes: powers of two, 1.5 times these, and powers of two minus
-    a header."""
-    below = [2 * power - HEADER_BYTES for power in list_powers_of_two(4 * HEADER_BYTES, largest // 2)]
+    """Return closely spaced sizes, which show protocol changes: powers of two, 1.5 times these, and
+    powers of two minus a header."""
+    below = [
+        2 * power - HEADER_BYTES for power in list_powers_of_two(4 * HEADER_BYTES, largest // 2)
+    ]
     return [
         *(
             size
@@ -68,7 +78,10 @@ def list_dense_sizes(largest: int) -> list[int]:
 def place_pairs_within_nodes(site: Site) -> list[CasePlacement]:
     """Return two ranks of a node, on a few of the nodes."""
     nodes = [node for node in range(site.nodes) if site.count_cores(site.find_type(node)) > 1]
-    return [CasePlacement(2, "block:2", (nodes[number],)) for number in sorted(set(find_middles(len(nodes))))]
+    return [
+        CasePlacement(2, "block:2", (nodes[number],))
+        for number in sorted(set(find_middles(len(nodes))))
+    ]
 
 
 def place_pairs_at_distance(site: Site, distance: int) -> list[CasePlacement]:
@@ -78,18 +91,25 @@ def place_pairs_at_distance(site: Site, distance: int) -> list[CasePlacement]:
         at_distance = nodes[site.levels.distance(number, nodes) == distance]
         if len(at_distance):
             placements.append(
-                CasePlacement(2, "block:1", (number, int(at_distance[find_middles(len(at_distance))[index]])))
+                CasePlacement(
+                    2, "block:1", (number, int(at_distance[find_middles(len(at_distance))[index]]))
+                )
             )
     return list(dict.fromkeys(placements))
 
 
 def find_middles(count: int) -> list[int]:
     """Return the middles of PAIRS_PER_CLASS equal parts of `count` places."""
-    return [(2 * part + 1) * count // (2 * PAIRS_PER_CLASS) for part in range(PAIRS_PER_CLASS)] if count else []
+    return (
+        [(2 * part + 1) * count // (2 * PAIRS_PER_CLASS) for part in range(PAIRS_PER_CLASS)]
+        if count
+        else []
+    )
 
 
 def plan_uniformity(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield round trips between nodes at distances 1, 2, 4, … and half the machine, in the order of the nodes.
+    """Yield round trips between nodes at distances 1, 2, 4, … and half the machine, in the order of
+    the nodes.
 
     If nodes are ordered by switch, near and far pairs differ. Pairs of node types are included.
     """
@@ -98,7 +118,9 @@ def plan_uniformity(site: Site, sizes: list[int]) -> ProbePlan:
     nodes = list(site.members()[site.find_type(0)])
     pairs = []
     if len(nodes) >= MIN_NODES:
-        pairs = [(step, nodes[one], nodes[two]) for step, one, two in list_pairs_by_step(len(nodes))]
+        pairs = [
+            (step, nodes[one], nodes[two]) for step, one, two in list_pairs_by_step(len(nodes))
+        ]
     for placement in place_on_node_pairs(site) if len(site.types) > 1 else ():
         one, two = placement.nodes
         pairs.append((TYPE_PAIRS_STEP, one, two))
@@ -109,39 +131,52 @@ def plan_uniformity(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def list_pairs_by_step(count: int) -> list[tuple[int, int, int]]:
-    """Return the distance and the two nodes of each pair; the first two nodes, on which most probes run, are
-    included."""
+    """Return the distance and the two nodes of each pair; the first two nodes, on which most probes
+    run, are included."""
     distances = {1 << power for power in range((count // 2).bit_length())} | {count // 2}
-    pairs = {(step, begin, (begin + step) % count) for step in distances for begin in find_middles(count)} | {(1, 0, 1)}
+    pairs = {
+        (step, begin, (begin + step) % count) for step in distances for begin in find_middles(count)
+    } | {(1, 0, 1)}
     return sorted({(step, min(one, two), max(one, two)) for step, one, two in pairs})
 
 
 def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield round trips of a small message between all pairs of nodes, or a sample of them, and of a large message
-    between a few pairs of each node. One rank runs on each node. Small messages of several pairs run at the same time;
-    a large message runs alone."""
+    """Yield round trips of a small message between all pairs of nodes, or a sample of them, and of
+    a large message between a few pairs of each node. One rank runs on each node. Small messages of
+    several pairs run at the same time; a large message runs alone."""
     placement, groups = CasePlacement(site.nodes, "block:1"), site.levels.groups.values()
-    order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
+    # nodes of a group follow each other
+    order = np.lexsort([np.arange(site.nodes), *groups]).tolist()
     large = max(LARGE_BYTES, *sizes)
     small_pairs = sample_pairs(site.nodes, site.nodes, MAX_PAIRS) if site.nodes > 1 else []
-    large_pairs = sample_pairs(site.nodes, MAX_LARGE_PAIRS_PER_NODE, MAX_LARGE_PAIRS) if site.nodes > 1 else []
+    large_pairs = (
+        sample_pairs(site.nodes, MAX_LARGE_PAIRS_PER_NODE, MAX_LARGE_PAIRS)
+        if site.nodes > 1
+        else []
+    )
     for bytes, trips, pairs in ((SMALL_BYTES, SMALL_TRIPS, small_pairs), (large, 1, large_pairs)):
         for one, two in pairs:
             settings = {"one": order[one], "two": order[two], "nodes": site.nodes}
-            yield placement, {**settings, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
+            yield (
+                placement,
+                {**settings, "trips": trips, "bytes": bytes, "alone": int(bytes == large)},
+            )
 
 
 def sample_pairs(nodes: int, per_node: int, max_pairs: int) -> list[tuple[int, int]]:
     """Return all pairs of nodes if there are few, else a sample.
 
-    The sample pairs each node with the nodes at some distances after it. These distances grow geometrically from 1 to
-    half the number of nodes. A node is in about `per_node` pairs. There are at most `max_pairs`, or one pair a node.
+    The sample pairs each node with the nodes at some distances after it. These distances grow
+    geometrically from 1 to half the number of nodes. A node is in about `per_node` pairs. There are
+    at most `max_pairs`, or one pair a node.
     """
     if nodes <= per_node + 1 and nodes * (nodes - 1) // 2 <= max_pairs:
         return list(combinations(range(nodes), 2))
     distance_count = max(min(per_node // 2, max_pairs // nodes), 1)
     distances = (
-        np.unique(np.geomspace(1, nodes // 2, distance_count).round().astype(int)) if distance_count > 1 else [1]
+        np.unique(np.geomspace(1, nodes // 2, distance_count).round().astype(int))
+        if distance_count > 1
+        else [1]
     )
     ends = ((node, (node + int(step)) % nodes) for step in distances for node in range(nodes))
     return sorted({(min(one, two), max(one, two)) for one, two in ends})

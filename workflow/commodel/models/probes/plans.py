@@ -1,7 +1,8 @@
-"""The table of all probes (`PROBES`): the cases of each, the placement of its ranks, and the schedule of a case.
+"""The table of all probes (`PROBES`): the cases of each, the placement of its ranks, and the
+schedule of a case.
 
-A row needs a plan and, if a schedule describes the case, a pattern. Probes of network levels, of pairs of nodes, and of
-the library's results have modules of their own.
+A row needs a plan and, if a schedule describes the case, a pattern. Probes of network levels, of
+pairs of nodes, and of the library's results have modules of their own.
 """
 
 from itertools import product
@@ -57,8 +58,12 @@ OVERLAPPING_MESSAGES = 16
 
 
 def list_combinations(placement: CasePlacement, **settings: object) -> ProbePlan:
-    """Return a case for every combination of the settings that are lists, the last setting varies fastest."""
-    columns = [values if isinstance(values, list | tuple | range) else [values] for values in settings.values()]
+    """Return a case for every combination of the settings that are lists, the last setting varies
+    fastest."""
+    columns = [
+        values if isinstance(values, list | tuple | range) else [values]
+        for values in settings.values()
+    ]
     return [(placement, dict(zip(settings, values, strict=True))) for values in product(*columns)]
 
 
@@ -74,15 +79,24 @@ def plan_pingpong(site: Site, sizes: list[int]) -> ProbePlan:
 
 def list_parametrised_cases(sizes: list[int]) -> list[Settings]:
     """Return the four kinds of round trip of each size."""
-    return [{"n": n, "delay": delay, "late": late, "bytes": size} for n, delay, late in TRIP_KINDS for size in sizes]
+    return [
+        {"n": n, "delay": delay, "late": late, "bytes": size}
+        for n, delay, late in TRIP_KINDS
+        for size in sizes
+    ]
 
 
 def plan_prtt(site: Site, sizes: list[int]) -> ProbePlan:
-    return list(product((place_spread(site, 2), *place_in_other_classes(site)), list_parametrised_cases(sizes)))
+    return list(
+        product(
+            (place_spread(site, 2), *place_in_other_classes(site)), list_parametrised_cases(sizes)
+        )
+    )
 
 
 def plan_pairprtt(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield round trips within and between nodes that `prtt` lacks. Pairs are of node types, not of nodes."""
+    """Yield round trips within and between nodes that `prtt` lacks. Pairs are of node types, not of
+    nodes."""
     probed_pair = place_spread(site, 2).pair
     places = [
         placement
@@ -99,16 +113,18 @@ def make_plain_round_trip(case: Settings) -> Schedule | None:
 
 
 def choose_tree_packet(sizes: list[int]) -> int:
-    """Return the size of the messages that TAN is fitted to: 1 KiB, as in its paper, or the largest size probed if
-    all are smaller."""
+    """Return the size of the messages that TAN is fitted to: 1 KiB, as in its paper, or the largest
+    size probed if all are smaller."""
     return min(PACKET, max(sizes))
 
 
 def plan_chain(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed cyclically over the nodes, so
-    every hop crosses the network."""
+    """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed cyclically over
+    the nodes, so every hop crosses the network."""
     placement = place_cyclically(site, min(site.ranks, MAX_CHAIN_HEIGHT + 1))
-    return list_combinations(placement, height=range(1, placement.ranks), bytes=choose_tree_packet(sizes))
+    return list_combinations(
+        placement, height=range(1, placement.ranks), bytes=choose_tree_packet(sizes)
+    )
 
 
 def make_chain(case: Settings) -> Schedule:
@@ -123,12 +139,14 @@ def plan_fan(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield messages from all to one rank (in) or from it to all (out), one rank a node."""
     placement = place_one_per_node(site, MAX_FAN_RANKS)
     partners, packet = list_counts(placement.ranks - 1), choose_tree_packet(sizes)
-    return list_combinations(placement, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0)
+    return list_combinations(
+        placement, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0
+    )
 
 
 def plan_wave(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root requests, N leaves reply, and the time ends with
-    the last reply."""
+    """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root requests, N leaves reply, and
+    the time ends with the last reply."""
     placement = place_one_per_node(site, MAX_FAN_RANKS)
     packet = choose_tree_packet(sizes)
     round_trip = {"direction": "round", "how": "isend", "bytes": packet, "answer": packet}
@@ -136,21 +154,29 @@ def plan_wave(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def plan_round(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield the rounds to which LoP is fitted: one byte from a rank to n partners, and one back from each."""
+    """Yield the rounds to which LoP is fitted: one byte from a rank to n partners, and one back
+    from each."""
     placement = place_one_per_node(site, ROUND_PARTNERS + 1)
     return list_combinations(
-        placement, how=ROUND_WAYS, n=list_counts(placement.ranks - 1), direction="round", bytes=1, answer=1
+        placement,
+        how=ROUND_WAYS,
+        n=list_counts(placement.ranks - 1),
+        direction="round",
+        bytes=1,
+        answer=1,
     )
 
 
 def plan_post(site: Site, sizes: list[int]) -> ProbePlan:
     placement = place_one_per_node(site, ROUND_PARTNERS + 1)
-    return list_combinations(placement, how=(*ROUND_WAYS, "irecv"), n=list_counts(placement.ranks - 1), bytes=1)
+    return list_combinations(
+        placement, how=(*ROUND_WAYS, "irecv"), n=list_counts(placement.ranks - 1), bytes=1
+    )
 
 
 def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield a message from one rank to one or two others with empty answers, from which LMO separates the times of
-    processors from those of the network."""
+    """Yield a message from one rank to one or two others with empty answers, from which LMO
+    separates the times of processors from those of the network."""
     for first, nodes in site.members().items():
         in_other_classes = [
             CasePlacement(3, "block:1", distant_nodes, str(Pair(first, first)))
@@ -158,19 +184,28 @@ def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
         ]
         for placement in (*place_triplets(site, first, nodes), *in_other_classes):
             lengths = sorted({0, *sizes})
-            yield from list_combinations(placement, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
+            yield from list_combinations(
+                placement, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0
+            )
 
 
 def place_triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
-    """Return placements of three ranks whose root is on a node of the type: on three nodes of the type if possible,
-    else on one, else with two nodes of other types."""
+    """Return placements of three ranks whose root is on a node of the type: on three nodes of the
+    type if possible, else on one, else with two nodes of other types."""
     if len(nodes) >= 3:
         return [CasePlacement(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
     if site.count_cores(first) >= 3:
         return [CasePlacement(3, "block:3", (nodes[0],), str(Pair(first, SAME_NODE)))]
     other_nodes = [node for node in range(site.nodes) if node not in nodes][:2]
     if len(other_nodes) == 2 and place_on_node_pairs(site):
-        return [CasePlacement(3, "block:1", (nodes[0], *other_nodes), str(Pair(first, site.find_type(other_nodes[0]))))]
+        return [
+            CasePlacement(
+                3,
+                "block:1",
+                (nodes[0], *other_nodes),
+                str(Pair(first, site.find_type(other_nodes[0]))),
+            )
+        ]
     return []
 
 
@@ -185,14 +220,18 @@ def make_fan(case: Settings) -> Schedule | None:
         return Schedule.of(n + 1, 0, 0, leaves, case["bytes"])
     hub, reply_step = np.zeros(n, dtype=int), np.ones(n, dtype=int)
     step, sizes = np.concatenate([hub, reply_step]), np.repeat([case["bytes"], case["answer"]], n)
-    return Schedule.of(n + 1, step, np.concatenate([hub, leaves]), np.concatenate([leaves, hub]), sizes, root=0)
+    return Schedule.of(
+        n + 1, step, np.concatenate([hub, leaves]), np.concatenate([leaves, hub]), sizes, root=0
+    )
 
 
 def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield τ concurrent transfers on each channel: on one node, and cyclically over two nodes, so that every
-    message crosses the network."""
+    """Yield τ concurrent transfers on each channel: on one node, and cyclically over two nodes, so
+    that every message crosses the network."""
     counts, pair = list_counts(site.cores), str(Pair(site.find_type(0), site.find_type(0)))
-    rings = [placement for count in counts if count > 1 for placement in place_on_one_node(site, count)]
+    rings = [
+        placement for count in counts if count > 1 for placement in place_on_one_node(site, count)
+    ]
     rings += [placement for count in counts for placement in place_on_node_pairs(site, count)]
     rings += [
         CasePlacement(2 * count, f"cyclic:{count}", nodes, pair)
@@ -204,22 +243,30 @@ def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def make_ring(case: Settings) -> Schedule:
-    """Return the schedule in which every rank sends to the next and receives from the previous one."""
+    """Return the schedule in which every rank sends to the next and receives from the previous
+    one."""
     ranks = np.arange(case["procs"])
     return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
 
 
 def plan_pairs(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield round trips between several pairs at once, of at most one packet, as in the cluster model."""
+    """Yield round trips between several pairs at once, of at most one packet, as in the cluster
+    model."""
     for pairs in list_counts(min(site.ranks, 64) // 2):
-        yield from list_combinations(place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes))
+        yield from list_combinations(
+            place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes)
+        )
 
 
 def make_pairs(case: Settings) -> Schedule:
     """Return the schedule of round trips between several pairs."""
     count = case["pairs"]
     first, second = np.arange(count), np.arange(count, 2 * count)
-    step, src, dst = np.repeat([0, 1], count), np.concatenate([first, second]), np.concatenate([second, first])
+    step, src, dst = (
+        np.repeat([0, 1], count),
+        np.concatenate([first, second]),
+        np.concatenate([second, first]),
+    )
     return Schedule.of(2 * count, step, src, dst, case["bytes"])
 
 
@@ -257,29 +304,46 @@ def make_deal(case: Settings) -> Schedule:
 
 
 def plan_overlap(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield a computation during which messages arrive, the same computation without messages, and the calls that
-    receive the messages."""
+    """Yield a computation during which messages arrive, the same computation without messages, and
+    the calls that receive the messages."""
     for size in list_packet_sizes(sizes):
-        for kind, messages in (("control", 0), ("control", OVERLAPPING_MESSAGES), ("user", OVERLAPPING_MESSAGES)):
+        for kind, messages in (
+            ("control", 0),
+            ("control", OVERLAPPING_MESSAGES),
+            ("user", OVERLAPPING_MESSAGES),
+        ):
             yield place_spread(site, 2), {"what": kind, "messages": messages, "bytes": size}
 
 
 def plan_flood(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield UDP floods to one rank, from whose losses and times of arrival the buffer of the network is estimated.
+    """Yield UDP floods to one rank, from whose losses and times of arrival the buffer of the
+    network is estimated.
 
     A datagram that the receiver's socket drops has passed the network, so it is counted separately.
     """
     placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
-    floods = [(kind, packets) for kind in ("through", "arrived", "held") for packets in DATAGRAM_COUNTS] + [("room", 1)]
+    floods = [
+        (kind, packets) for kind in ("through", "arrived", "held") for packets in DATAGRAM_COUNTS
+    ] + [("room", 1)]
     for kind, packets in floods[:1] if site.simulated else floods:
-        yield placement, {"what": kind, "packets": packets, "senders": placement.ranks - 1, "bytes": FRAME_BYTES}
+        yield (
+            placement,
+            {
+                "what": kind,
+                "packets": packets,
+                "senders": placement.ranks - 1,
+                "bytes": FRAME_BYTES,
+            },
+        )
 
 
 def plan_hrelation(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield supersteps of several h, on several numbers of ranks."""
     max_ranks = min(site.ranks, MAX_SUPERSTEP_RANKS)
     for procs in sorted({1 << power for power in range(1, max_ranks.bit_length())} | {max_ranks}):
-        yield from list_combinations(place_spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
+        yield from list_combinations(
+            place_spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET
+        )
 
 
 def make_hrelation(case: Settings) -> Schedule | None:
@@ -301,18 +365,25 @@ def plan_work(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def plan_memcopy(site: Site, sizes: list[int]) -> ProbePlan:
-    """Yield copies from cache to cache, cache to memory, and memory to memory. Vectors longer than any message of the
-    probes are included."""
+    """Yield copies from cache to cache, cache to memory, and memory to memory. Vectors longer than
+    any message of the probes are included."""
     messages = sorted({size for size in sizes if size >= 64} or {PACKET})
     cases = list(product((REUSED_BUFFER, "ctm", "mtm"), messages))
-    cases += [(REUSED_BUFFER, size) for size in list_vector_sizes(site, sizes, "copy") if size not in messages]
+    cases += [
+        (REUSED_BUFFER, size)
+        for size in list_vector_sizes(site, sizes, "copy")
+        if size not in messages
+    ]
     longest = min(max([*site.vectors.values(), *messages]), MAX_VECTOR_BYTES)
     if longest >= MMAP_BYTES and not site.simulated:
         cases += [(NEW_BUFFER, size) for size in sorted({MMAP_BYTES, longest})]
     return [(place_spread(site, 2), {"path": path, "bytes": size}) for path, size in cases]
 
 
-PRTT_COLUMNS, FAN_COLUMNS = ("n", "delay", "late", "bytes"), ("direction", "how", "n", "bytes", "answer")
+PRTT_COLUMNS, FAN_COLUMNS = (
+    ("n", "delay", "late", "bytes"),
+    ("direction", "how", "n", "bytes", "answer"),
+)
 PROBE_LIST = (
     Probe(
         "pingpong",
@@ -355,7 +426,14 @@ PROBE_LIST = (
         program="fan",
         pattern=make_fan,
     ),
-    Probe("round", "1-to-n and n-to-1 round trip", FAN_COLUMNS, plan_round, program="fan", pattern=make_fan),
+    Probe(
+        "round",
+        "1-to-n and n-to-1 round trip",
+        FAN_COLUMNS,
+        plan_round,
+        program="fan",
+        pattern=make_fan,
+    ),
     Probe("post", "posting n operations", ("how", "n", "bytes"), plan_post),
     Probe(
         "triplet",
@@ -377,8 +455,20 @@ PROBE_LIST = (
         classes=BETWEEN,
         pattern=make_ring,
     ),
-    Probe("pairs", "ping-pongs between many pairs at once", ("pairs", "bytes"), plan_pairs, pattern=make_pairs),
-    Probe("stream", "streams of packets to one rank", ("senders", "each", "bytes"), plan_stream, pattern=make_stream),
+    Probe(
+        "pairs",
+        "ping-pongs between many pairs at once",
+        ("pairs", "bytes"),
+        plan_pairs,
+        pattern=make_pairs,
+    ),
+    Probe(
+        "stream",
+        "streams of packets to one rank",
+        ("senders", "each", "bytes"),
+        plan_stream,
+        pattern=make_stream,
+    ),
     Probe(
         "deal",
         "packets from one rank to several in turn",
@@ -388,9 +478,18 @@ PROBE_LIST = (
         pattern=make_deal,
     ),
     Probe("overlap", "processor time of receiving", ("what", "messages", "bytes"), plan_overlap),
-    Probe("flood", "datagrams at full speed to one rank, counted", ("what", "senders", "packets", "bytes"), plan_flood),
     Probe(
-        "hrelation", "supersteps of h messages a rank", ("procs", "h", "bytes"), plan_hrelation, pattern=make_hrelation
+        "flood",
+        "datagrams at full speed to one rank, counted",
+        ("what", "senders", "packets", "bytes"),
+        plan_flood,
+    ),
+    Probe(
+        "hrelation",
+        "supersteps of h messages a rank",
+        ("procs", "h", "bytes"),
+        plan_hrelation,
+        pattern=make_hrelation,
     ),
     Probe("work", "local reduction", ("bytes",), plan_work),
     Probe("memcopy", "memory copies", ("path", "bytes"), plan_memcopy),

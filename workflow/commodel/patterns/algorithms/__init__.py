@@ -1,5 +1,5 @@
-"""Algorithms of collective operations (`find_algorithm`): each builds a Schedule from ranks (or a tree) and bytes. A
-module defines one algorithm, or a table of those for an operation.
+"""Algorithms of collective operations (`find_algorithm`): each builds a Schedule from ranks (or a
+tree) and bytes. A module defines one algorithm, or a table of those for an operation.
 """
 
 from collections.abc import Callable
@@ -27,10 +27,11 @@ ALIASES = {  # names in MPI libraries
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm for an operation: `build(ranks, bytes, argument, **parameters)` returns its schedule.
+    """An algorithm for an operation: `build(ranks, bytes, argument, **parameters)` returns its
+    schedule.
 
-    `argument` is passed only to algorithms that take one (8192 for `chain:8KiB`). The parameters of the operation are
-    passed by name.
+    `argument` is passed only to algorithms that take one (8192 for `chain:8KiB`). The parameters of
+    the operation are passed by name.
     """
 
     operation: str
@@ -60,11 +61,16 @@ class Algorithm:
         return find_routines(self.name)
 
     def parse_argument(self, text: str) -> tuple[Any, ...]:
-        """Return the value of the argument, whose text may be empty, as a tuple; empty if there is no argument."""
+        """Return the value of the argument, whose text may be empty, as a tuple; empty if there is
+        no argument."""
         if self.needs_argument and not text:
-            raise UserError(f"algorithm {self.operation} {self.short_name}: found no argument, wanted {self.form}")
+            raise UserError(
+                f"algorithm {self.operation} {self.short_name}: found no argument, wanted {self.form}"
+            )
         if text and not self.argument:
-            raise UserError(f"algorithm {self.operation} {self.short_name}: found argument '{text}', it takes none")
+            raise UserError(
+                f"algorithm {self.operation} {self.short_name}: found argument '{text}', it takes none"
+            )
         return (self.argument.read(text),) if self.argument else ()
 
 
@@ -86,17 +92,27 @@ class TreeAlgorithm:
 def find_algorithms(operation: str) -> dict[str, Algorithm]:
     """Return the algorithms for an operation, by their short names."""
     entries, name = discover("patterns.algorithms", "ALGORITHM").values(), find_base_name(operation)
-    return {entry.short_name: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == name}
+    return {
+        entry.short_name: entry
+        for entry in entries
+        if isinstance(entry, Algorithm) and entry.operation == name
+    }
 
 
 def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     """Return the algorithm of a spec `name` or `name:argument`, and the text of its argument."""
     name, _, argument = spec.partition(":")
-    name, argument, by_name = name.strip().replace("_", "-"), argument.strip(), find_algorithms(operation)
+    name, argument, by_name = (
+        name.strip().replace("_", "-"),
+        argument.strip(),
+        find_algorithms(operation),
+    )
     entry = by_name.get(ALIASES.get((find_base_name(operation), name), name))
     if entry is None:
         aliases = [alias for owner, alias in ALIASES if owner == find_base_name(operation)]
-        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest_name(name, [*by_name, *aliases])}")
+        raise UserError(
+            f"no algorithm '{spec}' for {operation}; {suggest_name(name, [*by_name, *aliases])}"
+        )
     entry.parse_argument(argument)
     return entry, argument
 

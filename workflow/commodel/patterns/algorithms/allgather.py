@@ -17,7 +17,8 @@ from commodel.patterns.schedule import Schedule, Work
 
 
 def bruck(ranks: int, bytes: int) -> Schedule:
-    """Return Bruck's allgather: in round s every rank sends all its blocks to the rank 2^s before it.
+    """Return Bruck's allgather: in round s every rank sends all its blocks to the rank 2^s before
+    it.
 
     In the end, each rank except 0 copies everything into the order of the ranks.
     """
@@ -39,8 +40,8 @@ def bruck(ranks: int, bytes: int) -> Schedule:
 
 
 def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
-    """Return the neighbour exchange: a rank exchanges the two blocks that it received last with its left and right
-    neighbour in turn.
+    """Return the neighbour exchange: a rank exchanges the two blocks that it received last with its
+    left and right neighbour in turn.
 
     An odd number of ranks uses the ring instead, as in Open MPI.
     """
@@ -54,9 +55,12 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
         return (source + np.where((source + round_number) % 2, 1, -1)) % ranks
 
     def find_last_pair(round_number: np.ndarray | int, source: np.ndarray) -> np.ndarray:
-        """Return the pair of ranks whose blocks arrived last, at growing distances on alternating sides."""
+        """Return the pair of ranks whose blocks arrived last, at growing distances on alternating
+        sides."""
         side = np.where(source % 2, 1, -1)
-        pair = source // 2 + np.where(round_number % 2, side * ((round_number + 1) // 2), -side * (round_number // 2))
+        pair = source // 2 + np.where(
+            round_number % 2, side * ((round_number + 1) // 2), -side * (round_number // 2)
+        )
         return pair % (ranks // 2)
 
     sizes = np.full(ranks // 2, 2 * bytes)
@@ -83,7 +87,8 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
-    """Return the ring: in each of P − 1 steps every rank sends the block that it received last to the next rank."""
+    """Return the ring: in each of P − 1 steps every rank sends the block that it received last to
+    the next rank."""
     return join_stages(ranks, make_ring_rounds(split_equally(bytes, ranks)))
 
 
@@ -101,5 +106,7 @@ ALGORITHM = (
         "partners at distance 1, 2, 4, … exchange all their blocks",
         recursive_doubling,
     ),
-    Algorithm("allgather", "ring", "every rank forwards the block that it received last", around_the_ring),
+    Algorithm(
+        "allgather", "ring", "every rank forwards the block that it received last", around_the_ring
+    ),
 )

@@ -1,4 +1,5 @@
-"""Allreduces: Rabenseifner, recursive doubling, reduce and broadcast, and ring, as in MPICH and Open MPI."""
+"""Allreduces: Rabenseifner, recursive doubling, reduce and broadcast, and ring, as in MPICH and
+Open MPI."""
 
 from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm
 from commodel.patterns.arguments import SEGMENT
@@ -18,20 +19,23 @@ MAX_UNCHECKED_PARTS = 1000  # above it, the number of messages is checked
 
 
 def rabenseifner(ranks: int, bytes: int) -> Schedule:
-    """Return Rabenseifner's allreduce: reduce-scatter by recursive halving between partners at distance 1, 2, 4, …,
-    then allgather in the opposite order.
+    """Return Rabenseifner's allreduce: reduce-scatter by recursive halving between partners at
+    distance 1, 2, 4, …, then allgather in the opposite order.
 
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
     core = PowerOfTwoCore(ranks, second_of_pair=False, bits_reversed=True)
     ends = halve_blocks(bytes, core.rounds)
-    return join_stages(ranks, *core.fold_halves(bytes), core.halve(ends), core.double(ends), core.unfold(0, bytes))
+    return join_stages(
+        ranks, *core.fold_halves(bytes), core.halve(ends), core.double(ends), core.unfold(0, bytes)
+    )
 
 
 def recursive_doubling(ranks: int, bytes: int) -> Schedule:
     """Return recursive doubling: partners at distance 1, 2, 4, … exchange whole vectors.
 
-    Ranks beyond a power of two first send their vector to a neighbour and get the result from it at the end.
+    Ranks beyond a power of two first send their vector to a neighbour and get the result from it at
+    the end.
     """
     core = PowerOfTwoCore(ranks)
     return join_stages(ranks, core.fold(bytes), core.exchange(bytes), core.unfold(0, bytes))
@@ -44,19 +48,23 @@ def reduce_bcast(ranks: int, bytes: int) -> Schedule:
 
 
 def around_the_ring(ranks: int, bytes: int, segment: int | None) -> Schedule:
-    """Return the ring: P − 1 steps of reduce-scatter, then P − 1 of allgather, one P-th of the vector at a time.
+    """Return the ring: P − 1 steps of reduce-scatter, then P − 1 of allgather, one P-th of the
+    vector at a time.
 
-    With a segment size, each share is cut into equal parts of about that size. Each part has its own reduce-scatter, as
-    in Open MPI's segmented ring.
+    With a segment size, each share is cut into equal parts of about that size. Each part has its
+    own reduce-scatter, as in Open MPI's segmented ring.
     """
     ends = split_evenly(bytes, ranks)
     parts = _parts(ranks, bytes, segment) if segment else 1
-    rounds = [make_ring_rounds(ends, combines=True, part=part, parts=parts) for part in range(parts)]
+    rounds = [
+        make_ring_rounds(ends, combines=True, part=part, parts=parts) for part in range(parts)
+    ]
     return join_stages(ranks, *rounds, make_ring_rounds(ends, offset=1))
 
 
 def _parts(ranks: int, bytes: int, segment: int) -> int:
-    """Return the number of parts of a share: its complete segments, plus one if more than half a segment remains."""
+    """Return the number of parts of a share: its complete segments, plus one if more than half a
+    segment remains."""
     round_bytes = ranks * segment
     remainder = bytes % round_bytes
     parts = bytes // round_bytes + (remainder >= ranks and remainder > round_bytes // 2)
@@ -67,7 +75,11 @@ def _parts(ranks: int, bytes: int, segment: int) -> int:
 
 ALGORITHM = (
     Algorithm(
-        "allreduce", "rabenseifner", "recursive halving, then recursive doubling", rabenseifner, order=RANK_ORDER
+        "allreduce",
+        "rabenseifner",
+        "recursive halving, then recursive doubling",
+        rabenseifner,
+        order=RANK_ORDER,
     ),
     Algorithm(
         "allreduce",
@@ -76,8 +88,19 @@ ALGORITHM = (
         recursive_doubling,
         order=RANK_ORDER,
     ),
-    Algorithm("allreduce", "reduce-bcast", "binomial reduce, then binomial broadcast", reduce_bcast, order=RANK_ORDER),
     Algorithm(
-        "allreduce", "ring", "reduce-scatter, then allgather, around the ring", around_the_ring, SEGMENT, ANY_ORDER
+        "allreduce",
+        "reduce-bcast",
+        "binomial reduce, then binomial broadcast",
+        reduce_bcast,
+        order=RANK_ORDER,
+    ),
+    Algorithm(
+        "allreduce",
+        "ring",
+        "reduce-scatter, then allgather, around the ring",
+        around_the_ring,
+        SEGMENT,
+        ANY_ORDER,
     ),
 )

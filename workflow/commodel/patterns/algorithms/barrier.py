@@ -1,4 +1,5 @@
-"""Barriers: signals up and down a tree, to rank 0 and back, or by dissemination (Hensgen, Finkel and Manber 1988)."""
+"""Barriers: signals up and down a tree, to rank 0 and back, or by dissemination (Hensgen, Finkel
+and Manber 1988)."""
 
 import numpy as np
 
@@ -24,7 +25,8 @@ def binomial(ranks: int, bytes: int) -> Schedule:
 
 
 def dissemination(ranks: int, bytes: int) -> Schedule:
-    """Return dissemination: in round s every rank signals the rank 2^s further on, around the ring."""
+    """Return dissemination: in round s every rank signals the rank 2^s further on, around the
+    ring."""
     return join_stages(ranks, make_dissemination_rounds(ranks))
 
 
@@ -37,8 +39,8 @@ def linear(ranks: int, bytes: int) -> Schedule:
 def n_way(ranks: int, bytes: int, signals: int) -> Schedule:
     """Return the n-way dissemination of the LoP paper.
 
-    In a round, every rank signals N others, at distances d, 2d, … N·d around the ring; d is N + 1 times as large in the
-    next round.
+    In a round, every rank signals N others, at distances d, 2d, … N·d around the ring; d is N + 1
+    times as large in the next round.
     """
     rounds, distance = [], 1
     while distance < ranks:
@@ -56,9 +58,17 @@ def over_topology(tree: Tree, bytes: int) -> Schedule:
 ALGORITHM = (
     Algorithm("barrier", "binomial", "signals up a binomial tree and down again", binomial),
     Algorithm("barrier", "dissemination", "round s: signal the rank 2^s further on", dissemination),
-    Algorithm("barrier", "linear", "signals of all ranks to rank 0, then from rank 0 to all", linear),
     Algorithm(
-        "barrier", "n-way", "dissemination, N signals a round", n_way, count_argument("N", Kind.RADIX, default=2)
+        "barrier", "linear", "signals of all ranks to rank 0, then from rank 0 to all", linear
     ),
-    TreeAlgorithm(operation="barrier", title="signals go up to the root and down again", build=over_topology),
+    Algorithm(
+        "barrier",
+        "n-way",
+        "dissemination, N signals a round",
+        n_way,
+        count_argument("N", Kind.RADIX, default=2),
+    ),
+    TreeAlgorithm(
+        operation="barrier", title="signals go up to the root and down again", build=over_topology
+    ),
 )

@@ -1,9 +1,16 @@
-"""Broadcasts from rank 0: over trees and chains, with or without segments, and as a scatter with an allgather."""
+"""Broadcasts from rank 0: over trees and chains, with or without segments, and as a scatter with an
+allgather."""
 
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
-from commodel.patterns.arguments import SEGMENT, SEGMENT_OR_DEFAULT, UNSEGMENTED, Kind, count_argument
+from commodel.patterns.arguments import (
+    SEGMENT,
+    SEGMENT_OR_DEFAULT,
+    UNSEGMENTED,
+    Kind,
+    count_argument,
+)
 from commodel.patterns.phases import (
     Edges,
     broadcast_unsplit,
@@ -26,18 +33,20 @@ from commodel.patterns.trees.tree import Tree
 
 def binary(ranks: int, bytes: int, segment: int) -> Schedule:
     """Return the broadcast in segments down a tree in which every rank has two children."""
-    return join_stages(ranks, cut_phase(broadcast_unsplit(make_binary_tree(ranks), bytes), bytes, segment))
+    return join_stages(
+        ranks, cut_phase(broadcast_unsplit(make_binary_tree(ranks), bytes), bytes, segment)
+    )
 
 
 def binomial(ranks: int, bytes: int, segment: int | None) -> Schedule:
-    """Return the broadcast down a binomial tree, farthest rank first: the root sends to P/2, then P/4, …. MPICH does
-    so, and Open MPI's k-nomial tree of radix 2."""
+    """Return the broadcast down a binomial tree, farthest rank first: the root sends to P/2, then
+    P/4, …. MPICH does so, and Open MPI's k-nomial tree of radix 2."""
     return _send_segments_down(make_knomial_tree(ranks), ranks, bytes, segment)
 
 
 def binomial_near(ranks: int, bytes: int, segment: int | None) -> Schedule:
-    """Return the broadcast down a binomial tree, nearest rank first, as in Open MPI: in round s every rank below 2^s
-    sends to the rank 2^s further on."""
+    """Return the broadcast down a binomial tree, nearest rank first, as in Open MPI: in round s
+    every rank below 2^s sends to the rank 2^s further on."""
     return _send_segments_down(make_near_first_tree(ranks), ranks, bytes, segment)
 
 
@@ -48,15 +57,15 @@ def _send_segments_down(edges: Edges, ranks: int, bytes: int, segment: int | Non
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Return the broadcast in segments along a chain of ranks. Open MPI calls it pipeline; its algorithm `chain` uses
-    several chains at once."""
+    """Return the broadcast in segments along a chain of ranks. Open MPI calls it pipeline; its
+    algorithm `chain` uses several chains at once."""
     hop = np.arange(ranks - 1)
     return join_stages(ranks, cut_phase(make_phase(hop, hop, hop + 1, bytes), bytes, segment))
 
 
 def knomial(ranks: int, bytes: int, radix: int) -> Schedule:
-    """Return the broadcast down a k-nomial tree, farthest rank first: in a round every rank that has the message sends
-    it to K − 1 others."""
+    """Return the broadcast down a k-nomial tree, farthest rank first: in a round every rank that
+    has the message sends it to K − 1 others."""
     return join_stages(ranks, broadcast_unsplit(make_knomial_tree(ranks, radix), bytes))
 
 
@@ -66,7 +75,8 @@ def linear(ranks: int, bytes: int) -> Schedule:
 
 
 def scatter_allgather(ranks: int, bytes: int) -> Schedule:
-    """Return van de Geijn's broadcast of long messages: a binomial scatter and an allgather by recursive doubling.
+    """Return van de Geijn's broadcast of long messages: a binomial scatter and an allgather by
+    recursive doubling.
 
     Block sizes are rounded up, so the last blocks are shorter or empty.
     """
@@ -81,10 +91,12 @@ def scatter_allgather_ring(ranks: int, bytes: int) -> Schedule:
 
 
 def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Return the broadcast of one half of the message down each subtree of the root of a binary tree, in segments.
+    """Return the broadcast of one half of the message down each subtree of the root of a binary
+    tree, in segments.
 
-    Then ranks of the two subtrees exchange halves in pairs; a rank without a partner gets its other half from the root.
-    As in Open MPI, a message whose half is shorter than a segment uses the chain instead.
+    Then ranks of the two subtrees exchange halves in pairs; a rank without a partner gets its other
+    half from the root. As in Open MPI, a message whose half is shorter than a segment uses the
+    chain instead.
     """
     _, middle, end = (int(offset) for offset in split_evenly(bytes, 2))
     if end - middle < (segment if segment < UNSEGMENTED else 1):
@@ -93,7 +105,10 @@ def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
     in_left_subtree = edges.dst % 2 == 1  # rank 1 and its descendants
     down = tuple(
         cut_phase(broadcast_unsplit(edges.select(subtree), size), size, segment, start=start)
-        for subtree, start, size in ((in_left_subtree, 0, middle), (~in_left_subtree, middle, end - middle))
+        for subtree, start, size in (
+            (in_left_subtree, 0, middle),
+            (~in_left_subtree, middle, end - middle),
+        )
     )
     first = np.arange(1, ranks, 2)
     partner = np.where(first + 1 < ranks, first + 1, 0)
@@ -111,17 +126,37 @@ def over_topology(tree: Tree, bytes: int) -> Schedule:
 OPEN_MPI_RADIX = count_argument("K", Kind.RADIX, least=2, default=4)
 
 ALGORITHM = (
-    Algorithm("bcast", "binary", "segments follow each other down a binary tree", binary, SEGMENT_OR_DEFAULT),
+    Algorithm(
+        "bcast",
+        "binary",
+        "segments follow each other down a binary tree",
+        binary,
+        SEGMENT_OR_DEFAULT,
+    ),
     Algorithm("bcast", "binomial", "binomial tree, farthest rank first", binomial, SEGMENT),
-    Algorithm("bcast", "binomial-near", "binomial tree, nearest rank first", binomial_near, SEGMENT),
-    Algorithm("bcast", "chain", "segments follow each other along a chain of ranks", chain, SEGMENT_OR_DEFAULT),
+    Algorithm(
+        "bcast", "binomial-near", "binomial tree, nearest rank first", binomial_near, SEGMENT
+    ),
+    Algorithm(
+        "bcast",
+        "chain",
+        "segments follow each other along a chain of ranks",
+        chain,
+        SEGMENT_OR_DEFAULT,
+    ),
     Algorithm("bcast", "knomial", "k-nomial tree: K − 1 messages a round", knomial, OPEN_MPI_RADIX),
     Algorithm("bcast", "linear", "root sends to one rank after the other", linear),
     Algorithm(
-        "bcast", "scatter-allgather", "binomial scatter, then allgather by recursive doubling", scatter_allgather
+        "bcast",
+        "scatter-allgather",
+        "binomial scatter, then allgather by recursive doubling",
+        scatter_allgather,
     ),
     Algorithm(
-        "bcast", "scatter-allgather-ring", "binomial scatter, then allgather around the ring", scatter_allgather_ring
+        "bcast",
+        "scatter-allgather-ring",
+        "binomial scatter, then allgather around the ring",
+        scatter_allgather_ring,
     ),
     Algorithm(
         "bcast",
@@ -130,5 +165,7 @@ ALGORITHM = (
         split_binary,
         SEGMENT_OR_DEFAULT,
     ),
-    TreeAlgorithm(operation="bcast", title="every node sends to its children in turn", build=over_topology),
+    TreeAlgorithm(
+        operation="bcast", title="every node sends to its children in turn", build=over_topology
+    ),
 )

@@ -9,8 +9,8 @@ from commodel.patterns.schedule import Schedule, check_rows
 
 
 def at_once(ranks: int, bytes: int, messages: int, directions: int) -> Schedule:
-    """Return the windows of bandwidth tests. A receiver that sends nothing itself acknowledges the window by an empty
-    message."""
+    """Return the windows of bandwidth tests. A receiver that sends nothing itself acknowledges the
+    window by an empty message."""
     first = np.arange(ranks // 2)
     partner = first + len(first)
     forth = _make_window(0, first, partner, bytes, messages)
@@ -20,11 +20,14 @@ def at_once(ranks: int, bytes: int, messages: int, directions: int) -> Schedule:
 
 
 def in_turn(ranks: int, bytes: int, messages: int, directions: int) -> Schedule:
-    """Return windows whose answer, if there is one, begins when they have arrived: with one message, a round trip."""
+    """Return windows whose answer, if there is one, begins when they have arrived: with one
+    message, a round trip."""
     first = np.arange(ranks // 2)
     partner = first + len(first)
     forth = _make_window(0, first, partner, bytes, messages)
-    answers = [_make_window(0, partner, first, bytes, messages)] if directions == BOTH_DIRECTIONS else []
+    answers = (
+        [_make_window(0, partner, first, bytes, messages)] if directions == BOTH_DIRECTIONS else []
+    )
     return join_stages(ranks, forth, *answers)
 
 
@@ -37,6 +40,11 @@ def _make_window(step: int, src: np.ndarray, dst: np.ndarray, bytes: int, messag
 
 
 ALGORITHM = (
-    Algorithm("pairs", "at-once", "all messages at once; an acknowledgement if only one rank sends", at_once),
+    Algorithm(
+        "pairs",
+        "at-once",
+        "all messages at once; an acknowledgement if only one rank sends",
+        at_once,
+    ),
     Algorithm("pairs", "in-turn", "the answers begin when the messages have arrived", in_turn),
 )

@@ -7,17 +7,19 @@ from commodel.patterns.schedule import Schedule
 
 
 def nonblocking(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Schedule:
-    """Return the exchange in which every rank posts a receive and a send for each neighbour, and waits for all of
-    them."""
+    """Return the exchange in which every rank posts a receive and a send for each neighbour, and
+    waits for all of them."""
     sent = list_faces(grid, periodic)
     return join_stages(ranks, make_phase(0, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
 
 
 def shift(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Schedule:
-    """Return the exchange in which, in every step, all ranks send in one direction and receive from the opposite
-    one."""
+    """Return the exchange in which, in every step, all ranks send in one direction and receive from
+    the opposite one."""
     sent = list_faces(grid, periodic)
-    return join_stages(ranks, make_phase(sent.face, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
+    return join_stages(
+        ranks, make_phase(sent.face, sent.src, sent.dst, bytes, lambda: sent.address(bytes))
+    )
 
 
 ALGORITHM = (

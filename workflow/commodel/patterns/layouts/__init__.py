@@ -1,8 +1,9 @@
-"""Layouts: the node of each rank (`place_ranks`). A spec is a name and arguments, e.g. `block:2` for 2 ranks per node.
+"""Layouts: the node of each rank (`place_ranks`). A spec is a name and arguments, e.g. `block:2`
+for 2 ranks per node.
 
-A full spec needs no platform. A user's spec may omit the ranks per node, the nodes of each type, and their names;
-`complete_spec` adds them from the platform. A rank may use several cores, or drive an accelerator, as a process of a
-hybrid application. In most layouts each rank has one core.
+A full spec needs no platform. A user's spec may omit the ranks per node, the nodes of each type,
+and their names; `complete_spec` adds them from the platform. A rank may use several cores, or drive
+an accelerator, as a process of a hybrid application. In most layouts each rank has one core.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +17,8 @@ from commodel.records import Case
 from commodel.registry import lookup
 
 CORE, ACCELERATOR = "core", "accelerator"  # kinds of processor of a rank
-NEAR_LAYOUT = "near"  # of predictions only: made for each pattern, so that ranks that exchange many bytes are near
+# of predictions only: made for each pattern, so that ranks that exchange many bytes are near
+NEAR_LAYOUT = "near"
 NODE = "node"  # the node type of a platform without types
 
 
@@ -29,7 +31,8 @@ class PlatformDefaults:
     hosts: tuple[str, ...] = ()  # names of the nodes, if known before a job runs
     max_cores: int = 0  # of a node; 0: unknown
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
-    levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
+    # group of each node, innermost level first
+    levels: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     def cores(self, node: int) -> int:
         """Return the cores of a node; 0 if unknown."""
@@ -43,7 +46,8 @@ class Layout(SpecType):
 
     _: KW_ONLY
     place: Callable[..., np.ndarray]  # the node of every rank
-    complete: Callable[[str, PlatformDefaults], str] = lambda arguments, defaults: arguments  # returns full arguments
+    # returns full arguments
+    complete: Callable[[str, PlatformDefaults], str] = lambda arguments, defaults: arguments
     per_node: Callable[..., int] | None = None  # ranks per node, if no argument has them
     kinds: Callable[..., np.ndarray] | None = None  # kind of processor of every rank
     cores: Callable[..., np.ndarray] | None = None  # cores κ of every rank; None: one
@@ -64,13 +68,15 @@ def find_layout(spec: str) -> tuple[Layout, str]:
 
 
 def place_ranks(spec: str, ranks: int) -> np.ndarray:
-    """Return the node of every rank of a full spec; `block` and `cyclic` without a Q place one rank per node."""
+    """Return the node of every rank of a full spec; `block` and `cyclic` without a Q place one rank
+    per node."""
     layout, arguments = find_layout(spec)
     return layout.place(ranks, *layout.read(layout.complete(arguments, PlatformDefaults())))
 
 
 def list_devices(spec: str, ranks: int) -> np.ndarray | None:
-    """Return the device of every rank of a full spec, CORE or ACCELERATOR, or None if the layout does not define it."""
+    """Return the device of every rank of a full spec, CORE or ACCELERATOR, or None if the layout
+    does not define it."""
     layout, arguments = find_layout(spec)
     return layout.kinds(ranks, *layout.read(arguments)) if layout.kinds else None
 
@@ -78,11 +84,14 @@ def list_devices(spec: str, ranks: int) -> np.ndarray | None:
 def list_cores(spec: str, ranks: int) -> np.ndarray:
     """Return κ of every rank of a full spec: the cores that it is bound to."""
     layout, arguments = find_layout(spec)
-    return layout.cores(ranks, *layout.read(arguments)) if layout.cores else np.ones(ranks, dtype=int)
+    return (
+        layout.cores(ranks, *layout.read(arguments)) if layout.cores else np.ones(ranks, dtype=int)
+    )
 
 
 def assigns_cores(spec: str) -> bool:
-    """Return whether a layout assigns cores to each rank, so that ranks have to be bound to them."""
+    """Return whether a layout assigns cores to each rank, so that ranks have to be bound to
+    them."""
     return find_layout(spec)[0].cores is not None
 
 
@@ -93,7 +102,8 @@ def count_layout_ranks(spec: str) -> int | None:
 
 
 def find_node_type(node: int, types: Mapping[str, int]) -> str:
-    """Return the type of a node; `types` holds the number of nodes of each type, in the order of the nodes."""
+    """Return the type of a node; `types` holds the number of nodes of each type, in the order of
+    the nodes."""
     for name, count in types.items():
         if node < count:
             return name
@@ -106,11 +116,13 @@ def find_node_type(node: int, types: Mapping[str, int]) -> str:
 def list_process_kinds(spec: str, ranks: int, types: Mapping[str, int]) -> list[str]:
     """Return the kind of every process of a full spec, which determines its speed.
 
-    It is `fat/6` on six cores of a node of type fat, `fat/gpu` with a GPU, `node/6` without node types.
+    It is `fat/6` on six cores of a node of type fat, `fat/gpu` with a GPU, `node/6` without node
+    types.
     """
     devices, cores = list_devices(spec, ranks), list_cores(spec, ranks)
     resources = [
-        "gpu" if devices is not None and devices[rank] == ACCELERATOR else str(cores[rank]) for rank in range(ranks)
+        "gpu" if devices is not None and devices[rank] == ACCELERATOR else str(cores[rank])
+        for rank in range(ranks)
     ]
     return [
         f"{find_node_type(int(node), types)}/{resource}"
@@ -119,11 +131,16 @@ def list_process_kinds(spec: str, ranks: int, types: Mapping[str, int]) -> list[
 
 
 def complete_spec(spec: str, defaults: PlatformDefaults, requested: int | None = None) -> str:
-    """Return the full spec. `requested` is a separate `ranks_per_node`, which must agree with the spec."""
+    """Return the full spec. `requested` is a separate `ranks_per_node`, which must agree with the
+    spec."""
     layout, arguments = find_layout(spec)
     arguments = layout.complete(arguments, defaults)
     if requested and (per_node := layout.ranks_per_node(arguments)) != requested:
-        reason = "they do not agree" if per_node else "wanted one of them: the layout defines the ranks of a node"
+        reason = (
+            "they do not agree"
+            if per_node
+            else "wanted one of them: the layout defines the ranks of a node"
+        )
         raise UserError(f"found '{spec}' and ranks_per_node {requested}; {reason}")
     return f"{layout.name}:{arguments}"
 
@@ -139,4 +156,6 @@ def parse_nodes(text: str) -> np.ndarray:
 
 def count_case_nodes(case: Case) -> int:
     """Return the number of nodes that a case needs, counted from the allocation's first."""
-    return max(case.where) + 1 if case.where else int(place_ranks(case.layout, case.ranks).max()) + 1
+    return (
+        max(case.where) + 1 if case.where else int(place_ranks(case.layout, case.ranks).max()) + 1
+    )

@@ -1,12 +1,13 @@
 """Layouts from files: a rank file, or a table of the processes of a hybrid application.
 
-A rank file is Open MPI's, with lines `rank 0=host slot=0`, whose slots are ignored. Or it has one node per line, in the
-order of the ranks. A table of processes, `rank,node,cores,device`, has for each process its node, the number of its
-cores, and its device. A process that drives a GPU uses one core. A process is bound to adjacent cores of its node,
-after those of lower ranks.
+A rank file is Open MPI's, with lines `rank 0=host slot=0`, whose slots are ignored. Or it has one
+node per line, in the order of the ranks. A table of processes, `rank,node,cores,device`, has for
+each process its node, the number of its cores, and its device. A process that drives a GPU uses one
+core. A process is bound to adjacent cores of its node, after those of lower ranks.
 
-Hosts that are integers (or Open MPI's +n0, +n1, …) are node numbers. Other hosts are numbered in order of appearance,
-unless the platform names its nodes. Then the full spec ends with the node numbers, as in file:ranks.txt@2,0,1.
+Hosts that are integers (or Open MPI's +n0, +n1, …) are node numbers. Other hosts are numbered in
+order of appearance, unless the platform names its nodes. Then the full spec ends with the node
+numbers, as in file:ranks.txt@2,0,1.
 """
 
 import re
@@ -51,7 +52,8 @@ class Processes:
 
     @classmethod
     def of(cls, path: AnyPath, rows: Iterator[tuple[int, int, Process]]) -> "Processes":
-        """Return the processes of rows (line, rank, process). Refuse hosts by name together with hosts by number."""
+        """Return the processes of rows (line, rank, process). Refuse hosts by name together with
+        hosts by number."""
         processes = cls(path, order_by_rank(path, rows))
         by_number = [bool(NUMBER.fullmatch(process.host)) for _, process in processes.rows]
         for (line, process), is_number in zip(processes.rows, by_number, strict=True):
@@ -69,7 +71,8 @@ class Processes:
         return hosts
 
     def find_nodes(self, names: tuple[str, ...]) -> str:
-        """Return the node numbers of the hosts on a platform with these node names; empty if the hosts are numbers."""
+        """Return the node numbers of the hosts on a platform with these node names; empty if the
+        hosts are numbers."""
         if not names or all(NUMBER.fullmatch(host) for host in self.hosts):
             return ""
         number = {name: str(node) for node, name in enumerate(names)}
@@ -80,17 +83,25 @@ class Processes:
         return ",".join(number[host] for host in self.hosts)
 
     def place(self, numbers: str, ranks: int) -> np.ndarray:
-        """Return the node of every rank; `numbers` are the nodes of the hosts, if a full spec has them."""
+        """Return the node of every rank; `numbers` are the nodes of the hosts, if a full spec has
+        them."""
         hosts, host_nodes = self.hosts, numbers.split(",")
         for host, line in hosts.items():
             if NUMBER.fullmatch(host) and int(host) >= MAX_COUNT:
-                raise UserError(f"found node {host}, wanted one below {MAX_COUNT}", file=self.path, line=line)
+                raise UserError(
+                    f"found node {host}, wanted one below {MAX_COUNT}", file=self.path, line=line
+                )
         if len(self.rows) != ranks:
             raise UserError(f"found {len(self.rows)} ranks, wanted {ranks}", file=self.path)
         if numbers and len(host_nodes) != len(hosts):
-            raise UserError(f"found {len(hosts)} hosts, but '@{numbers}' numbers {len(host_nodes)}", file=self.path)
+            raise UserError(
+                f"found {len(hosts)} hosts, but '@{numbers}' numbers {len(host_nodes)}",
+                file=self.path,
+            )
         if not numbers:
-            host_nodes = [host if NUMBER.fullmatch(host) else str(node) for node, host in enumerate(hosts)]
+            host_nodes = [
+                host if NUMBER.fullmatch(host) else str(node) for node, host in enumerate(hosts)
+            ]
         nodes = dict(zip(hosts, map(int, host_nodes), strict=True))
         return np.array([nodes[process.host] for _, process in self.rows])
 
@@ -118,7 +129,9 @@ def _parse_rank_file(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
         match = RANK.fullmatch(text)
         host = HOST.fullmatch(match[2] if match else text)
         if not host or with_ranks not in (None, bool(match)):
-            wanted = "'rank N=HOST slot=…' in every line, or only a host or node number in every line"
+            wanted = (
+                "'rank N=HOST slot=…' in every line, or only a host or node number in every line"
+            )
             raise UserError(f"found '{text}', wanted {wanted}", file=path, line=line)
         with_ranks = bool(match)
         with add_line_to_errors(path, line):
@@ -135,12 +148,19 @@ def _parse_table(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
     for line, row in stream_rows(path, COLUMNS, unique_columns=True):
         if any(row.values()):
             with add_line_to_errors(path, line):
-                host, device = parse_cell(row, "node", _read_host), parse_cell(row, "device", _read_device)
+                host, device = (
+                    parse_cell(row, "node", _read_host),
+                    parse_cell(row, "device", _read_device),
+                )
                 cores = parse_cell(
-                    row, "cores", lambda text: parse_whole_number(text, f"a whole number from 1 to {MAX_CORES}")
+                    row,
+                    "cores",
+                    lambda text: parse_whole_number(text, f"a whole number from 1 to {MAX_CORES}"),
                 )
                 if cores > (max_cores := 1 if device == "gpu" else MAX_CORES):
-                    raise UserError(f"found {cores}, wanted at most {max_cores} for a {device}", key="cores")
+                    raise UserError(
+                        f"found {cores}, wanted at most {max_cores} for a {device}", key="cores"
+                    )
                 yield line, parse_cell(row, "rank", read_rank), Process(host, cores, device)
 
 
@@ -202,7 +222,9 @@ def _make_file_layout(
 
 LAYOUT = (
     _make_file_layout(
-        "file", "node of every rank from a file: Open MPI's rankfile, or one node per line", _read_rank_file
+        "file",
+        "node of every rank from a file: Open MPI's rankfile, or one node per line",
+        _read_rank_file,
     ),
     _make_file_layout(
         "processes",

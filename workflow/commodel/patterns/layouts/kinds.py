@@ -1,10 +1,13 @@
-"""Layout `kinds`: the processes of a node depend on its type, and run on a core or drive an accelerator.
+"""Layout `kinds`: the processes of a node depend on its type, and run on a core or drive an
+accelerator.
 
-`kinds:fat=4core+1accelerator,thin=2core` fills the nodes in order until all ranks are placed. A node of type fat gets 4
-processes on cores and 1 that drives an accelerator; a node of type thin gets 2 on cores.
+`kinds:fat=4core+1accelerator,thin=2core` fills the nodes in order until all ranks are placed. A
+node of type fat gets 4 processes on cores and 1 that drives an accelerator; a node of type thin
+gets 2 on cores.
 
-The full spec has numbers of nodes instead of types: `kinds:4core+1accelerator@4,2core@4` for the first 4 nodes and the
-next 4. `0@4` leaves 4 nodes empty. Besides the placement, kinds only affect how kernels partition their matrix.
+The full spec has numbers of nodes instead of types: `kinds:4core+1accelerator@4,2core@4` for the
+first 4 nodes and the next 4. `0@4` leaves 4 nodes empty. Besides the placement, kinds only affect
+how kernels partition their matrix.
 """
 
 import re
@@ -21,7 +24,8 @@ PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 
 def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
-    """Return the full spec, with the number of nodes of each type. Types that the spec omits get no processes."""
+    """Return the full spec, with the number of nodes of each type. Types that the spec omits get no
+    processes."""
     if "=" not in arguments:
         return arguments
     types = dict(defaults.types)
@@ -31,9 +35,13 @@ def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
     for part in arguments.split(","):
         name, equals, text = (word.strip() for word in part.partition("="))
         if not equals or name in processes:
-            raise UserError(f"found '{part}' in 'kinds:{arguments}', wanted each type of node once, as TYPE=…")
+            raise UserError(
+                f"found '{part}' in 'kinds:{arguments}', wanted each type of node once, as TYPE=…"
+            )
         if name not in types:
-            raise UserError(f"no nodes of type '{name}' on this platform; {suggest_name(name, types)}")
+            raise UserError(
+                f"no nodes of type '{name}' on this platform; {suggest_name(name, types)}"
+            )
         processes[name] = text
     return ",".join(f"{processes.get(name, '0')}@{count}" for name, count in defaults.types)
 
@@ -60,7 +68,9 @@ def _read_processes(text: str) -> list[str]:
     return kinds
 
 
-def _place_processes(ranks: int, groups: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np.ndarray]:
+def _place_processes(
+    ranks: int, groups: list[tuple[int, list[str]]]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return node and kind of every rank."""
     node, kind, first, capacity = [np.empty(0, dtype=int)], [np.empty(0, dtype=str)], 0, 0
     for nodes, kinds in groups:

@@ -1,4 +1,5 @@
-"""Layouts over groups of nodes, such as those on a leaf switch: `leaf` or `leaf:2`, for 2 ranks per node.
+"""Layouts over groups of nodes, such as those on a leaf switch: `leaf` or `leaf:2`, for 2 ranks per
+node.
 
 The full spec lists the nodes of every group, as in leaf:2@0-3/4-6+9, so that it needs no platform.
 """
@@ -35,16 +36,24 @@ def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
     if level not in levels:
         if not levels:
             raise UserError(f"found level '{level}', wanted a platform whose file has `levels`")
-        raise UserError(f"found level '{level}', which the platform does not have; {suggest_name(level, levels)}")
+        raise UserError(
+            f"found level '{level}', which the platform does not have; {suggest_name(level, levels)}"
+        )
     column = np.asarray(levels[level])
-    groups = ("+".join(format_ranges(np.flatnonzero(column == number))) for number in dict.fromkeys(column.tolist()))
+    groups = (
+        "+".join(format_ranges(np.flatnonzero(column == number)))
+        for number in dict.fromkeys(column.tolist())
+    )
     return f"{level}:{per_node or defaults.per_node}@{'/'.join(groups)}"
 
 
 def _read_groups(text: str) -> Groups:
     head, _, group_text = text.partition("@")
     level, _, per_node = head.partition(":")
-    groups = [np.concatenate([_read_range(part) for part in group.split("+")]) for group in group_text.split("/")]
+    groups = [
+        np.concatenate([_read_range(part) for part in group.split("+")])
+        for group in group_text.split("/")
+    ]
     nodes = np.concatenate(groups)
     if len(np.unique(nodes)) < len(nodes):
         raise UserError(f"found '{group_text}', wanted every node once")
@@ -67,19 +76,23 @@ def _select_slots(slots: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
 
 
 def _pack_groups(ranks: int, groups: Groups) -> np.ndarray:
-    """Fill one group of nodes after the other. If nodes are numbered by group, pack:leaf:2 is block:2."""
+    """Fill one group of nodes after the other. If nodes are numbered by group, pack:leaf:2 is
+    block:2."""
     return _select_slots(np.repeat(np.concatenate(groups.nodes), groups.per_node), groups, ranks)
 
 
 def _deal_to_groups(ranks: int, groups: Groups) -> np.ndarray:
-    """Deal ranks to the groups in turn, and fill the nodes of a group one after the other. Skip full groups."""
+    """Deal ranks to the groups in turn, and fill the nodes of a group one after the other. Skip
+    full groups."""
     slots = [np.repeat(nodes, groups.per_node) for nodes in groups.nodes]
     position = np.concatenate([np.arange(len(of_group)) for of_group in slots])
     group = np.repeat(np.arange(len(slots)), [len(of_group) for of_group in slots])
     return _select_slots(np.concatenate(slots)[np.lexsort((group, position))], groups, ranks)
 
 
-_make_group_layout = partial(Layout, per_node=lambda groups: groups.per_node, complete=_complete_spec)
+_make_group_layout = partial(
+    Layout, per_node=lambda groups: groups.per_node, complete=_complete_spec
+)
 LAYOUT = (
     _make_group_layout(
         "pack",

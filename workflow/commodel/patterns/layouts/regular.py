@@ -46,7 +46,8 @@ def _count_ranks(runs: Runs) -> int:
 
 
 def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
-    """Return the node of every rank: 0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the rest on node 1."""
+    """Return the node of every rank: 0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the
+    rest on node 1."""
     if (placed_count := _count_ranks(runs)) != ranks:
         raise UserError(f"found {ranks} ranks, but 'nodes' places {placed_count}")
     nodes, counts = zip(*runs, strict=True)
@@ -56,7 +57,9 @@ def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
 def make_nodes_spec(nodes: np.ndarray) -> str:
     """Return the spec of ranks on these nodes."""
     runs = np.split(nodes, np.flatnonzero(np.diff(nodes)) + 1)
-    return "nodes:" + ",".join(f"{run[0]}x{len(run)}" if len(run) > 1 else f"{run[0]}" for run in runs)
+    return "nodes:" + ",".join(
+        f"{run[0]}x{len(run)}" if len(run) > 1 else f"{run[0]}" for run in runs
+    )
 
 
 LAYOUT = (

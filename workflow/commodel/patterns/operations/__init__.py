@@ -1,10 +1,12 @@
-"""Operations (`find_operation`): the meaning of `bytes`, the parameters, and the data of each rank before and after.
+"""Operations (`find_operation`): the meaning of `bytes`, the parameters, and the data of each rank
+before and after.
 
-A user writes the name of an operation and then its parameters in any order: halo:grid=4x2:periodic=yes.
+A user writes the name of an operation and then its parameters in any order:
+halo:grid=4x2:periodic=yes.
 
-The data of a rank are extents of addresses, which depend on rank, ranks and bytes. Addresses count the bytes of all
-data of an operation. In a reduction, every rank has its own values at each address, and the result is their
-combination.
+The data of a rank are extents of addresses, which depend on rank, ranks and bytes. Addresses count
+the bytes of all data of an operation. In a reduction, every rank has its own values at each
+address, and the result is their combination.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +26,8 @@ from commodel.substrates import MPI, list_added_parameters, list_aliases
 from commodel.units import MAX_COUNT
 
 Extents = list[tuple[int, int]]  # first address, length
-GetExtents = Callable[..., Extents]  # of (rank, ranks, bytes) and the operation's parameters by name
+# of (rank, ranks, bytes) and the operation's parameters by name
+GetExtents = Callable[..., Extents]
 
 
 def no_data(rank: int, ranks: int, bytes: int) -> Extents:
@@ -78,12 +81,14 @@ class Parameter:
     read: Callable[[str], Any]
     write: Callable[[Any], str]  # returns the canonical spelling of a value
     default: Any  # a value, or a function of the number of ranks
-    ranks: Callable[[Any], int | None] | None = None  # returns the number of ranks that a value requires
+    # returns the number of ranks that a value requires
+    ranks: Callable[[Any], int | None] | None = None
     # The substrates that have it; empty: all. It is not passed to builders of schedules.
     substrates: tuple[str, ...] = ()
     # Returns whether an operation with this value has no schedule, and is only measured.
     without_schedule: Callable[[Any], bool] = lambda value: False
-    # Each value except the default is the path of a file; returns the whole numbers in it on which messages depend.
+    # Each value except the default is the path of a file; returns the whole numbers in it on which
+    # messages depend.
     file: Callable[[str], Iterable[np.ndarray]] | None = None
     measured: bool = False  # it defines how to measure; not passed to builders of schedules
 
@@ -101,13 +106,16 @@ class Operation:
     without_schedule: bool = False  # it is only measured
     program: str = ""  # the native program that measures it; empty: the player
     # The functions below take the number of ranks, and the parameters by name.
-    check: Callable[..., object] | None = None  # raises an error for parameters that contradict each other
-    # Returns the parameters and the number of repetitions of each summand; all ranks begin a summand at once.
+    # raises an error for parameters that contradict each other
+    check: Callable[..., object] | None = None
+    # Returns the parameters and the number of repetitions of each summand; all ranks begin a
+    # summand at once.
     summands: Callable[..., list[tuple[dict[str, Any], int]]] | None = None
-    # Of a kernel, which computes too: takes the bytes also, before the parameters, and returns the floating-point
-    # operations in a sample of the rank that has most of them.
+    # Of a kernel, which computes too: takes the bytes also, before the parameters, and returns the
+    # floating-point operations in a sample of the rank that has most of them.
     flops: Callable[..., float] | None = None
-    # Of a program of its own: takes a point, and whether ranks compute, and returns the columns of its case file.
+    # Of a program of its own: takes a point, and whether ranks compute, and returns the columns of
+    # its case file.
     case: Callable[[Point, bool], dict[str, Any]] | None = None
 
 
@@ -132,7 +140,8 @@ def _find_by_name(name: str) -> Operation:
 
 
 def find_base_name(text: str) -> str:
-    """Return the operation's name without parameters; `broadcast` is `bcast`. `file:PATH` is returned unchanged."""
+    """Return the operation's name without parameters; `broadcast` is `bcast`. `file:PATH` is
+    returned unchanged."""
     if text.startswith(FILE):
         return text
     name = text.partition(":")[0].strip()
@@ -159,7 +168,9 @@ def parse_parameters(text: str) -> dict[str, Any]:
         if not equals:
             raise UserError(f"found '{part}' in '{text}', wanted NAME=VALUE")
         if name not in by_name:
-            raise UserError(f"{entry.name} has no parameter '{name}'; {suggest_name(name, by_name)}")
+            raise UserError(
+                f"{entry.name} has no parameter '{name}'; {suggest_name(name, by_name)}"
+            )
         if name in values:
             raise UserError(f"found {name} twice in '{text}', wanted it once")
         try:
@@ -174,15 +185,23 @@ def has_size(text: str) -> bool:
 
 
 def canonicalize_operation(text: str) -> str:
-    """Return the canonical spelling: the name in this project, and the parameters in order, without default values."""
+    """Return the canonical spelling: the name in this project, and the parameters in order, without
+    default values."""
     return _format_operation(text, parse_parameters(text))
 
 
 def _format_operation(text: str, values: dict[str, Any]) -> str:
     entries = [
-        entry for entry in find_operation(text).parameters if values.get(entry.name, entry.default) != entry.default
+        entry
+        for entry in find_operation(text).parameters
+        if values.get(entry.name, entry.default) != entry.default
     ]
-    return ":".join([find_base_name(text), *(f"{entry.name}={entry.write(values[entry.name])}" for entry in entries)])
+    return ":".join(
+        [
+            find_base_name(text),
+            *(f"{entry.name}={entry.write(values[entry.name])}" for entry in entries),
+        ]
+    )
 
 
 def fill_parameters(text: str, ranks: int, substrate: str = MPI) -> dict[str, Any]:
@@ -195,13 +214,18 @@ def fill_parameters(text: str, ranks: int, substrate: str = MPI) -> dict[str, An
         entries = [entry for entry in all_entries if not entry.substrates]
     else:
         entries = [entry for entry in all_entries if substrate in entry.substrates]
-    defaults = {entry.name: entry.default(ranks) if callable(entry.default) else entry.default for entry in entries}
-    return defaults | {name: value for name, value in parse_parameters(text).items() if name in defaults}
+    defaults = {
+        entry.name: entry.default(ranks) if callable(entry.default) else entry.default
+        for entry in entries
+    }
+    return defaults | {
+        name: value for name, value in parse_parameters(text).items() if name in defaults
+    }
 
 
 def find_required_ranks(text: str) -> int | None:
-    """Return the number of ranks that the parameters require; None if they require none, or for a pattern from a
-    file."""
+    """Return the number of ranks that the parameters require; None if they require none, or for a
+    pattern from a file."""
     if text.startswith(FILE):
         return None
     values = parse_parameters(text)
@@ -227,18 +251,28 @@ def _list_file_parameters(text: str) -> list[tuple[str, Callable[[str], Iterable
     if text.startswith(FILE):
         return []
     values = parse_parameters(text)
-    entries = [entry for entry in find_operation(text).parameters if entry.file and entry.name in values]
-    return [(values[entry.name], entry.file) for entry in entries if entry.file and values[entry.name] != entry.default]
+    entries = [
+        entry for entry in find_operation(text).parameters if entry.file and entry.name in values
+    ]
+    return [
+        (values[entry.name], entry.file)
+        for entry in entries
+        if entry.file and values[entry.name] != entry.default
+    ]
 
 
 @lru_cache(maxsize=64)
 def list_summands(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
-    """Return the summands of an operation and how often each occurs; the operation itself if it is no sum."""
+    """Return the summands of an operation and how often each occurs; the operation itself if it is
+    no sum."""
     summands = None if text.startswith(FILE) else find_operation(text).summands
     if summands is None:
         return ((text, 1),)
     counted = summands(ranks, **fill_parameters(text, ranks))
-    return tuple((_format_operation(text, parse_parameters(text) | values), count) for values, count in counted)
+    return tuple(
+        (_format_operation(text, parse_parameters(text) | values), count)
+        for values, count in counted
+    )
 
 
 def is_kernel(text: str) -> bool:
@@ -249,17 +283,29 @@ def is_kernel(text: str) -> bool:
 def list_result_extents(text: str, ranks: int, bytes: int) -> list[Extents]:
     """Return the extents of the result on each rank; empty if the operation is no reduction."""
     entry, values = find_operation(text), fill_parameters(text, ranks)
-    return [entry.final_data(rank, ranks, bytes, **values) for rank in range(ranks)] if entry.reduces else []
+    return (
+        [entry.final_data(rank, ranks, bytes, **values) for rank in range(ranks)]
+        if entry.reduces
+        else []
+    )
 
 
 Grid = tuple[int, ...]
 MAX_DIMENSIONS = 6
 
 
-def make_choice_parameter(name: str, names: tuple[str, ...], title: str, **properties: Any) -> Parameter:
+def make_choice_parameter(
+    name: str, names: tuple[str, ...], title: str, **properties: Any
+) -> Parameter:
     """Return a parameter whose value is one of some names; the first is the default."""
     return Parameter(
-        name, "|".join(names), f"{title}; default {names[0]}", make_choice_reader(names), str, names[0], **properties
+        name,
+        "|".join(names),
+        f"{title}; default {names[0]}",
+        make_choice_reader(names),
+        str,
+        names[0],
+        **properties,
     )
 
 
@@ -282,7 +328,9 @@ def make_switch_parameter(name: str, title: str, default: bool, **properties: An
     def read(text: str) -> bool:
         return read_choice(text) == "yes"
 
-    return Parameter(name, "yes|no", f"{title}; default {write(default)}", read, write, default, **properties)
+    return Parameter(
+        name, "yes|no", f"{title}; default {write(default)}", read, write, default, **properties
+    )
 
 
 def find_squarest_grid(ranks: int) -> tuple[int, int]:
@@ -294,7 +342,9 @@ def find_squarest_grid(ranks: int) -> tuple[int, int]:
 def read_grid(text: str) -> tuple[int, ...]:
     grid = tuple(parse_whole_numbers(text, "x", "numbers of ranks, such as 4x2"))
     if len(grid) > MAX_DIMENSIONS or not 2 <= prod(grid) <= MAX_COUNT:
-        raise UserError(f"found '{text}', wanted at most {MAX_DIMENSIONS} numbers and 2 to {MAX_COUNT} ranks in all")
+        raise UserError(
+            f"found '{text}', wanted at most {MAX_DIMENSIONS} numbers and 2 to {MAX_COUNT} ranks in all"
+        )
     return grid
 
 

@@ -27,7 +27,8 @@ from commodel.patterns.schedule import check_rows
 
 @dataclass(frozen=True, eq=False)
 class Faces:
-    """Messages of ranks in a grid to their neighbours. Face 2d of a rank is down dimension d, face 2d + 1 up."""
+    """Messages of ranks in a grid to their neighbours. Face 2d of a rank is down dimension d, face
+    2d + 1 up."""
 
     src: np.ndarray
     dst: np.ndarray
@@ -35,7 +36,8 @@ class Faces:
     per_rank: int  # faces of a rank
 
     def address(self, bytes: int) -> np.ndarray:
-        """Return the address of each face's data: all faces of rank 0, then those of rank 1, and so on."""
+        """Return the address of each face's data: all faces of rank 0, then those of rank 1, and so
+        on."""
         return (self.src * self.per_rank + self.face) * bytes
 
 
@@ -62,11 +64,15 @@ def list_faces(grid: tuple[int, ...], periodic: bool) -> Faces:
     return Faces(src, dst, faces, 2 * len(grid))
 
 
-def _list_sent_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
+def _list_sent_faces(
+    rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool
+) -> Extents:
     return [(2 * len(grid) * rank * bytes, 2 * len(grid) * bytes)]
 
 
-def _list_received_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
+def _list_received_faces(
+    rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool
+) -> Extents:
     sent = list_faces(grid, periodic)
     return [(int(address), bytes) for address in sent.address(bytes)[sent.dst == rank]]
 
@@ -81,10 +87,14 @@ HALO = (
         find_squarest_grid,
         prod,
     ),
-    make_switch_parameter("periodic", "whether the last ranks of a dimension are neighbours of the first", False),
+    make_switch_parameter(
+        "periodic", "whether the last ranks of a dimension are neighbours of the first", False
+    ),
 )
 OPERATION = (
-    Operation("allgather", "the block that each rank sends to all", block, blocks, mpi="MPI_Allgather"),
+    Operation(
+        "allgather", "the block that each rank sends to all", block, blocks, mpi="MPI_Allgather"
+    ),
     Operation(
         "allreduce",
         "the vector that every rank contributes, and everyone's result",
@@ -93,7 +103,13 @@ OPERATION = (
         reduces=True,
         mpi="MPI_Allreduce",
     ),
-    Operation("alltoall", "the block that each rank sends to each other one", row, column, mpi="MPI_Alltoall"),
+    Operation(
+        "alltoall",
+        "the block that each rank sends to each other one",
+        row,
+        column,
+        mpi="MPI_Alltoall",
+    ),
     Operation("barrier", "", no_data, no_data, mpi="MPI_Barrier"),
     Operation(
         "bcast",
@@ -102,7 +118,13 @@ OPERATION = (
         vector,
         mpi="MPI_Bcast",
     ),
-    Operation("gather", "the block that each rank sends to the root", block, at_root(blocks), mpi="MPI_Gather"),
+    Operation(
+        "gather",
+        "the block that each rank sends to the root",
+        block,
+        at_root(blocks),
+        mpi="MPI_Gather",
+    ),
     Operation(
         "halo",
         "the face that each rank sends to each of its neighbours in the grid",
@@ -126,5 +148,11 @@ OPERATION = (
         reduces=True,
         mpi="MPI_Reduce_scatter",
     ),
-    Operation("scatter", "the block that the root sends to each rank", at_root(blocks), block, mpi="MPI_Scatter"),
+    Operation(
+        "scatter",
+        "the block that the root sends to each rank",
+        at_root(blocks),
+        block,
+        mpi="MPI_Scatter",
+    ),
 )

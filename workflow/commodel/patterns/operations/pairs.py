@@ -1,7 +1,8 @@
 """Pairs of ranks that exchange messages, as programs measure them for bandwidth and message rate.
 
-Each rank of the first half has messages for the rank of the same number in the second half; if `directions` is 2, that
-rank also has some for it. With an odd number of ranks, the last one has no partner.
+Each rank of the first half has messages for the rank of the same number in the second half; if
+`directions` is 2, that rank also has some for it. With an odd number of ranks, the last one has no
+partner.
 """
 
 from commodel.errors import UserError
@@ -26,13 +27,17 @@ def _read_directions(text: str) -> int:
     return int(text)
 
 
-def _list_own_messages(rank: int, ranks: int, bytes: int, messages: int, directions: int) -> Extents:
+def _list_own_messages(
+    rank: int, ranks: int, bytes: int, messages: int, directions: int
+) -> Extents:
     pairs = ranks // 2
     sends = rank < pairs or (directions == BOTH_DIRECTIONS and rank < 2 * pairs)
     return [(rank * messages * bytes, messages * bytes)] if sends else []
 
 
-def _list_received_messages(rank: int, ranks: int, bytes: int, messages: int, directions: int) -> Extents:
+def _list_received_messages(
+    rank: int, ranks: int, bytes: int, messages: int, directions: int
+) -> Extents:
     pairs = ranks // 2
     receives = pairs <= rank < 2 * pairs or (directions == BOTH_DIRECTIONS and rank < pairs)
     partner = rank - pairs if rank >= pairs else rank + pairs

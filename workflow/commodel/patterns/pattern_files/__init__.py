@@ -1,5 +1,5 @@
-"""Patterns from files: `file:PATH` instead of an operation (`read_pattern`). The content determines the format. Each
-module reads one format.
+"""Patterns from files: `file:PATH` instead of an operation (`read_pattern`). The content determines
+the format. Each module reads one format.
 """
 
 from dataclasses import replace
@@ -27,8 +27,8 @@ def read_pattern(operation: str, root: Path = Path()) -> Schedule:
 
 
 def read_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
-    """Return the tasks of a GOAL file, and its Schedule. `unit` is the time unit of its calc lines and
-    replaces the unit that the file states."""
+    """Return the tasks of a GOAL file, and its Schedule. `unit` is the time unit of its calc lines
+    and replaces the unit that the file states."""
     with open_unpacked(path) as stream:
         binary = goal_binary.is_goal(stream.read(8))
     file_tasks = (goal_binary if binary else goal).read_tasks(path)

@@ -12,8 +12,9 @@ It accepts everything that txt2bin accepts, and also blanks, comments, and ranks
     l1: recv 8b from 0 tag 3
     }
 
-A message has the bytes of its send, as in the simulator. One unit of calc is 1 ns, unless a comment says `one unit of
-calc is 1 ps`, as in files of `commodel export goal`. `cpu` and `nic` are read, but a rank has one of each.
+A message has the bytes of its send, as in the simulator. One unit of calc is 1 ns, unless a comment
+says `one unit of calc is 1 ps`, as in files of `commodel export goal`. `cpu` and `nic` are read,
+but a rank has one of each.
 """
 
 import io
@@ -32,7 +33,8 @@ from commodel.units import MAX_COUNT, show_value
 
 MAX_FILE = 1024 * MIB
 MAX_LINES = 64 << 20  # of a file
-MAX_CACHED_TASKS = 4096  # task texts whose parsed values are cached, since most lines repeat an earlier one
+# task texts whose parsed values are cached, since most lines repeat an earlier one
+MAX_CACHED_TASKS = 4096
 UNIT_COMMENT = re.compile(r"//\s*one unit of calc is 1 (ns|ps)")
 UNITS_PER_SECOND = {"ns": 1e9, "ps": 1e12}  # units of calc in a second
 LABEL = r"[A-Za-z][A-Za-z0-9_]*"
@@ -42,14 +44,22 @@ TASK_LINE = re.compile(
     rf"|(calc)\s*({NUMBER}))(?:\s*tag\s*(-?{NUMBER}))?(?:\s*cpu\s*({NUMBER}))?(?:\s*nic\s*({NUMBER}))?"
 )
 DEPENDENCY_LINE = re.compile(rf"({LABEL})\s+(i?)requires\s+({LABEL})")
-RANKS_LINE, RANK_OPENING = re.compile(rf"num_ranks\s*({NUMBER})"), re.compile(rf"rank\s*({NUMBER})\s*\{{")
+RANKS_LINE, RANK_OPENING = (
+    re.compile(rf"num_ranks\s*({NUMBER})"),
+    re.compile(rf"rank\s*({NUMBER})\s*\{{"),
+)
 COMMENT, OPEN_COMMENT = re.compile(r"/\*.*?\*/|//.*"), re.compile(r"/\*.*")
-# Blocks of complete ranks are parsed with NumPy if their lines have few forms, and differ only in their numbers.
+# Blocks of complete ranks are parsed with NumPy if their lines have few forms, and differ only in
+# their numbers.
 MAX_FORMS = 64  # forms of lines in a block; a form is a line with 0 in place of each number
 MAX_DIGITS = 10  # digits of a number in such a block
-MAX_BLOCK_RANKS, MAX_PREFIXES = 1 << 20, 64  # ranks of such a block; different prefixes of labels such as l17
-LABEL_CODES = 1 << 40  # upper bound of label codes, which are number × MAX_PREFIXES + index of the prefix
-LINES_IN_RANK = "LABEL: send Xb to R, LABEL: recv Xb from R, LABEL: calc T, LABEL requires LABEL or }"
+# ranks of such a block; different prefixes of labels such as l17
+MAX_BLOCK_RANKS, MAX_PREFIXES = 1 << 20, 64
+# upper bound of label codes, which are number × MAX_PREFIXES + index of the prefix
+LABEL_CODES = 1 << 40
+LINES_IN_RANK = (
+    "LABEL: send Xb to R, LABEL: recv Xb from R, LABEL: calc T, LABEL requires LABEL or }"
+)
 GOAL_BEGINNING = re.compile(rb"\s*(?:num_ranks\b|rank[ \t]*[0-9]|//|/\*)")
 
 
@@ -85,11 +95,13 @@ class _Reader:
         self.ranks, self.rank = 0, -1  # -1: outside of every rank
         self.ranks_read: set[int] = set()
         self.labels: dict[str, int] = {}  # of the rank
-        self.pending: list[tuple[str, str, str, int]] = []  # dependencies of the rank on labels that follow later
+        # dependencies of the rank on labels that follow later
+        self.pending: list[tuple[str, str, str, int]] = []
         self.rows = array("q")  # rank, kind, size, peer, tag, line
         self.dependencies = array("q")  # before, after, on_start (0 or 1)
         self.other_units = self.count = 0
-        self.cached: dict[str, tuple[int, ...]] = {}  # kind, size, peer and tag of tasks, by the text after the label
+        # kind, size, peer and tag of tasks, by the text after the label
+        self.cached: dict[str, tuple[int, ...]] = {}
 
     def error(self, text: str, line: int | None = None) -> UserError:
         return UserError(text, file=self.path, line=line or self.line)
@@ -99,14 +111,19 @@ class _Reader:
             self.unit = match[1]
 
     def read_block(self, block: bytes, first_line: int) -> bool:
-        """Read a block of complete ranks with NumPy. If a line is unusual or wrong, read nothing and return False."""
+        """Read a block of complete ranks with NumPy. If a line is unusual or wrong, read nothing
+        and return False."""
         if self.rank >= 0 or not self.ranks or self.in_comment:
             return False
         ranks = _read_rank_block(block)
         if ranks is None:
             return False
         opened_ranks = set(ranks.opened.tolist())
-        if len(opened_ranks) < len(ranks.opened) or max(opened_ranks) >= self.ranks or opened_ranks & self.ranks_read:
+        if (
+            len(opened_ranks) < len(ranks.opened)
+            or max(opened_ranks) >= self.ranks
+            or opened_ranks & self.ranks_read
+        ):
             return False
         self.ranks_read |= opened_ranks
         ranks.rows[:, 5] += first_line
@@ -144,8 +161,8 @@ class _Reader:
             raise self.error(f"found {show_value(text)}, wanted {LINES_IN_RANK}")
 
     def _read_cached(self, text: str) -> bool:
-        """Read a line without regular expressions, which is faster: a dependency between defined labels, or a cached
-        task. Return False for any other line."""
+        """Read a line without regular expressions, which is faster: a dependency between defined
+        labels, or a cached task. Return False for any other line."""
         label, colon, statement = text.partition(":")
         if not colon:
             words = text.split(" ")
@@ -157,7 +174,11 @@ class _Reader:
             self.dependencies.extend((before, after, words[1] == "irequires"))
             return True
         cached = self.cached.get(statement)
-        if cached is None or label in self.labels or not (label.isascii() and label.isidentifier() and label[0] != "_"):
+        if (
+            cached is None
+            or label in self.labels
+            or not (label.isascii() and label.isidentifier() and label[0] != "_")
+        ):
             return False
         self.rows.extend((self.rank, *cached, self.line))
         self.labels[label] = self.count
@@ -166,12 +187,16 @@ class _Reader:
 
     def tasks(self) -> Tasks:
         if self.rank >= 0:
-            raise self.error(f"found the end of the file inside rank {self.rank}, wanted }}; is it cut?")
+            raise self.error(
+                f"found the end of the file inside rank {self.rank}, wanted }}; is it cut?"
+            )
         if not self.ranks:
             raise self.error("found no num_ranks, wanted num_ranks N")
         if len(self.ranks_read) < self.ranks:
             missing = next(rank for rank in range(self.ranks) if rank not in self.ranks_read)
-            raise self.error(f"found no rank {missing}, wanted all of {self.ranks}; is the file cut?")
+            raise self.error(
+                f"found no rank {missing}, wanted all of {self.ranks}; is the file cut?"
+            )
         rows = np.frombuffer(self.rows, dtype=np.int64).reshape(-1, 6)
         dependencies = np.frombuffer(self.dependencies, dtype=np.int64).reshape(-1, 3)
         before, after, on_start = dependencies.T
@@ -200,10 +225,14 @@ class _Reader:
             if not 1 <= self.ranks <= MAX_COUNT:
                 raise self.error(f"found {self.ranks} ranks, wanted 1 to {MAX_COUNT}")
         else:
-            raise self.error(f"found {show_value(text)}, wanted {'rank R {' if self.ranks else 'num_ranks N'}")
+            raise self.error(
+                f"found {show_value(text)}, wanted {'rank R {' if self.ranks else 'num_ranks N'}"
+            )
 
     def _read_task(self, match: re.Match) -> None:
-        label, send, to_send, to, receive, to_receive, source, _, time, tag, cpu, nic = match.groups()
+        label, send, to_send, to, receive, to_receive, source, _, time, tag, cpu, nic = (
+            match.groups()
+        )
         kind = SEND if send else RECEIVE if receive else CALCULATE
         if kind == CALCULATE and tag:
             raise self.error("found a calc with a tag, wanted none")
@@ -230,12 +259,16 @@ class _Reader:
             raise self.error(f"found tag {text}, wanted 0 to {ANY - 1}")
         return tag
 
-    def _add_dependency(self, after: str, prefix: str, before: str, line: int, last: bool = False) -> None:
+    def _add_dependency(
+        self, after: str, prefix: str, before: str, line: int, last: bool = False
+    ) -> None:
         if after in self.labels and before in self.labels:
             self.dependencies.extend((self.labels[before], self.labels[after], prefix == "i"))
         elif last:
             unknown = after if after not in self.labels else before
-            raise self.error(f"found label {show_value(unknown)}, which rank {self.rank} does not have", line)
+            raise self.error(
+                f"found label {show_value(unknown)}, which rank {self.rank} does not have", line
+            )
         else:
             self.pending.append((after, prefix, before, line))
 
@@ -247,7 +280,8 @@ class _Reader:
 
 @dataclass(frozen=True, eq=False)
 class _RankBlock:
-    """The columns of a block of complete ranks. Lines and tasks are numbered from the first of the block."""
+    """The columns of a block of complete ranks. Lines and tasks are numbered from the first of the
+    block."""
 
     opened: np.ndarray  # numbers of the ranks
     rows: np.ndarray  # (tasks, 6) rank, kind, size, peer, tag, line
@@ -275,22 +309,36 @@ def _read_rank_block(block: bytes) -> _RankBlock | None:
         elif text == "}":
             closes[line_numbers] = True
         elif match := TASK_LINE.fullmatch(text):
-            if "-" in text or (match[8] and match[10]):  # any rank or tag; a calc with a tag, which is wrong
+            # any rank or tag; a calc with a tag, which is wrong
+            if "-" in text or (match[8] and match[10]):
                 return None
             kind = SEND if match[2] else RECEIVE if match[5] else CALCULATE
             size, peer = {SEND: (3, 4), RECEIVE: (6, 7), CALCULATE: (9, 0)}[kind]
-            columns = [lines.numbers(line_numbers, match, group) for group in (size, peer, 10, 11, 12)]
-            label = lines.labels(line_numbers, match, 1, prefixes) if match[1] else np.full(len(line_numbers), -1)
+            columns = [
+                lines.numbers(line_numbers, match, group) for group in (size, peer, 10, 11, 12)
+            ]
+            label = (
+                lines.labels(line_numbers, match, 1, prefixes)
+                if match[1]
+                else np.full(len(line_numbers), -1)
+            )
             if label is None or (columns[2] > ANY).any():
                 return None
             other_units += int(((columns[3] > 0) | (columns[4] > 0)).sum())
-            tasks.append(np.stack([line_numbers, np.full(len(line_numbers), kind), *columns[:3], label], axis=1))
+            tasks.append(
+                np.stack(
+                    [line_numbers, np.full(len(line_numbers), kind), *columns[:3], label], axis=1
+                )
+            )
         elif match := DEPENDENCY_LINE.fullmatch(text):
             before, after = (lines.labels(line_numbers, match, group, prefixes) for group in (3, 1))
             if before is None or after is None:
                 return None
             dependencies.append(
-                np.stack([line_numbers, before, after, np.full(len(line_numbers), match[2] == "i")], axis=1)
+                np.stack(
+                    [line_numbers, before, after, np.full(len(line_numbers), match[2] == "i")],
+                    axis=1,
+                )
             )
         elif text:
             return None
@@ -312,7 +360,10 @@ def _join_lines(
     if (stop < start).any() or (start[1:] < stop[:-1]).any():
         return None
     opened = lines.value[lines.first_number[start]]
-    task, need = np.concatenate(tasks), np.concatenate(dependencies or [np.zeros((0, 4), dtype=np.int64)])
+    task, need = (
+        np.concatenate(tasks),
+        np.concatenate(dependencies or [np.zeros((0, 4), dtype=np.int64)]),
+    )
     task, need = task[np.argsort(task[:, 0])], need[np.argsort(need[:, 0])]
     block, block_of_need = (np.searchsorted(start, rows[:, 0]) - 1 for rows in (task, need))
     for block_of_row, line in ((block, task[:, 0]), (block_of_need, need[:, 0])):
@@ -345,7 +396,8 @@ class _Lines:
     first_number: np.ndarray  # index in `value` of each line's first number
 
     def group_by_form(self) -> list[tuple[str, np.ndarray]] | None:
-        """Return each form without the blanks around it, and its line numbers; None if there are too many forms."""
+        """Return each form without the blanks around it, and its line numbers; None if there are
+        too many forms."""
         forms: list[tuple[str, np.ndarray]] = []
         for length in np.unique(self.length):
             remaining = np.flatnonzero(self.length == length)
@@ -359,17 +411,22 @@ class _Lines:
         return forms
 
     def numbers(self, lines: np.ndarray, match: re.Match, group: int) -> np.ndarray:
-        """Return each line's number in a group of the form's match; 0 if the form does not have the group."""
+        """Return each line's number in a group of the form's match; 0 if the form does not have the
+        group."""
         if not group or match[group] is None:
             return np.zeros(len(lines), dtype=np.int64)
         return self.value[self._find_numbers(lines, match, group)]
 
     def _find_numbers(self, lines: np.ndarray, match: re.Match, group: int) -> np.ndarray:
-        """Return the index in `value` of each line's first number in a group of the form's match."""
+        """Return the index in `value` of each line's first number in a group of the form's
+        match."""
         return self.first_number[lines] + match.string.count("0", 0, match.start(group))
 
-    def labels(self, lines: np.ndarray, match: re.Match, group: int, prefixes: dict[str, int]) -> np.ndarray | None:
-        """Return an integer code of each line's label, which has to be a prefix and a number; else None."""
+    def labels(
+        self, lines: np.ndarray, match: re.Match, group: int, prefixes: dict[str, int]
+    ) -> np.ndarray | None:
+        """Return an integer code of each line's label, which has to be a prefix and a number; else
+        None."""
         prefix = prefixes.setdefault(match[group][:-1], len(prefixes))
         if match[group].find("0") != len(match[group]) - 1 or prefix >= MAX_PREFIXES:
             return None
@@ -380,7 +437,8 @@ class _Lines:
 
 
 def _split_lines(block: bytes) -> _Lines | None:
-    """Return the lines of a text; None if it has unusual characters, a comment, or large numbers."""
+    """Return the lines of a text; None if it has unusual characters, a comment, or large
+    numbers."""
     if not block.endswith(b"\n") or b"/" in block or b"\0" in block or not block.isascii():
         return None
     text = np.frombuffer(block, dtype=np.uint8)
@@ -394,7 +452,9 @@ def _split_lines(block: bytes) -> _Lines | None:
     has_leading_zero = (digits > 1) & (value == 0)
     for position in range(1, int(digits.max(initial=0))):
         long_enough = np.flatnonzero(digits > position)
-        value[long_enough] = 10 * value[long_enough] + (text[begin[long_enough] + position] - ord("0"))
+        value[long_enough] = 10 * value[long_enough] + (
+            text[begin[long_enough] + position] - ord("0")
+        )
     keep = ~digit[1:-1]
     keep[begin] = True
     form_text = text[keep]

@@ -1,4 +1,5 @@
-"""Reader of the table of messages and local work that `commodel show schedule` prints (see `schedule_files`).
+"""Reader of the table of messages and local work that `commodel show schedule` prints (see
+`schedule_files`).
 
 Rows may be in any order; messages that a rank posts in one step are posted in row order.
 """
@@ -19,7 +20,8 @@ from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, show_value
 MAX_FILE = 1024 * MIB
 REQUIRED_COLUMNS = ("step", "kind", "rank")
 MAX_STEP = 2**31 - 1
-MAX_IDLE_RANKS, MAX_IDLE_RANKS_PER_ROW = 1024, 16  # ranks without rows: a fixed number, and more for each row
+# ranks without rows: a fixed number, and more for each row
+MAX_IDLE_RANKS, MAX_IDLE_RANKS_PER_ROW = 1024, 16
 
 
 class Row:
@@ -96,7 +98,9 @@ def read(path: AnyPath) -> Schedule:
     if ranks > MAX_IDLE_RANKS + MAX_IDLE_RANKS_PER_ROW * rows:
         raise UserError(f"found rank {ranks - 1} in a table of {rows} rows", file=path)
     with locate_mistakes(path):
-        return make_rank_local_schedule(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
+        return make_rank_local_schedule(
+            ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work
+        )
 
 
 def _make_work(rows: list[tuple]) -> Work:
@@ -115,7 +119,9 @@ def _read_rows(path: AnyPath) -> Iterator[Row]:
             header = _check_header(path, number, cells)
         elif len(cells) != len(header):
             raise UserError(
-                f"found {len(cells)} cells, wanted {len(header)}: {','.join(header)}", file=path, line=number
+                f"found {len(cells)} cells, wanted {len(header)}: {','.join(header)}",
+                file=path,
+                line=number,
             )
         else:
             yield Row(path, number, dict(zip(header, cells, strict=True)))
@@ -131,9 +137,15 @@ def _split_cells(path: AnyPath, number: int, line: str) -> list[str]:
 def _check_header(path: AnyPath, line: int, cells: list[str]) -> list[str]:
     for name in cells:
         if name not in COLUMNS:
-            raise UserError(f"found column {show_value(name)}; {suggest_name(name, COLUMNS)}", file=path, line=line)
+            raise UserError(
+                f"found column {show_value(name)}; {suggest_name(name, COLUMNS)}",
+                file=path,
+                line=line,
+            )
         if cells.count(name) > 1:
             raise UserError(f"found column {name} twice, wanted it once", file=path, line=line)
     if missing := [name for name in REQUIRED_COLUMNS if name not in cells]:
-        raise UserError(f"found no column {missing[0]}, wanted {','.join(COLUMNS)}", file=path, line=line)
+        raise UserError(
+            f"found no column {missing[0]}, wanted {','.join(COLUMNS)}", file=path, line=line
+        )
     return cells

@@ -1,16 +1,19 @@
-"""Tasks of GOAL files, the matching of their messages, and their order as steps of a Schedule (`make_schedule`).
+"""Tasks of GOAL files, the matching of their messages, and their order as steps of a Schedule
+(`make_schedule`).
 
-A GOAL file has for every rank sends, receives and calculations, and dependencies on the end (`requires`) or the start
-(`irequires`) of others. Text and binary files are read into `Tasks`, which `Steps` puts in order.
+A GOAL file has for every rank sends, receives and calculations, and dependencies on the end
+(`requires`) or the start (`irequires`) of others. Text and binary files are read into `Tasks`,
+which `Steps` puts in order.
 
-Matching: sends and receives of a pair and tag match in the order in which they are posted. Tasks are processed in
-rounds: each round takes all tasks without pending dependencies, in the order of the file. This is the order of the
-simulator as far as it does not depend on times.
+Matching: sends and receives of a pair and tag match in the order in which they are posted. Tasks
+are processed in rounds: each round takes all tasks without pending dependencies, in the order of
+the file. This is the order of the simulator as far as it does not depend on times.
 
-Steps: a rank has one processor, which executes its tasks sequentially. Dependencies within a rank and by messages give
-every task a number, and a rank posts and calculates in the order of these numbers. It waits for a message just before
-the first task that requires it, or at the end, so that overlap in GOAL is preserved. Independent chains of a rank,
-whose order GOAL does not define, alternate.
+Steps: a rank has one processor, which executes its tasks sequentially. Dependencies within a rank
+and by messages give every task a number, and a rank posts and calculates in the order of these
+numbers. It waits for a message just before the first task that requires it, or at the end, so that
+overlap in GOAL is preserved. Independent chains of a rank, whose order GOAL does not define,
+alternate.
 """
 
 from contextlib import suppress
@@ -30,7 +33,15 @@ from commodel.patterns.rank_local_steps import (
     number_distinct,
     sort_unique,
 )
-from commodel.patterns.schedule import KINDS, MAX_INTEGER, NonblockingSteps, Schedule, Work, argsort_columns, check_rows
+from commodel.patterns.schedule import (
+    KINDS,
+    MAX_INTEGER,
+    NonblockingSteps,
+    Schedule,
+    Work,
+    argsort_columns,
+    check_rows,
+)
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
 SEND, RECEIVE, CALCULATE = 1, 2, 3
@@ -39,8 +50,8 @@ ANY = 2**32 - 1  # peer or tag of a receive that accepts any; both have 32 bits
 
 @dataclass(frozen=True, eq=False)
 class Dependencies:
-    """Dependencies between tasks of one rank: `after` may not begin before the end of `before`, or, if `on_start`,
-    before its start."""
+    """Dependencies between tasks of one rank: `after` may not begin before the end of `before`, or,
+    if `on_start`, before its start."""
 
     before: np.ndarray
     after: np.ndarray
@@ -54,8 +65,8 @@ class Dependencies:
 class Tasks:
     """Columns with a row for each task, sorted by rank, and within a rank in the order of the file.
 
-    `size` is in bytes, or in units of time. `line` is the line of a task; None if the file has no lines, and tasks are
-    named by number.
+    `size` is in bytes, or in units of time. `line` is the line of a task; None if the file has no
+    lines, and tasks are named by number.
     """
 
     path: AnyPath
@@ -69,7 +80,8 @@ class Tasks:
     line: np.ndarray | None = None
     per_second: float = 1e9  # units of time in a second
     unit_is_stated: bool = False  # whether the file states the unit of time
-    other_units: int = 0  # number of tasks for a second processor or network interface of their rank
+    # number of tasks for a second processor or network interface of their rank
+    other_units: int = 0
 
     @cached_property
     def is_message_end(self) -> np.ndarray:
@@ -86,42 +98,60 @@ class Tasks:
         return ~self.is_message_end & ~self.is_zero_calc
 
     def error(self, task: int, text: str) -> UserError:
-        return UserError(text, file=self.path, line=None if self.line is None else int(self.line[task]))
+        return UserError(
+            text, file=self.path, line=None if self.line is None else int(self.line[task])
+        )
 
     def make_named_error(self, task: int, text: str) -> UserError:
         """Return the error of a task, which the text names unless the error has its line."""
-        return self.error(task, text if self.line is not None else f"{self.name_task(task)}: {text}")
+        return self.error(
+            task, text if self.line is not None else f"{self.name_task(task)}: {text}"
+        )
 
     def name_task(self, task: int) -> str:
         if self.line is not None:
             return f"line {self.line[task]} of rank {self.rank[task]}"
-        return f"task {task - np.searchsorted(self.rank, self.rank[task])} of rank {self.rank[task]}"
+        return (
+            f"task {task - np.searchsorted(self.rank, self.rank[task])} of rank {self.rank[task]}"
+        )
 
     def describe(self, task: int) -> str:
         """Return a description of a task, for the beginning of a sentence."""
-        rank, size, peer, tag = (column[task] for column in (self.rank, self.size, self.peer, self.tag))
-        action = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(int(self.kind[task]), "calculates")
+        rank, size, peer, tag = (
+            column[task] for column in (self.rank, self.size, self.peer, self.tag)
+        )
+        action = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(
+            int(self.kind[task]), "calculates"
+        )
         end = f" rank {peer} with tag {tag}" if self.is_message_end[task] else ""
         return f"rank {rank} {action}{end}"
 
     def resolve_wildcards(self) -> "Tasks":
-        """Return the tasks with the actual rank and tag of each wildcard receive (from any rank, or with any tag).
+        """Return the tasks with the actual rank and tag of each wildcard receive (from any rank, or
+        with any tag).
 
-        All messages that match it must be of one rank and tag; otherwise the choice depends on times.
+        All messages that match it must be of one rank and tag; otherwise the choice depends on
+        times.
         """
-        wildcards = np.flatnonzero((self.kind == RECEIVE) & ((self.peer == ANY) | (self.tag == ANY)))
+        wildcards = np.flatnonzero(
+            (self.kind == RECEIVE) & ((self.peer == ANY) | (self.tag == ANY))
+        )
         if not len(wildcards):
             return self
         sends = self.kind == SEND
         sent = np.unique(np.stack([self.peer[sends], self.rank[sends], self.tag[sends]]), axis=1)
         received = np.stack([self.rank[wildcards], self.peer[wildcards], self.tag[wildcards]])
-        distinct, first, distinct_of = np.unique(received, axis=1, return_index=True, return_inverse=True)
+        distinct, first, distinct_of = np.unique(
+            received, axis=1, return_index=True, return_inverse=True
+        )
         resolved = np.empty((2, len(first)), dtype=np.int64)
         for number, (rank, peer, tag) in enumerate(distinct.T.tolist()):
             source, sent_tag = sent[1:, slice(*np.searchsorted(sent[0], [rank, rank + 1]))]
             is_match = ((source == peer) | (peer == ANY)) & ((sent_tag == tag) | (tag == ANY))
             if is_match.sum() != 1:
-                raise self._make_wildcard_error(int(wildcards[first[number]]), source[is_match], sent_tag[is_match])
+                raise self._make_wildcard_error(
+                    int(wildcards[first[number]]), source[is_match], sent_tag[is_match]
+                )
             resolved[:, number] = source[is_match][0], sent_tag[is_match][0]
         columns = self.peer.copy(), self.tag.copy()
         for column, values in zip(columns, resolved, strict=True):
@@ -129,7 +159,8 @@ class Tasks:
         return replace(self, peer=columns[0], tag=columns[1])
 
     def _make_wildcard_error(self, task: int, source: np.ndarray, tag: np.ndarray) -> UserError:
-        """Return the error of a wildcard receive that no message matches, or messages of several ranks or tags."""
+        """Return the error of a wildcard receive that no message matches, or messages of several
+        ranks or tags."""
         sender = "any rank" if self.peer[task] == ANY else f"rank {self.peer[task]}"
         tags = "any tag" if self.tag[task] == ANY else f"tag {self.tag[task]}"
         matching = [
@@ -137,18 +168,31 @@ class Tasks:
             for rank, sent_tag in zip(source.tolist()[:2], tag.tolist(), strict=False)
         ]
         reason = (
-            f"{' and '.join(matching)} match, and the times decide; wanted one" if matching else "no rank sends that"
+            f"{' and '.join(matching)} match, and the times decide; wanted one"
+            if matching
+            else "no rank sends that"
         )
-        return self.make_named_error(task, f"rank {self.rank[task]} receives from {sender} with {tags}: {reason}")
+        return self.make_named_error(
+            task, f"rank {self.rank[task]} receives from {sender} with {tags}: {reason}"
+        )
 
     def check_values(self) -> None:
         count, longest = f"0 to {self.ranks - 1}", f"{MAX_SECONDS:g} s"
         checks = (
-            (~np.isin(self.kind, (SEND, RECEIVE, CALCULATE)), "found kind {kind}, wanted 1, 2 or 3: send, recv, calc"),
+            (
+                ~np.isin(self.kind, (SEND, RECEIVE, CALCULATE)),
+                "found kind {kind}, wanted 1, 2 or 3: send, recv, calc",
+            ),
             ((self.kind == SEND) & (self.peer == ANY), "sends to any rank, wanted one"),
             ((self.kind == SEND) & (self.tag == ANY), "sends with any tag, wanted one"),
-            (self.is_message_end & (self.peer >= self.ranks), f"found rank {{peer}}, wanted {count}"),
-            (self.is_message_end & (self.size > MAX_BYTES), f"found {{size}} bytes, wanted at most {MAX_BYTES}"),
+            (
+                self.is_message_end & (self.peer >= self.ranks),
+                f"found rank {{peer}}, wanted {count}",
+            ),
+            (
+                self.is_message_end & (self.size > MAX_BYTES),
+                f"found {{size}} bytes, wanted at most {MAX_BYTES}",
+            ),
             (
                 ~self.is_message_end & (self.size > MAX_SECONDS * self.per_second),
                 f"found {{size}}, wanted at most {longest}",
@@ -165,21 +209,26 @@ class Tasks:
 def make_cycle_error(
     tasks: Tasks, before: np.ndarray, after: np.ndarray, unresolved: np.ndarray, kind: str
 ) -> UserError:
-    """Return the error for tasks that wait for each other in a cycle of the edges from `before` to `after`."""
+    """Return the error for tasks that wait for each other in a cycle of the edges from `before` to
+    `after`."""
     nodes = find_cycle(before, after, unresolved)
-    return tasks.error(nodes[0], f"a {kind}: {describe_cycle([tasks.name_task(node) for node in nodes])}")
+    return tasks.error(
+        nodes[0], f"a {kind}: {describe_cycle([tasks.name_task(node) for node in nodes])}"
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """For each task: the round in which it begins (see the module), and the other end of its message (−1: none)."""
+    """For each task: the round in which it begins (see the module), and the other end of its
+    message (−1: none)."""
 
     round: np.ndarray
     other_end: np.ndarray
 
 
 def match_messages(tasks: Tasks) -> Matching:
-    """Match sends and receives. Refuse messages without another end, and tasks that wait for each other."""
+    """Match sends and receives. Refuse messages without another end, and tasks that wait for each
+    other."""
     slots = _Slots.of(tasks)
     dependencies, kind = tasks.dependencies, tasks.kind
     immediate = dependencies.on_start | (kind[dependencies.before] != RECEIVE)
@@ -189,7 +238,9 @@ def match_messages(tasks: Tasks) -> Matching:
     ready = np.flatnonzero(waiting == 0)
     while len(ready):
         round[ready] = number
-        followers = np.concatenate([begins.list_after(ready), ends.list_after(slots.complete(ready))])
+        followers = np.concatenate(
+            [begins.list_after(ready), ends.list_after(slots.complete(ready))]
+        )
         np.subtract.at(waiting, followers, 1)
         ready = sort_unique(followers[waiting[followers] == 0])
         number += 1
@@ -202,7 +253,10 @@ def match_messages(tasks: Tasks) -> Matching:
 def _refuse_cycles(tasks: Tasks, other_end: np.ndarray) -> None:
     dependencies = tasks.dependencies
     received = ~dependencies.on_start & (tasks.kind[dependencies.before] == RECEIVE)
-    for kind, edges in (("circle of requires", np.zeros(0, dtype=int)), ("deadlock", np.flatnonzero(received))):
+    for kind, edges in (
+        ("circle of requires", np.zeros(0, dtype=int)),
+        ("deadlock", np.flatnonzero(received)),
+    ):
         before = np.concatenate([dependencies.before, other_end[dependencies.before[edges]]])
         after = np.concatenate([dependencies.after, dependencies.after[edges]])
         none = np.zeros(len(tasks.kind), dtype=int)
@@ -226,15 +280,18 @@ class _Followers:
 
     def list_after(self, tasks: np.ndarray) -> np.ndarray:
         counts = self.first[tasks + 1] - self.first[tasks]
-        return self.after[np.repeat(self.first[tasks] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
+        return self.after[
+            np.repeat(self.first[tasks] - np.cumsum(counts) + counts, counts)
+            + np.arange(counts.sum())
+        ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Slots:
     """One slot for each message; the slots of a pair of ranks and a tag are consecutive.
 
-    `group` is the first slot of a task's pair and tag. `used` counts its occupied slots, by kind of task (send,
-    receive). `ends` has the tasks in the slots, by kind.
+    `group` is the first slot of a task's pair and tag. `used` counts its occupied slots, by kind of
+    task (send, receive). `ends` has the tasks in the slots, by kind.
     """
 
     kind: np.ndarray
@@ -259,37 +316,53 @@ class _Slots:
         return cls(tasks.kind, group, used, {kind: np.full(count, -1) for kind in (SEND, RECEIVE)})
 
     def complete(self, posted: np.ndarray) -> np.ndarray:
-        """Put tasks that have begun into slots, and return the receives whose message is now complete."""
-        occupied = [self._occupy(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
+        """Put tasks that have begun into slots, and return the receives whose message is now
+        complete."""
+        occupied = [
+            self._occupy(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)
+        ]
         both = sort_unique(np.concatenate(occupied))
-        return self.ends[RECEIVE][both[(self.ends[SEND][both] >= 0) & (self.ends[RECEIVE][both] >= 0)]]
+        return self.ends[RECEIVE][
+            both[(self.ends[SEND][both] >= 0) & (self.ends[RECEIVE][both] >= 0)]
+        ]
 
     def _occupy(self, posted: np.ndarray, kind: int) -> np.ndarray:
         groups = self.group[posted]
         order = np.argsort(groups, kind="stable")
         ordered = groups[order]
-        slots = ordered + self.used[kind][ordered] + np.arange(len(order)) - np.searchsorted(ordered, ordered)
+        slots = (
+            ordered
+            + self.used[kind][ordered]
+            + np.arange(len(order))
+            - np.searchsorted(ordered, ordered)
+        )
         self.ends[kind][slots] = posted[order]
         np.add.at(self.used[kind], groups, 1)
         return slots
 
     def other_end(self) -> np.ndarray:
-        """Return the matching receive of each send, and the send of each receive. Tasks that never begin get the
-        remaining slots, in the order of the file."""
+        """Return the matching receive of each send, and the send of each receive. Tasks that never
+        begin get the remaining slots, in the order of the file."""
         for kind in (SEND, RECEIVE):
             unmatched = self.kind == kind
             unmatched[self.ends[kind][self.ends[kind] >= 0]] = False
             self._occupy(np.flatnonzero(unmatched), kind)
         other_end = np.full(len(self.kind), -1)
-        other_end[self.ends[SEND]], other_end[self.ends[RECEIVE]] = self.ends[RECEIVE], self.ends[SEND]
+        other_end[self.ends[SEND]], other_end[self.ends[RECEIVE]] = (
+            self.ends[RECEIVE],
+            self.ends[SEND],
+        )
         return other_end
 
 
 def _number_channels(tasks: Tasks) -> np.ndarray:
-    """Return a number of each message end that is equal for equal sender, receiver and tag, and sorts like these
-    three; other tasks have any number."""
+    """Return a number of each message end that is equal for equal sender, receiver and tag, and
+    sorts like these three; other tasks have any number."""
     is_send = tasks.kind == SEND
-    source, target = np.where(is_send, tasks.rank, tasks.peer), np.where(is_send, tasks.peer, tasks.rank)
+    source, target = (
+        np.where(is_send, tasks.rank, tasks.peer),
+        np.where(is_send, tasks.peer, tasks.rank),
+    )
     pair, tags = source * tasks.ranks + target, int(tasks.tag.max(initial=0)) + 1
     if int(pair.max(initial=0)) >= MAX_INTEGER // tags:
         pair = number_distinct(pair)[1]
@@ -299,29 +372,37 @@ def _number_channels(tasks: Tasks) -> np.ndarray:
 def _refuse_unmatched_ends(
     tasks: Tasks, sends: np.ndarray, receives: np.ndarray, sent: np.ndarray, received: np.ndarray
 ) -> None:
-    """Refuse a message without another end. Sends and receives are both sorted by channel, so the first difference
-    shows it."""
+    """Refuse a message without another end. Sends and receives are both sorted by channel, so the
+    first difference shows it."""
     both = min(len(sends), len(receives))
     differ = np.append(sent[:both] != received[:both], len(sends) != len(receives))
     if not differ.any():
         return
     row = int(differ.argmax())
     if row == len(receives) or (row < len(sends) and sent[row] < received[row]):
-        raise tasks.make_named_error(sends[row], f"{tasks.describe(sends[row])}, and it has no matching receive")
-    raise tasks.make_named_error(receives[row], f"{tasks.describe(receives[row])}, and it has no matching send")
+        raise tasks.make_named_error(
+            sends[row], f"{tasks.describe(sends[row])}, and it has no matching receive"
+        )
+    raise tasks.make_named_error(
+        receives[row], f"{tasks.describe(receives[row])}, and it has no matching send"
+    )
 
 
-OPENING, SENDING, WAITING, WORKING = range(4)  # actions within a step, in this order; OPENING posts a receive
+# actions within a step, in this order; OPENING posts a receive
+OPENING, SENDING, WAITING, WORKING = range(4)
 
 
 def make_schedule(tasks: Tasks) -> Schedule:
-    """Return the Schedule of the tasks. If all ranks repeat the tasks of the first few with shifted peers, only these
-    are put in order."""
+    """Return the Schedule of the tasks. If all ranks repeat the tasks of the first few with shifted
+    peers, only these are put in order."""
     tasks = tasks.resolve_wildcards()
     tasks.check_values()
     if (shift := find_shift(tasks)) < tasks.ranks:
-        with suppress(UserError):  # `_schedule_all_ranks` raises it again, with the names of the actual tasks
-            return _repeat_schedule(tasks, shift, _schedule_all_ranks(_select_first_ranks(tasks, shift)))
+        # `_schedule_all_ranks` raises it again, with the names of the actual tasks
+        with suppress(UserError):
+            return _repeat_schedule(
+                tasks, shift, _schedule_all_ranks(_select_first_ranks(tasks, shift))
+            )
     return _schedule_all_ranks(tasks)
 
 
@@ -332,7 +413,8 @@ def _schedule_all_ranks(tasks: Tasks) -> Schedule:
 
 
 def _list_rank_local_steps(tasks: Tasks) -> tuple[tuple[np.ndarray, ...], Work]:
-    """Return the messages and the work for `make_rank_local_schedule`. All that leads to them can then be freed."""
+    """Return the messages and the work for `make_rank_local_schedule`. All that leads to them can
+    then be freed."""
     matching = match_messages(tasks)
     steps = Steps.of(tasks, matching)
     sends = np.flatnonzero(tasks.kind == SEND)
@@ -340,14 +422,20 @@ def _list_rank_local_steps(tasks: Tasks) -> tuple[tuple[np.ndarray, ...], Work]:
     receives, is_calculation = matching.other_end[sends], np.flatnonzero(tasks.is_calculation)
     compute = np.full(len(is_calculation), KINDS.index("compute"))
     seconds = tasks.size[is_calculation] / tasks.per_second
-    work = Work(steps.post[is_calculation], tasks.rank[is_calculation], compute, np.zeros(len(is_calculation)), seconds)
+    work = Work(
+        steps.post[is_calculation],
+        tasks.rank[is_calculation],
+        compute,
+        np.zeros(len(is_calculation)),
+        seconds,
+    )
     ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
     return (tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends), work
 
 
 def find_shift(tasks: Tasks) -> int:
-    """Return the smallest shift of ranks that maps all tasks onto tasks, with peers shifted too; the number of ranks if
-    there is none.
+    """Return the smallest shift of ranks that maps all tasks onto tasks, with peers shifted too;
+    the number of ranks if there is none.
 
     Complexity: O(tasks) for each divisor at which the first rank's tasks repeat.
     """
@@ -359,18 +447,27 @@ def find_shift(tasks: Tasks) -> int:
     first = (np.cumsum(counts[0]) - counts[0])[owner]
     distance = np.where(tasks.is_message_end, (tasks.peer - rank) % ranks, 0)
     columns_of_tasks = (tasks.kind, tasks.size, tasks.tag, distance)
-    columns_of_dependencies = (dependencies.before - first, dependencies.after - first, dependencies.on_start)
+    columns_of_dependencies = (
+        dependencies.before - first,
+        dependencies.after - first,
+        dependencies.on_start,
+    )
     columns = [(counts[0], column) for column in columns_of_tasks]
     columns += [(counts[1], column) for column in columns_of_dependencies]
 
     def is_repeated(shift: int, rank_count: int) -> bool:
-        """Return whether the tasks of the first `rank_count` ranks are equal to those of the ranks `shift` further
-        on."""
-        if any((count[shift : shift + rank_count] != count[:rank_count]).any() for count, _ in columns):
+        """Return whether the tasks of the first `rank_count` ranks are equal to those of the ranks
+        `shift` further on."""
+        if any(
+            (count[shift : shift + rank_count] != count[:rank_count]).any() for count, _ in columns
+        ):
             return False
-        parts = ((count[:shift].sum(), count[:rank_count].sum(), column) for count, column in columns)
+        parts = (
+            (count[:shift].sum(), count[:rank_count].sum(), column) for count, column in columns
+        )
         return all(
-            np.array_equal(column[offset : offset + length], column[:length]) for offset, length, column in parts
+            np.array_equal(column[offset : offset + length], column[:length])
+            for offset, length, column in parts
         )
 
     for shift in (1 + np.flatnonzero(ranks % np.arange(1, ranks) == 0)).tolist():
@@ -380,10 +477,11 @@ def find_shift(tasks: Tasks) -> int:
 
 
 def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
-    """Return the tasks of the first `shift` ranks, with each peer replaced by its remainder modulo `shift`.
+    """Return the tasks of the first `shift` ranks, with each peer replaced by its remainder modulo
+    `shift`.
 
-    The tag also contains the distance to the peer, and the size of a send is its task number, from which
-    `_repeat_schedule` restores them.
+    The tag also contains the distance to the peer, and the size of a send is its task number, from
+    which `_repeat_schedule` restores them.
     """
     count = int(np.searchsorted(tasks.rank, shift))
     columns = (tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag)
@@ -392,12 +490,14 @@ def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
     dependencies = tasks.dependencies.select(tasks.dependencies.before < count)
     line = None if tasks.line is None else tasks.line[:count]
     size, tag = np.where(kind == SEND, np.arange(count), size), tag + (distance << 32)
-    return Tasks(tasks.path, shift, rank, kind, size, peer % shift, tag, dependencies, line, tasks.per_second)
+    return Tasks(
+        tasks.path, shift, rank, kind, size, peer % shift, tag, dependencies, line, tasks.per_second
+    )
 
 
 def _repeat_schedule(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
-    """Return the Schedule of all ranks, with rows in the order of `_schedule_all_ranks`: by step, and by rank in a
-    step."""
+    """Return the Schedule of all ranks, with rows in the order of `_schedule_all_ranks`: by step,
+    and by rank in a step."""
     shifts = np.arange(tasks.ranks // shift)[:, None]
 
     def find_rows(step: np.ndarray) -> np.ndarray:
@@ -413,19 +513,24 @@ def _repeat_schedule(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
     source = fill(position, first.src + shift * shifts)
     distance = fill(position, (tasks.peer[send] - tasks.rank[send]) % tasks.ranks)
     step, bytes = (fill(position, column) for column in (first.step, tasks.size[send]))
-    ends = first.nonblocking and NonblockingSteps(*(fill(position, column) for column in first.nonblocking.columns))
+    ends = first.nonblocking and NonblockingSteps(
+        *(fill(position, column) for column in first.nonblocking.columns)
+    )
     position = find_rows(work.step)
     rank = fill(position, work.rank + shift * shifts)
     other_columns = (fill(position, column) for column in (work.kind, work.bytes, work.seconds))
     work = Work(fill(position, work.step), rank, *other_columns)
     target = (source + distance) % tasks.ranks
-    return replace(Schedule.of(tasks.ranks, step, source, target, bytes, work=work, nonblocking=ends), shift=shift)
+    return replace(
+        Schedule.of(tasks.ranks, step, source, target, bytes, work=work, nonblocking=ends),
+        shift=shift,
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """For each task: its position in its rank's order, the step in which it is posted or done, and the step in which it
-    is waited for."""
+    """For each task: its position in its rank's order, the step in which it is posted or done, and
+    the step in which it is waited for."""
 
     position: np.ndarray
     post: np.ndarray
@@ -435,22 +540,36 @@ class Steps:
     def of(cls, tasks: Tasks, matching: Matching) -> "Steps":
         """Return the steps of the tasks.
 
-        Even steps post and work, odd ones wait. Successive steps of a rank are joined if the order of their parts is
-        the order within one step. Two waits stay separate, since messages are received in order of arrival.
+        Even steps post and work, odd ones wait. Successive steps of a rank are joined if the order
+        of their parts is the order within one step. Two waits stay separate, since messages are
+        received in order of arrival.
         """
         position = _order_tasks(tasks, matching)
-        is_message_end, calculations = np.flatnonzero(tasks.is_message_end), np.flatnonzero(tasks.is_calculation)
+        is_message_end, calculations = (
+            np.flatnonzero(tasks.is_message_end),
+            np.flatnonzero(tasks.is_calculation),
+        )
         wait_position = _find_wait_positions(tasks, position)
-        posts, waits = tasks.kind[is_message_end] == SEND, np.full(len(is_message_end), WAITING, dtype=np.int8)
+        posts, waits = (
+            tasks.kind[is_message_end] == SEND,
+            np.full(len(is_message_end), WAITING, dtype=np.int8),
+        )
         action = np.concatenate([posts, waits, np.full(len(calculations), WORKING, dtype=np.int8)])
         step = np.concatenate(
-            [2 * position[is_message_end], 2 * wait_position[is_message_end] - 1, 2 * position[calculations]]
+            [
+                2 * position[is_message_end],
+                2 * wait_position[is_message_end] - 1,
+                2 * position[calculations],
+            ]
         )
         # Positions increase from rank to rank, so that no two ranks have the same step.
         codes, numbers = number_distinct(step)
         rank = np.empty(len(codes), dtype=np.int64)
         rank[numbers] = tasks.rank[np.concatenate([is_message_end, is_message_end, calculations])]
-        first, last = np.full(len(codes), WORKING, dtype=np.int8), np.full(len(codes), OPENING, dtype=np.int8)
+        first, last = (
+            np.full(len(codes), WORKING, dtype=np.int8),
+            np.full(len(codes), OPENING, dtype=np.int8),
+        )
         np.minimum.at(first, numbers, action)
         np.maximum.at(last, numbers, action)
         can_join = (last[:-1] <= first[1:]) & ~((last[:-1] == WAITING) & (first[1:] == WAITING))
@@ -459,7 +578,10 @@ class Steps:
         is_first[1:] |= ~can_join
         number = np.cumsum(is_first)
         new_step = number - number[begins_rank][np.cumsum(begins_rank) - 1]
-        post, wait = np.zeros(len(position), dtype=np.int64), np.zeros(len(position), dtype=np.int64)
+        post, wait = (
+            np.zeros(len(position), dtype=np.int64),
+            np.zeros(len(position), dtype=np.int64),
+        )
         post[is_message_end], wait[is_message_end], post[calculations] = np.split(
             new_step[numbers], [len(is_message_end), 2 * len(is_message_end)]
         )
@@ -467,18 +589,23 @@ class Steps:
 
 
 def _order_tasks(tasks: Tasks, matching: Matching) -> np.ndarray:
-    """Return the position of each task in its rank's order. Senders wait for their receivers, as in the rendezvous
-    protocol, unless this causes a deadlock."""
+    """Return the position of each task in its rank's order. Senders wait for their receivers, as in
+    the rendezvous protocol, unless this causes a deadlock."""
     none = np.zeros(len(tasks.rank), dtype=int)
-    position, unresolved = find_longest_paths(*_list_edges(tasks, matching.other_end, sender_waits=True), none)
+    position, unresolved = find_longest_paths(
+        *_list_edges(tasks, matching.other_end, sender_waits=True), none
+    )
     if unresolved.any():
-        position, _ = find_longest_paths(*_list_edges(tasks, matching.other_end, sender_waits=False), none)
+        position, _ = find_longest_paths(
+            *_list_edges(tasks, matching.other_end, sender_waits=False), none
+        )
     position = _delay_zero_calcs(tasks, position) if tasks.is_zero_calc.any() else position
     return _separate_waits(tasks, matching.round, position)
 
 
 def _separate_waits(tasks: Tasks, round: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """Divide tasks that have one position, so that none waits for a message that only a later one requires.
+    """Divide tasks that have one position, so that none waits for a message that only a later one
+    requires.
 
     Tasks that must come first are in an earlier round of the matching.
     """
@@ -502,7 +629,9 @@ def _find_wait_positions(tasks: Tasks, position: np.ndarray) -> np.ndarray:
     """Return for each task the position of the task before which it is waited for."""
     complete = ~tasks.dependencies.on_start
     wait = _find_last_positions(tasks, position) + 1
-    np.minimum.at(wait, tasks.dependencies.before[complete], position[tasks.dependencies.after[complete]])
+    np.minimum.at(
+        wait, tasks.dependencies.before[complete], position[tasks.dependencies.after[complete]]
+    )
     return wait
 
 
@@ -516,9 +645,11 @@ def _find_last_positions(tasks: Tasks, position: np.ndarray) -> np.ndarray:
 def _list_edges(
     tasks: Tasks, other_end: np.ndarray, *, sender_waits: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all edges: `before`, `after`, and by how much the position of `after` exceeds that of `before` at least.
+    """Return all edges: `before`, `after`, and by how much the position of `after` exceeds that of
+    `before` at least.
 
-    A calculation may have the same position as its predecessor if no wait or post can be needed between them.
+    A calculation may have the same position as its predecessor if no wait or post can be needed
+    between them.
     """
     dependencies = tasks.dependencies
     before, after = dependencies.before, dependencies.after
@@ -526,9 +657,13 @@ def _list_edges(
     must_wait = np.zeros(len(tasks.rank), dtype=bool)
     must_wait[after[is_awaited]] = True
     follows = ~tasks.is_message_end[after] & ~tasks.is_zero_calc[after] | tasks.is_zero_calc[before]
-    may_share = ~tasks.is_message_end[before] & follows & ~(must_wait[after] & ~tasks.is_message_end[after])
+    may_share = (
+        ~tasks.is_message_end[before] & follows & ~(must_wait[after] & ~tasks.is_message_end[after])
+    )
     by_message = is_awaited & (sender_waits | (tasks.kind[before] == RECEIVE))
-    min_distance = np.concatenate([~may_share, np.ones(int(by_message.sum()), dtype=bool)]).astype(int)
+    min_distance = np.concatenate([~may_share, np.ones(int(by_message.sum()), dtype=bool)]).astype(
+        int
+    )
     return (
         np.concatenate([before, other_end[before[by_message]]]),
         np.concatenate([after, after[by_message]]),
@@ -549,6 +684,9 @@ def _delay_zero_calcs(tasks: Tasks, position: np.ndarray) -> np.ndarray:
     np.minimum.at(latest, before[to_others], (position[after] - min_distance)[to_others])
     between_zero_calcs = tasks.is_zero_calc[before] & tasks.is_zero_calc[after]
     negated, _ = find_longest_paths(
-        after[between_zero_calcs], before[between_zero_calcs], min_distance[between_zero_calcs], -latest
+        after[between_zero_calcs],
+        before[between_zero_calcs],
+        min_distance[between_zero_calcs],
+        -latest,
     )
     return np.where(tasks.is_zero_calc, -negated, position)

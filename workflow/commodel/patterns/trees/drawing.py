@@ -1,4 +1,5 @@
-"""SVG pictures of trees (`draw_tree`): leaves at equal distances, every parent centred over its children."""
+"""SVG pictures of trees (`draw_tree`): leaves at equal distances, every parent centred over its
+children."""
 
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -29,7 +30,8 @@ def draw_tree(tree: Tree, highlighted: Mapping[int, str] | None = None, caption:
     labels = tree.names or [str(node) for node in range(tree.nodes)]
     lines = [
         _draw_line(
-            f'x1="{x[parent]:g}" y1="{y[parent]}" x2="{x[node]:g}" y2="{y[node]}"', (highlighted or {}).get(node)
+            f'x1="{x[parent]:g}" y1="{y[parent]}" x2="{x[node]:g}" y2="{y[node]}"',
+            (highlighted or {}).get(node),
         )
         for node, parent in enumerate(tree.parent)
         if parent >= 0
@@ -40,7 +42,11 @@ def draw_tree(tree: Tree, highlighted: Mapping[int, str] | None = None, caption:
         for node in range(tree.nodes)
     ]
     # Names from a file are too long for a circle and are shown as tooltips.
-    texts = [] if tree.names else [f'<text x="{x[n]:g}" y="{y[n]}">{labels[n]}</text>' for n in range(tree.nodes)]
+    texts = (
+        []
+        if tree.names
+        else [f'<text x="{x[n]:g}" y="{y[n]}">{labels[n]}</text>' for n in range(tree.nodes)]
+    )
     if caption:
         texts.append(f'<text class="about" x="{MARGIN}" y="{height:g}">{escape(caption)}</text>')
         width, height = max(width, MARGIN + LETTER_WIDTH * len(caption)), height + MARGIN
@@ -56,8 +62,8 @@ def _draw_line(ends: str, tooltip: str | None) -> str:
 
 
 def compute_positions(tree: Tree) -> np.ndarray:
-    """Return the horizontal position of every node: leaves 0, 1, 2, … from the left, a parent midway between its first
-    and last child."""
+    """Return the horizontal position of every node: leaves 0, 1, 2, … from the left, a parent
+    midway between its first and last child."""
     children = list_children(tree)
     x, leaves, stack = np.zeros(tree.nodes), 0, [0]
     while stack:
@@ -73,12 +79,16 @@ def compute_positions(tree: Tree) -> np.ndarray:
 
 
 def list_walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
-    """Return the nodes of a walk over each connected part of the highlighted lines, each line in both directions.
+    """Return the nodes of a walk over each connected part of the highlighted lines, each line in
+    both directions.
 
     `ends` are the lower nodes of the highlighted lines.
     """
     highlighted = set(ends)
-    children = [[child for child in own_children if child in highlighted] for own_children in list_children(tree)]
+    children = [
+        [child for child in own_children if child in highlighted]
+        for own_children in list_children(tree)
+    ]
     walks = []
     for top in (node for node in range(tree.nodes) if children[node] and node not in highlighted):
         walk, stack = [top], [(top, iter(children[top]))]

@@ -1,8 +1,8 @@
 """Trees in files and as text (`read_tree`, `STYLES`).
 
-A file is in MRNet's format, with one statement `host:0 => host:1 host:2 ;` per parent and `#` comments. Or it is a CSV
-`node,parent` with a line for each node, in any order, and an empty parent for the root: the output of
-`commodel show topology --format csv`.
+A file is in MRNet's format, with one statement `host:0 => host:1 host:2 ;` per parent and `#`
+comments. Or it is a CSV `node,parent` with a line for each node, in any order, and an empty parent
+for the root: the output of `commodel show topology --format csv`.
 """
 
 import re
@@ -22,7 +22,8 @@ MAX_BYTES = 256 * MIB
 
 
 class Nodes:
-    """The nodes of a file in order with their lines, and the parent of each child with the line that names it."""
+    """The nodes of a file in order with their lines, and the parent of each child with the line
+    that names it."""
 
     def __init__(self, path: AnyPath) -> None:
         self.path = path
@@ -46,24 +47,37 @@ def read_tree(path: AnyPath) -> Tree:
 
 
 def _read_csv(path: AnyPath, lines: list[str]) -> Nodes:
-    """Return the nodes of a CSV, sorted if all names are integers, else in the order of the file."""
+    """Return the nodes of a CSV, sorted if all names are integers, else in the order of the
+    file."""
     rows: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(lines[1:], 2):
         cells = _split_cells(line)
         if cells == [""]:
             continue
-        if len(cells) != 2 or not LABEL.fullmatch(cells[0]) or not (LABEL.fullmatch(cells[1]) or not cells[1]):
-            raise UserError(f"found '{line}', wanted NODE,PARENT; the root's parent is empty", file=path, line=number)
+        if (
+            len(cells) != 2
+            or not LABEL.fullmatch(cells[0])
+            or not (LABEL.fullmatch(cells[1]) or not cells[1])
+        ):
+            raise UserError(
+                f"found '{line}', wanted NODE,PARENT; the root's parent is empty",
+                file=path,
+                line=number,
+            )
         node, parent = cells
         if node in rows:
-            raise UserError(f"found '{node}' again, first on line {rows[node][1]}", file=path, line=number)
+            raise UserError(
+                f"found '{node}' again, first on line {rows[node][1]}", file=path, line=number
+            )
         rows[node] = (parent, number)
     if all(node.isdigit() for node in rows):
         rows = dict(sorted(rows.items(), key=lambda row: int(row[0])))
     nodes = Nodes(path)
     for node, (parent, number) in rows.items():
         if parent and parent not in rows:
-            raise UserError(f"found the parent '{parent}', which has no line of its own", file=path, line=number)
+            raise UserError(
+                f"found the parent '{parent}', which has no line of its own", file=path, line=number
+            )
         nodes.lines[node] = number
         if parent:
             nodes.add_edge(node, parent, number)
@@ -85,7 +99,8 @@ def _read_mrnet(path: AnyPath, lines: list[str]) -> Nodes:
 
 
 def _read_statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield line, parent and children of every statement. A statement ends with ';' and may span lines."""
+    """Yield line, parent and children of every statement. A statement ends with ';' and may span
+    lines."""
     words: list[str] = []
     start = 0
     for number, line in enumerate(lines, 1):
@@ -95,7 +110,11 @@ def _read_statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str
                 words.append(word)
                 continue
             if len(words) < 3 or words[1] != "=>":
-                raise UserError(f"found '{' '.join(words)} ;', wanted 'host:N => host:N … ;'", file=path, line=start)
+                raise UserError(
+                    f"found '{' '.join(words)} ;', wanted 'host:N => host:N … ;'",
+                    file=path,
+                    line=start,
+                )
             for name in (words[0], *words[2:]):
                 if not NODE.fullmatch(name):
                     raise UserError(f"found '{name}', wanted host:NUMBER", file=path, line=number)
@@ -106,11 +125,16 @@ def _read_statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str
 
 
 def _make_tree_in_order(nodes: Nodes) -> Tree | None:
-    """Return a tree with the file's numbers, and thus ranks, if parents come before children; else None."""
+    """Return a tree with the file's numbers, and thus ranks, if parents come before children; else
+    None."""
     if list(nodes.lines) != [str(number) for number in range(len(nodes.lines))]:
         return None
-    parent = np.array([int(nodes.parent_of.get(name, ("-1", 0))[0]) for name in nodes.lines], dtype=int)
-    in_order = np.array_equal(parent < 0, np.arange(len(parent)) == 0) and np.all(parent < np.arange(len(parent)))
+    parent = np.array(
+        [int(nodes.parent_of.get(name, ("-1", 0))[0]) for name in nodes.lines], dtype=int
+    )
+    in_order = np.array_equal(parent < 0, np.arange(len(parent)) == 0) and np.all(
+        parent < np.arange(len(parent))
+    )
     return Tree(parent) if len(parent) and in_order else None
 
 
@@ -119,7 +143,9 @@ def _make_breadth_first_tree(nodes: Nodes) -> Tree:
     path, lines, parent_of = nodes.path, nodes.lines, nodes.parent_of
     roots = [name for name in lines if name not in parent_of]
     if lines and not roots:
-        raise UserError(f"a cycle: every node has a parent, '{next(iter(lines))}' too", file=path, line=1)
+        raise UserError(
+            f"a cycle: every node has a parent, '{next(iter(lines))}' too", file=path, line=1
+        )
     if len(roots) != 1:
         raise UserError(
             f"found {len(roots)} roots ({', '.join(roots[:5])}), wanted one",
@@ -137,7 +163,11 @@ def _make_breadth_first_tree(nodes: Nodes) -> Tree:
     if len(order) != len(lines):
         reached = set(order)
         name = next(name for name in lines if name not in reached)
-        raise UserError(f"a cycle: '{name}' cannot be reached from the root '{roots[0]}'", file=path, line=lines[name])
+        raise UserError(
+            f"a cycle: '{name}' cannot be reached from the root '{roots[0]}'",
+            file=path,
+            line=lines[name],
+        )
     return Tree(np.array(parent_column), tuple(order))
 
 
@@ -166,7 +196,8 @@ def format_summary(tree: Tree) -> str:
 
 
 def format_mrnet(tree: Tree) -> str:
-    """Return MRNet's format, one line per parent. A tree without names gets one host for each node."""
+    """Return MRNet's format, one line per parent. A tree without names gets one host for each
+    node."""
     names = _name_nodes(tree)
     children = list_children(tree)
     return "\n".join(
@@ -179,13 +210,18 @@ def format_mrnet(tree: Tree) -> str:
 def format_csv(tree: Tree) -> str:
     """Return a CSV of node,parent; the root has no parent."""
     return "\n".join(
-        ["node,parent", *(f"{node},{parent if parent >= 0 else ''}" for node, parent in enumerate(tree.parent))]
+        [
+            "node,parent",
+            *(f"{node},{parent if parent >= 0 else ''}" for node, parent in enumerate(tree.parent)),
+        ]
     )
 
 
 def format_dot(tree: Tree) -> str:
     names = _name_nodes(tree)
-    nodes = [f'  n{node} [label="{names[node] if tree.names else node}"];' for node in range(tree.nodes)]
+    nodes = [
+        f'  n{node} [label="{names[node] if tree.names else node}"];' for node in range(tree.nodes)
+    ]
     edges = [f"  n{parent} -> n{node};" for node, parent in enumerate(tree.parent) if parent >= 0]
     return "\n".join(["digraph tree {", "  node [shape=circle];", *nodes, *edges, "}"])
 
@@ -201,14 +237,20 @@ def format_text(tree: Tree) -> str:
         for child in reversed(children[node]):
             is_last = child == children[node][-1]
             stack.append(
-                (child, child_prefix + ("`- " if is_last else "|- "), child_prefix + ("   " if is_last else "|  "))
+                (
+                    child,
+                    child_prefix + ("`- " if is_last else "|- "),
+                    child_prefix + ("   " if is_last else "|  "),
+                )
             )
     return "\n".join(lines)
 
 
 def check_drawable(tree: Tree) -> None:
     if tree.nodes > MAX_DRAWN:
-        raise UserError(f"found {tree.nodes:,} nodes, wanted at most {MAX_DRAWN:,} to draw; try --format summary")
+        raise UserError(
+            f"found {tree.nodes:,} nodes, wanted at most {MAX_DRAWN:,} to draw; try --format summary"
+        )
 
 
 def _name_nodes(tree: Tree) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ MAX_NODES = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A rooted tree. Node 0 is the root, and every parent has a smaller number than its children. `names` come from a
-    file."""
+    """A rooted tree. Node 0 is the root, and every parent has a smaller number than its children.
+    `names` come from a file."""
 
     parent: np.ndarray  # parent[0] == -1
     names: tuple[str, ...] = ()
@@ -48,7 +48,8 @@ class Tree:
 
 
 def place_on_hosts(tree: Tree, hosts: Iterable[str]) -> Tree:
-    """Return the tree with node i on host i; a repeated host gets further processes, `host:1`, `host:2`, …."""
+    """Return the tree with node i on host i; a repeated host gets further processes, `host:1`,
+    `host:2`, …."""
     processes: Counter[str] = Counter()
     names = []
     for host in hosts:

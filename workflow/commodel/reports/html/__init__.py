@@ -1,1 +1,2 @@
-"""Writes a report as one self-contained page. Style and script are files of their own in this folder."""
+"""Writes a report as one self-contained page. Style and script are files of their own in this
+folder."""

@@ -1,9 +1,9 @@
-"""A report as one self-contained page (`write_html`). It can be read without JavaScript; a script adds filters and
-interactive charts. Nothing is loaded from elsewhere.
+"""A report as one self-contained page (`write_html`). It can be read without JavaScript; a script
+adds filters and interactive charts. Nothing is loaded from elsewhere.
 
-A short table is markup. Of a long table only the first rows are markup; all rows are data, of which the script draws
-the visible ones. A chart consists of its static drawing, a description in words, its numbers as a table, and the
-specification from which the script draws it again.
+A short table is markup. Of a long table only the first rows are markup; all rows are data, of which
+the script draws the visible ones. A chart consists of its static drawing, a description in words,
+its numbers as a table, and the specification from which the script draws it again.
 """
 
 import json
@@ -46,7 +46,13 @@ from commodel.reports.elements import (
     make_raw_link,
 )
 from commodel.reports.glossary import explain_terms
-from commodel.reports.pictures.render import TAG, DrawingError, bundle_scripts, find_obstacle, render_svg
+from commodel.reports.pictures.render import (
+    TAG,
+    DrawingError,
+    bundle_scripts,
+    find_obstacle,
+    render_svg,
+)
 from commodel.reports.pictures.specifications import (
     GREY,
     choose_stride,
@@ -64,9 +70,9 @@ SHADES = 10  # shades to either side of the middle of a colour scale
 
 
 def collect_table_data(table: Table, name: str, results: str, filtered: bool = False) -> dict:
-    """Return the fields of a table for the page. `name` distinguishes the table's data from those of others; `results`
-    is the folder to which files are linked. All rows of a `filtered` table are data, so that the script can draw
-    them."""
+    """Return the fields of a table for the page. `name` distinguishes the table's data from those
+    of others; `results` is the folder to which files are linked. All rows of a `filtered` table are
+    data, so that the script can draw them."""
     count = len(table.rows)
     columns = range(len(table.columns))
     long, too_many = count > MAX_MARKUP_ROWS, count > MAX_DATA_ROWS
@@ -84,30 +90,43 @@ def collect_table_data(table: Table, name: str, results: str, filtered: bool = F
         "limit_note": limit_note if long else "",
         "filtered": filtered and count > 0 and not too_many,
         "heads": [
-            {"text": column.header, "number": column.kind not in TEXT_KINDS, "note": column.note, "key": column.key}
+            {
+                "text": column.header,
+                "number": column.kind not in TEXT_KINDS,
+                "note": column.note,
+                "key": column.key,
+            }
             for column in table.columns
         ],
         "rows": [
-            [make_cell(table, at, index, results) for index in columns] for at in range(min(count, MAX_MARKUP_ROWS))
+            [make_cell(table, at, index, results) for index in columns]
+            for at in range(min(count, MAX_MARKUP_ROWS))
         ],
-        "data": collect_data(table, results) if not too_many and (long or (filtered and count)) else "",
+        "data": collect_data(table, results)
+        if not too_many and (long or (filtered and count))
+        else "",
     }
 
 
 def collect_data(table: Table, results: str) -> Markup:
-    """Return the data of a table, column by column: its distinct cells, and the number of the cell in each row."""
+    """Return the data of a table, column by column: its distinct cells, and the number of the cell
+    in each row."""
     columns = (collect_column(table, column, results) for column in range(len(table.columns)))
     return Markup(f"[{','.join(map(format_json, columns))}]")  # noqa: S704 – format_json escapes
 
 
 def collect_column(table: Table, column: int, results: str) -> dict[str, list]:
     numbers: dict[tuple, int] = {}
-    rows = [numbers.setdefault(make_cell(table, at, column, results), len(numbers)) for at in range(len(table.rows))]
+    rows = [
+        numbers.setdefault(make_cell(table, at, column, results), len(numbers))
+        for at in range(len(table.rows))
+    ]
     return {"cells": [trim_empty(values) for values in numbers], "rows": rows}
 
 
 def format_json(value: object) -> Markup:
-    """Return a value as JSON for a script element, in which a `<` could close the element, or open a comment."""
+    """Return a value as JSON for a script element, in which a `<` could close the element, or open
+    a comment."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 – no markup is left
 
@@ -148,21 +167,26 @@ def choose_css_classes(column: Column, value: object, text: str, marked: bool) -
 
 
 def choose_shade_class(scale: Scale, value: float) -> list[str]:
-    """Return the class of a value between the anchors of a scale: s-10 is bad, s0 the middle, s10 good."""
+    """Return the class of a value between the anchors of a scale: s-10 is bad, s0 the middle, s10
+    good."""
     if scale.only_bad and value == scale.good:
         return []
     if math.isinf(value):  # the last shade on the side of its sign
         return [f"s{SHADES if (value > 0) == (scale.good > scale.bad) else -SHADES}"]
     anchor = scale.good if (value - scale.middle) * (scale.good - scale.middle) > 0 else scale.bad
     share = min(1.0, (value - scale.middle) / (anchor - scale.middle))
-    return [f"s{round(share * SHADES) * (1 if anchor == scale.good and not scale.only_bad else -1)}"]
+    return [
+        f"s{round(share * SHADES) * (1 if anchor == scale.good and not scale.only_bad else -1)}"
+    ]
 
 
 def format_shade_rules() -> str:
     rules = []
     for step in range(-SHADES, SHADES + 1):
         end = COLOURS["good" if step > 0 else "bad"]
-        rules.append(f"td.s{step}{{background:{mix_colours(COLOURS['middle'], end, abs(step) / SHADES)}}}")
+        rules.append(
+            f"td.s{step}{{background:{mix_colours(COLOURS['middle'], end, abs(step) / SHADES)}}}"
+        )
     return "".join(rules).replace("td.s-", "td.s\\-")
 
 
@@ -192,8 +216,8 @@ class NumberTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart with its drawing, description, numbers and specification. The script finds the specification by
-    `element_id`, its id on the page."""
+    """A chart with its drawing, description, numbers and specification. The script finds the
+    specification by `element_id`, its id on the page."""
 
     kind: str
     element_id: str
@@ -206,7 +230,8 @@ class Picture:
 
     @property
     def svg(self) -> Markup:
-        """Return the static drawing; empty if none can be made. The page's script and the numbers remain."""
+        """Return the static drawing; empty if none can be made. The page's script and the numbers
+        remain."""
         try:
             return Markup(draw_inline(json.dumps(self.specification), self.element_id))  # noqa: S704 – Vega escapes texts
         except DrawingError:
@@ -215,8 +240,8 @@ class Picture:
 
 @lru_cache(maxsize=256)
 def draw_inline(specification: str, element_id: str) -> str:
-    """Return the static drawing for the page: without the background and the default attributes, which the page
-    sets itself, and with unique ids."""
+    """Return the static drawing for the page: without the background and the default attributes,
+    which the page sets itself, and with unique ids."""
     text = BACKGROUND_PATH.sub("", render_svg(json.loads(specification)))
 
     def clean_tag(tag: re.Match) -> str:
@@ -227,32 +252,48 @@ def draw_inline(specification: str, element_id: str) -> str:
 
 
 def make_first_picture(chart: Chart, element_id: str, kind: str, platform: str) -> Picture:
-    """Return the picture of a chart on the first screen. Its title omits the platform's name, which is the heading of
-    the screen."""
+    """Return the picture of a chart on the first screen. Its title omits the platform's name, which
+    is the heading of the screen."""
     picture = make_chart_picture(chart, element_id, kind, *FIRST_SCREEN_CHART_PX)
     notes = (" ".join(picture.notes),) if picture.notes else ()
     return replace(picture, title=chart.title.replace(f": {platform}", ""), notes=notes)
 
 
-def make_chart_picture(chart: Chart, element_id: str, kind: str = "chart", width: int = 0, height: int = 0) -> Picture:
+def make_chart_picture(
+    chart: Chart, element_id: str, kind: str = "chart", width: int = 0, height: int = 0
+) -> Picture:
     step = choose_stride(chart)
-    notes = [chart.note, f"One of every {step} points drawn; the workbook's chart has all." if step > 1 else ""]
+    notes = [
+        chart.note,
+        f"One of every {step} points drawn; the workbook's chart has all." if step > 1 else "",
+    ]
     is_first = kind != "chart"
     specification = (
-        specify_lines(chart, width, height, first=is_first) if width else specify_lines(chart, first=is_first)
+        specify_lines(chart, width, height, first=is_first)
+        if width
+        else specify_lines(chart, first=is_first)
     )
     names = ", ".join(series.name for series in chart.series)
     alt = f"{chart.title}: {chart.y.label} over {chart.x.label}. {names}."
     anchor = f"fit-{chart.number}" if chart.number else ""
     return Picture(
-        kind, element_id, chart.title, tuple(filter(None, notes)), alt, specification, tabulate_numbers(chart), anchor
+        kind,
+        element_id,
+        chart.title,
+        tuple(filter(None, notes)),
+        alt,
+        specification,
+        tabulate_numbers(chart),
+        anchor,
     )
 
 
 def tabulate_numbers(chart: Chart) -> NumberTable | None:
     if sum(len(series.x) for series in chart.series) > MAX_NUMBERS:
         return None
-    has_ranges, has_labels = (any(getattr(series, key) for series in chart.series) for key in ("low", "labels"))
+    has_ranges, has_labels = (
+        any(getattr(series, key) for series in chart.series) for key in ("low", "labels")
+    )
     heads = (
         "series",
         chart.x.label,
@@ -263,10 +304,17 @@ def tabulate_numbers(chart: Chart) -> NumberTable | None:
     rows = []
     for series in chart.series:
         for at in range(len(series.x)):
-            category = chart.x.names[int(series.x[at])] if chart.x.names else format_value("number", series.x[at])
+            category = (
+                chart.x.names[int(series.x[at])]
+                if chart.x.names
+                else format_value("number", series.x[at])
+            )
             cells = [series.name, category, format_value("number", series.y[at])]
             cells += (
-                [format_value("number", end[at]) if end else "" for end in (series.low, series.high)]
+                [
+                    format_value("number", end[at]) if end else ""
+                    for end in (series.low, series.high)
+                ]
                 if has_ranges
                 else []
             )
@@ -280,11 +328,23 @@ def make_grid_picture(grid: Grid, element_id: str) -> Picture:
     grouped = any(group for group, _ in grid.rows)
     heads = (*(("operation",) if grouped else ()), grid.side, *grid.columns)
     rows = [
-        (*((group,) if grouped else ()), label, *(texts.get((at, column), "") for column in range(len(grid.columns))))
+        (
+            *((group,) if grouped else ()),
+            label,
+            *(texts.get((at, column), "") for column in range(len(grid.columns))),
+        )
         for at, (group, label) in enumerate(grid.rows)
     ]
     alt = f"{grid.title}: {grid.side} down, {grid.corner} across. {grid.note}"
-    return Picture(grid.name, element_id, grid.title, (grid.note,), alt, specify_grid(grid), NumberTable(heads, rows))
+    return Picture(
+        grid.name,
+        element_id,
+        grid.title,
+        (grid.note,),
+        alt,
+        specify_grid(grid),
+        NumberTable(heads, rows),
+    )
 
 
 def make_tiling_picture(tiling: Tiling, element_id: str) -> Picture:
@@ -299,7 +359,9 @@ def make_tiling_picture(tiling: Tiling, element_id: str) -> Picture:
         for rectangle in tiling.rectangles
     ]
     table = NumberTable(("rank", "x", "y", "width", "height"), rows)
-    return Picture("chart", element_id, tiling.title, (tiling.note,), tiling.alt, specify_tiling(tiling), table)
+    return Picture(
+        "chart", element_id, tiling.title, (tiling.note,), tiling.alt, specify_tiling(tiling), table
+    )
 
 
 # Lengths in pixels.
@@ -314,7 +376,11 @@ LETTER_WIDTH = 6.4  # of a label
 def format_matrix(matrix: Matrix) -> str:
     count = len(matrix.labels)
     side = min(max(MATRIX_SIDE / max(count, 1), MIN_CELL_SIDE), MAX_CELL_SIDE)
-    margin = 14 + LETTER_WIDTH * max(map(len, matrix.labels), default=0) if side >= MIN_LABELLED_CELL_SIDE else 14
+    margin = (
+        14 + LETTER_WIDTH * max(map(len, matrix.labels), default=0)
+        if side >= MIN_LABELLED_CELL_SIDE
+        else 14
+    )
     size = margin + side * count
     number_size = _choose_number_size(matrix, side)
     parts = [
@@ -333,7 +399,9 @@ def format_matrix(matrix: Matrix) -> str:
         parts += [_format_labels(matrix, index, margin, side) for index in range(count)]
     for border in matrix.borders:
         at = margin + side * border
-        parts.append(f'<path class="border" d="M{margin:.1f} {at:.1f}H{size:.1f}M{at:.1f} {margin:.1f}V{size:.1f}"/>')
+        parts.append(
+            f'<path class="border" d="M{margin:.1f} {at:.1f}H{size:.1f}M{at:.1f} {margin:.1f}V{size:.1f}"/>'
+        )
     extent = f'width="{side * count:.1f}" height="{side * count:.1f}"'
     background = f'<rect class="background" x="{margin:.1f}" y="{margin:.1f}" {extent}/>'
     note = f"<small>{escape(matrix.note)}</small>" if matrix.note else ""
@@ -353,15 +421,17 @@ def _format_block(matrix: Matrix, row: int, column: int, margin: float, side: fl
 
 
 def _choose_number_size(matrix: Matrix, side: float) -> float:
-    """Return the font size at which the longest number fits into a cell; 0 if it could not be read. The cells then have
-    colours only, and their numbers as tooltips."""
+    """Return the font size at which the longest number fits into a cell; 0 if it could not be read.
+    The cells then have colours only, and their numbers as tooltips."""
     finite = (value for row in matrix.values for value in row if is_finite_number(value))
     longest = max((len(format_digits(value)) for value in finite), default=1)
     size = min(MAX_NUMBER_SIZE, side / (NUMBER_WIDTH_RATIO * longest))
     return size if size >= MIN_LETTER_PIXELS else 0.0
 
 
-def _format_cell(matrix: Matrix, row: int, column: int, margin: float, side: float, number_size: float) -> str:
+def _format_cell(
+    matrix: Matrix, row: int, column: int, margin: float, side: float, number_size: float
+) -> str:
     value = matrix.values[row][column]
     x, y = margin + side * column, margin + side * row
     hover = f"{matrix.labels[row]} – {matrix.labels[column]}: {format_digits(value)} {matrix.unit}"
@@ -376,7 +446,10 @@ def _format_cell(matrix: Matrix, row: int, column: int, margin: float, side: flo
 
 
 def _format_labels(matrix: Matrix, index: int, margin: float, side: float) -> str:
-    middle, css_class = margin + side * (index + 0.5), ' class="marked"' if index in matrix.marks else ""
+    middle, css_class = (
+        margin + side * (index + 0.5),
+        ' class="marked"' if index in matrix.marks else "",
+    )
     name = escape(matrix.labels[index])
     return (
         f'<text{css_class} x="{margin - 4:.1f}" y="{middle + 3.5:.1f}" text-anchor="end">{name}</text>'
@@ -395,23 +468,34 @@ def _format_legend(matrix: Matrix) -> str:
     )
 
 
-UNEXPLAINED_MODELS = {"cluster", "shares"}  # their names are also ordinary words, which need no tooltip
+# their names are also ordinary words, which need no tooltip
+UNEXPLAINED_MODELS = {"cluster", "shares"}
 
 
 def list_terms(report: Report) -> dict[str, str]:
     """Return the meaning of each term, including the models of the report."""
     return explain_terms() | {
-        name: text for name, text in list_model_titles(report).items() if name not in UNEXPLAINED_MODELS
+        name: text
+        for name, text in list_model_titles(report).items()
+        if name not in UNEXPLAINED_MODELS
     }
 
 
 def list_model_titles(report: Report) -> dict[str, str]:
     """Return full name and equation of each model, by its short name."""
-    tables = [table for section in report.sections if section.name == "Models" for table in section.tables]
-    if not tables or not {"model", "title", "equation"} <= {column.key for column in tables[0].columns}:
+    tables = [
+        table for section in report.sections if section.name == "Models" for table in section.tables
+    ]
+    if not tables or not {"model", "title", "equation"} <= {
+        column.key for column in tables[0].columns
+    }:
         return {}
     columns = [tables[0].column(key) for key in ("model", "title", "equation")]
-    return {name: ": ".join(filter(None, texts)) for name, *texts in zip(*columns, strict=True) if name and any(texts)}
+    return {
+        name: ": ".join(filter(None, texts))
+        for name, *texts in zip(*columns, strict=True)
+        if name and any(texts)
+    }
 
 
 class TermMarkup:
@@ -437,10 +521,12 @@ class TermMarkup:
 
 HERE = Path(__file__).parent
 STYLE, *SCRIPTS = (
-    (HERE / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js", "charts.js", "filters.js")
+    (HERE / f"page.{name}").read_text(encoding="utf-8")
+    for name in ("css", "js", "charts.js", "filters.js")
 )
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:"
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+    "font-src data:"
 )
 PRINTED_SECTIONS = ("Network", "Summary", "Standings", "What to use")  # the others only on request
 FILTERED_SECTION = "Comparison"  # the filters of the first screen apply to its table
@@ -466,14 +552,26 @@ def format_page(report: Report) -> str:
     screen_charts = list_screen_charts(report)
     element_ids = {id(chart): f"chart-{number}" for number, chart in enumerate(report.charts, 1)}
     element_ids |= {id(table): f"rows-{number}" for number, table in enumerate(report.tables, 1)}
-    element_ids |= {id(tiling): f"tiling-{number}" for number, tiling in enumerate(report.tilings, 1)}
-    sections = [collect_section(section, element_ids, screen_charts, report.results) for section in report.sections]
+    element_ids |= {
+        id(tiling): f"tiling-{number}" for number, tiling in enumerate(report.tilings, 1)
+    }
+    sections = [
+        collect_section(section, element_ids, screen_charts, report.results)
+        for section in report.sections
+    ]
     sections.sort(
         key=lambda section: (
-            LEADING_SECTIONS.index(section["name"]) if section["name"] in LEADING_SECTIONS else len(LEADING_SECTIONS)
+            LEADING_SECTIONS.index(section["name"])
+            if section["name"] in LEADING_SECTIONS
+            else len(LEADING_SECTIONS)
         )
     )
-    pictures = [screen[key] for screen in screens for key in ("fastest", "errors", "scatter", "times") if screen[key]]
+    pictures = [
+        screen[key]
+        for screen in screens
+        for key in ("fastest", "errors", "scatter", "times")
+        if screen[key]
+    ]
     pictures += [
         block
         for section in sections
@@ -494,7 +592,12 @@ def format_page(report: Report) -> str:
             {picture.element_id: picture.specification | {"config": None} for picture in pictures}
         ),
         settings=format_json(
-            {"config": make_config(), "colours": PALETTE, "grey": GREY, "families": list_model_titles(report)}
+            {
+                "config": make_config(),
+                "colours": PALETTE,
+                "grey": GREY,
+                "families": list_model_titles(report),
+            }
         ),
         screens=screens,
         sections=sections,
@@ -503,7 +606,9 @@ def format_page(report: Report) -> str:
 
 def list_screen_charts(report: Report) -> set[str]:
     """Return the names of the charts of the first screens, which the sections omit."""
-    return {chart.name for screen in report.screens for chart in (screen.scatter, screen.times) if chart}
+    return {
+        chart.name for screen in report.screens for chart in (screen.scatter, screen.times) if chart
+    }
 
 
 def list_specifications(report: Report) -> Iterator[dict]:
@@ -522,7 +627,10 @@ def list_specifications(report: Report) -> Iterator[dict]:
 
 def collect_screen(screen: FirstScreen, number: int) -> dict:
     element_id = f"front-{number}"
-    fields = {key: getattr(screen, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
+    fields = {
+        key: getattr(screen, key)
+        for key in ("platform", "simulated", "origin", "tiles", "anomalies")
+    }
     return fields | collect_screen_pictures(screen, element_id) | {"anchor": element_id}
 
 
@@ -530,7 +638,9 @@ def collect_screen_pictures(screen: FirstScreen, element_id: str) -> dict[str, P
     """Return the pictures of a first screen by name; None without data."""
     charts = {"scatter": screen.scatter, "times": screen.times}
     pictures = {
-        name: make_first_picture(chart, f"{element_id}-{name}", name, screen.platform) if chart else None
+        name: make_first_picture(chart, f"{element_id}-{name}", name, screen.platform)
+        if chart
+        else None
         for name, chart in charts.items()
     }
     grids = {
@@ -540,12 +650,25 @@ def collect_screen_pictures(screen: FirstScreen, element_id: str) -> dict[str, P
     return pictures | grids
 
 
-def collect_section(section: Section, element_ids: dict[int, str], screen_charts: set[str], results: str) -> dict:
+def collect_section(
+    section: Section, element_ids: dict[int, str], screen_charts: set[str], results: str
+) -> dict:
     """Return the fields of a section for the page, without the charts of the first screens."""
-    blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in screen_charts)]
+    blocks = [
+        block
+        for block in section.blocks
+        if not (isinstance(block, Chart) and block.name in screen_charts)
+    ]
     groups = [
-        {"drawn": drawn, "blocks": [collect_block(block, element_ids, results, section.name) for block in same_kind]}
-        for drawn, same_kind in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling))
+        {
+            "drawn": drawn,
+            "blocks": [
+                collect_block(block, element_ids, results, section.name) for block in same_kind
+            ],
+        }
+        for drawn, same_kind in groupby(
+            blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling)
+        )
     ]
     kind = "printed-always" if section.name in PRINTED_SECTIONS else "printed-on-request"
     return {
@@ -568,7 +691,9 @@ def collect_block(block: Block, element_ids: dict[int, str], results: str, secti
         case Answer():
             return {"kind": "answer", "question": block.question, "sentences": block.sentences}
         case Table():
-            return collect_table_data(block, element_ids[id(block)], results, filtered=section == FILTERED_SECTION)
+            return collect_table_data(
+                block, element_ids[id(block)], results, filtered=section == FILTERED_SECTION
+            )
         case Text():
             return {"kind": "text", "title": block.title, "lines": block.lines}
 

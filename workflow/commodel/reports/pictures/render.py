@@ -1,6 +1,7 @@
-"""SVG and PNG pictures of Vega-Lite specifications (`render_svg`, `render_png`), drawn by a separate process
-(`scripts.py`). If that process fails, a report is written without drawings. `bundle_scripts` returns the scripts of a
-page, and `write_pictures` writes all charts of a report as files."""
+"""SVG and PNG pictures of Vega-Lite specifications (`render_svg`, `render_png`), drawn by a
+separate process (`scripts.py`). If that process fails, a report is written without drawings.
+`bundle_scripts` returns the scripts of a page, and `write_pictures` writes all charts of a report
+as files."""
 
 import atexit
 import json
@@ -22,7 +23,12 @@ from commodel.files.atomic import write_atomically, write_text
 from commodel.files.safe_reading import MIB, read_text
 from commodel.reports.elements import Chart, FirstScreen, Report, label_platform
 from commodel.reports.pictures import scripts
-from commodel.reports.pictures.specifications import add_title, specify_grid, specify_lines, specify_tiling
+from commodel.reports.pictures.specifications import (
+    add_title,
+    specify_grid,
+    specify_lines,
+    specify_tiling,
+)
 from commodel.sources import ROOT
 
 TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # texts have &lt; instead of <
@@ -42,7 +48,8 @@ class DrawingError(UserError):
 
 
 class _Drawer:
-    """The process that draws, started for the first chart. A thread waits for drawings that are requested early."""
+    """The process that draws, started for the first chart. A thread waits for drawings that are
+    requested early."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -68,8 +75,11 @@ class _Drawer:
                 raise DrawingError(self.obstacle) from None
 
     def draw_early(self, requests: Iterable[tuple[str, dict]]) -> None:
-        """Draw while this process has other work. Each drawing is kept until it is fetched (`draw`)."""
-        self.early_requests.extend(_encode_request(kind, specification) for kind, specification in requests)
+        """Draw while this process has other work. Each drawing is kept until it is fetched
+        (`draw`)."""
+        self.early_requests.extend(
+            _encode_request(kind, specification) for kind, specification in requests
+        )
         threading.Thread(target=self._fetch_early_drawings, daemon=True).start()
 
     def _fetch_early_drawings(self) -> None:
@@ -122,7 +132,9 @@ class _Drawer:
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit != resource.RLIM_INFINITY:
             return f"address space is limited to {limit >> 20} MiB (`ulimit -v`), and V8, which draws, reserves more"
-        ending = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        ending = (
+            f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        )
         return f"the process that draws {ending}"
 
     def close(self) -> None:
@@ -154,13 +166,15 @@ _DRAWER = _Drawer()
 
 
 def start_drawing() -> None:
-    """Start the process that draws, so that it is ready when the first chart is drawn. A failure shows there."""
+    """Start the process that draws, so that it is ready when the first chart is drawn. A failure
+    shows there."""
     with suppress(OSError):
         _DRAWER.start()
 
 
 def draw_early(requests: Iterable[tuple[str, dict]]) -> None:
-    """Draw charts, given by kind (`svg`, `png`) and specification, while this process has other work."""
+    """Draw charts, given by kind (`svg`, `png`) and specification, while this process has other
+    work."""
     _DRAWER.draw_early(requests)
 
 
@@ -179,17 +193,20 @@ def find_obstacle() -> str:
 
 
 def render_svg(spec: dict) -> str:
-    """Return a drawing as SVG. Vega numbers clip paths over all drawings of a process; they are renumbered from 0 in
-    each drawing. Paths of dots become circles without the attributes of an invisible edge, because dots are a third of
-    the bytes of a page's pictures."""
+    """Return a drawing as SVG. Vega numbers clip paths over all drawings of a process; they are
+    renumbered from 0 in each drawing. Paths of dots become circles without the attributes of an
+    invisible edge, because dots are a third of the bytes of a page's pictures."""
     text = _DRAWER.draw("svg", spec).decode()
     clip_numbers: dict[str, int] = {}
 
     def shorten(tag: re.Match) -> str:
         short_tag = CLIP_ID.sub(
-            lambda clip: f"{clip[1]}clip{clip_numbers.setdefault(clip[2], len(clip_numbers))}", tag[0]
+            lambda clip: f"{clip[1]}clip{clip_numbers.setdefault(clip[2], len(clip_numbers))}",
+            tag[0],
         )
-        short_tag = short_tag if " stroke=" in short_tag else short_tag.replace(DEFAULT_STROKE_WIDTH, "")
+        short_tag = (
+            short_tag if " stroke=" in short_tag else short_tag.replace(DEFAULT_STROKE_WIDTH, "")
+        )
         return CIRCLE_PATH.sub(r'<circle \1r="\2"\3/>', short_tag)
 
     return TAG.sub(shorten, text)
@@ -201,8 +218,8 @@ def render_png(spec: dict) -> bytes:
 
 @cache
 def bundle_scripts() -> str:
-    """Return the scripts of a page; empty if they cannot be bundled. In a clone they are cached in build/; an
-    installed package contains them."""
+    """Return the scripts of a page; empty if they cannot be bundled. In a clone they are cached in
+    build/; an installed package contains them."""
     build = ROOT / "build"
     cached = build / scripts.BUNDLE_NAME
     if cached.is_file():
@@ -220,8 +237,8 @@ MAX_NAME_LENGTH = 80  # characters of a file's name
 
 
 def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Path]:
-    """Write the charts of the first screen, or every chart, and return the paths. A file is named after its content:
-    `predicted-mycluster.svg`."""
+    """Write the charts of the first screen, or every chart, and return the paths. A file is named
+    after its content: `predicted-mycluster.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     used_names: set[str] = set()
@@ -259,8 +276,8 @@ def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, di
 
 
 def list_maps(screen: FirstScreen) -> Iterator[tuple[str, dict]]:
-    """Yield the maps of the fastest alternatives and of the errors. Their names do not depend on results, as their
-    titles do."""
+    """Yield the maps of the fastest alternatives and of the errors. Their names do not depend on
+    results, as their titles do."""
     platform = label_platform(screen.platform, {screen.platform} if screen.simulated else set())
     for name, content in (("fastest", screen.fastest), ("errors", screen.errors)):
         if content.cells:
@@ -273,9 +290,12 @@ def specify_chart(chart: Chart) -> dict:
 
 
 def choose_file_name(name: str, used_names: set[str]) -> str:
-    """Return a safe file name of letters, digits and hyphens; a number is added to a name that is taken."""
+    """Return a safe file name of letters, digits and hyphens; a number is added to a name that is
+    taken."""
     base_name = (
-        re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:MAX_NAME_LENGTH]
+        re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[
+            :MAX_NAME_LENGTH
+        ]
         or "chart"
     )
     stem, number = base_name, 1

@@ -1,8 +1,8 @@
-"""Vega-Lite specifications of charts, grids and tilings, which the page and the static drawings share: `specify_lines`,
-`specify_grid` and `specify_tiling`.
+"""Vega-Lite specifications of charts, grids and tilings, which the page and the static drawings
+share: `specify_lines`, `specify_grid` and `specify_tiling`.
 
-The colours are for a white background. The page's dark mode replaces them by value. Names in a grid that are wider than
-their column have two lines or are cut (`fit_text`).
+The colours are for a white background. The page's dark mode replaces them by value. Names in a grid
+that are wider than their column have two lines or are cut (`fit_text`).
 """
 
 import json
@@ -16,12 +16,20 @@ from commodel.reports.charts import PALETTE
 from commodel.reports.elements import Axis, Chart, Grid, Series, Tiling
 from commodel.units import format_bytes
 
-TEXT_COLOUR, NOTE_COLOUR, RULE_COLOUR, BACKGROUND_COLOUR, GREY = "#1b2226", "#5c656c", "#e3e7ea", "#ffffff", "#777777"
-FONT = "Arial, Liberation Sans, Helvetica, sans-serif"  # vl-convert has at least one of these on every machine
+TEXT_COLOUR, NOTE_COLOUR, RULE_COLOUR, BACKGROUND_COLOUR, GREY = (
+    "#1b2226",
+    "#5c656c",
+    "#e3e7ea",
+    "#ffffff",
+    "#777777",
+)
+# vl-convert has at least one of these on every machine
+FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MIN_LOG_RANGE = 5.0  # highest over lowest value of an axis; a narrower axis has even ticks
 DOT_SHAPES = ("circle", "diamond", "square", "triangle-up", "triangle-down", "cross")
-LINE_SYMBOL, WIDE_SYMBOL = "stroke", "square"  # in the legend: of a series without dots; dots of a wide line
+# in the legend: of a series without dots; dots of a wide line
+LINE_SYMBOL, WIDE_SYMBOL = "stroke", "square"
 # Expressions for axis labels. A value in µs is labelled in s, ms, µs or ns.
 TIME_LABEL = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? "
@@ -62,11 +70,19 @@ def make_config() -> dict:
 
 
 def make_specification(layers: list[dict], width: int, height: int, **properties: object) -> dict:
-    return {"$schema": SCHEMA, "width": width, "height": height, "config": make_config(), **properties, "layer": layers}
+    return {
+        "$schema": SCHEMA,
+        "width": width,
+        "height": height,
+        "config": make_config(),
+        **properties,
+        "layer": layers,
+    }
 
 
 def add_title(spec: dict, title: str, note: str = "") -> dict:
-    """Return the specification with a title and a note, for a drawing without the page around it."""
+    """Return the specification with a title and a note, for a drawing without the page around
+    it."""
     return spec | {"title": {"text": title} | ({"subtitle": note} if note else {})}
 
 
@@ -100,8 +116,8 @@ def format_byte_labels(ticks: Sequence[int]) -> str:
 
 
 def choose_decade_ticks(low: float, high: float) -> list[float]:
-    """Return powers of ten as ticks, over fewer than three decades also 2 and 5 times these; even steps in a narrow
-    range."""
+    """Return powers of ten as ticks, over fewer than three decades also 2 and 5 times these; even
+    steps in a narrow range."""
     if low < high < MIN_LOG_RANGE * low:
         return choose_even_ticks(low, high)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
@@ -115,7 +131,10 @@ def choose_even_ticks(low: float, high: float) -> list[float]:
     """Return three to eight round numbers as ticks."""
     power = 10.0 ** math.floor(math.log10(high - low))
     step = next(power * part for part in (2, 1, 0.5, 0.2) if (high - low) / (power * part) >= 3)
-    return [float(f"{step * at:.12g}") for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return [
+        float(f"{step * at:.12g}")
+        for at in range(math.ceil(low / step), math.floor(high / step) + 1)
+    ]
 
 
 CHART_WIDTH_PX, CHART_HEIGHT_PX = 520, 300
@@ -144,14 +163,16 @@ def thin_dots(chart: Chart) -> tuple[Series, ...]:
 def specify_lines(
     chart: Chart, width: int = CHART_WIDTH_PX, height: int = CHART_HEIGHT_PX, first: bool = False
 ) -> dict:
-    """Return the specification of a chart of lines, dots, bars and intervals. `s` is the series of a value, `t`
-    describes a dot, `low` and `high` are the ends of its interval. On the `first` screen the legend is at the side, and
-    there are empty layers that the page's script may fill."""
+    """Return the specification of a chart of lines, dots, bars and intervals. `s` is the series of
+    a value, `t` describes a dot, `low` and `high` are the ends of its interval. On the `first`
+    screen the legend is at the side, and there are empty layers that the page's script may fill."""
     series = make_names_distinct(thin_dots(chart))
     names = [entry.name for entry in series]
     scale = {"domain": names, "range": [choose_colour(entry.colour) for entry in series]}
     rows = {
-        style: [row for entry in series if style in list_layer_names(entry) for row in make_rows(entry)]
+        style: [
+            row for entry in series if style in list_layer_names(entry) for row in make_rows(entry)
+        ]
         for style in STYLES
     }
     rows["bars"] = make_bars([entry for entry in series if entry.style == "bars"], chart)
@@ -160,7 +181,9 @@ def specify_lines(
             "field": "s",
             "type": "nominal",
             "scale": scale,
-            "legend": {"orient": "right", "columns": 1} if first else {"columns": count_legend_columns(names)},
+            "legend": {"orient": "right", "columns": 1}
+            if first
+            else {"columns": count_legend_columns(names)},
         }
     }
     x, y = make_channel(chart.x, chart, "x"), make_channel(chart.y, chart, "y")
@@ -187,11 +210,21 @@ def specify_lines(
     if rows["walk"]:
         mark = {"type": "line", "strokeWidth": 2, "strokeJoin": "round"}
         layers.append(
-            make_layer("walk", rows["walk"], mark, {"x": X, "y": Y, "order": {"value": None}} | colour_encoding)
+            make_layer(
+                "walk",
+                rows["walk"],
+                mark,
+                {"x": X, "y": Y, "order": {"value": None}} | colour_encoding,
+            )
         )
     for style, dash in (("line", {}), ("dashed", {"strokeDash": [6, 4]})):
         if first or rows[style]:
-            mark = {"type": "line", "strokeWidth": 1.6, "clip": True, "invalid": "break-paths-filter-domains"} | dash
+            mark = {
+                "type": "line",
+                "strokeWidth": 1.6,
+                "clip": True,
+                "invalid": "break-paths-filter-domains",
+            } | dash
             layers.append(make_layer(style, rows[style], mark, {"x": X, "y": Y} | colour_encoding))
     if rows["bars"]:
         ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
@@ -204,12 +237,18 @@ def specify_lines(
         mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
         layers.append(
             make_layer(
-                "dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": tooltip_fields} | colour_encoding | shapes
+                "dots",
+                rows["dots"],
+                mark,
+                {"x": X, "y": Y, "tooltip": tooltip_fields} | colour_encoding | shapes,
             )
         )
     if not layers:
         layers.append(make_layer("dots", [], {"type": "point"}, {"x": X, "y": Y}))
-    layers[0]["encoding"] |= {"x": layers[0]["encoding"]["x"] | x, "y": layers[0]["encoding"]["y"] | y}
+    layers[0]["encoding"] |= {
+        "x": layers[0]["encoding"]["x"] | x,
+        "y": layers[0]["encoding"]["y"] | y,
+    }
     # On the first screen `width` includes axis and legend, whatever the length of its names.
     fit = {"autosize": {"type": "fit-x", "contains": "padding"}} if first else {}
     return make_specification(layers, width, height, **fit)
@@ -223,7 +262,9 @@ WIDE_LINE_PX = 7
 
 
 def list_layer_names(series: Series) -> tuple[str, ...]:
-    styles = {"both": ("line", "dots"), "wide": ("wide", "dots"), "bars": ()}.get(series.style, (series.style,))
+    styles = {"both": ("line", "dots"), "wide": ("wide", "dots"), "bars": ()}.get(
+        series.style, (series.style,)
+    )
     return ("interval", *styles) if series.low else styles
 
 
@@ -236,13 +277,16 @@ def make_rows(series: Series) -> list[dict]:
     present = {key: values for key, values in keys.items() if values}
     rows = []
     for at in range(len(series.x)):
-        row = {"s": series.name} | {key: shorten_number(values[at]) for key, values in present.items()}
+        row = {"s": series.name} | {
+            key: shorten_number(values[at]) for key, values in present.items()
+        }
         rows.append(row | ({"t": series.labels[at]} if series.labels else {}))
     return rows
 
 
 def make_bars(series: list[Series], chart: Chart) -> list[dict]:
-    """Return the bars as rectangles: side by side at each name of the x axis, from the low end of the y axis up."""
+    """Return the bars as rectangles: side by side at each name of the x axis, from the low end of
+    the y axis up."""
     baseline = chart.y.low if chart.y.low is not None else 0.0
     bar_width = (1 - BAR_GAP_SHARE) / max(1, len(series))
     return [
@@ -261,8 +305,8 @@ def make_bars(series: list[Series], chart: Chart) -> list[dict]:
 
 
 def make_names_distinct(series: tuple[Series, ...]) -> list[Series]:
-    """Return the series with distinct names, because a scale identifies a series by its name: repeated ones get a
-    number."""
+    """Return the series with distinct names, because a scale identifies a series by its name:
+    repeated ones get a number."""
     name_counts: Counter[str] = Counter()
     distinct = []
     for entry in series:
@@ -288,7 +332,9 @@ def make_band_layer(chart: Chart) -> dict:
 def make_channel(axis: Axis, chart: Chart, side: str) -> dict:
     """Return the scale, ticks and title of an axis."""
     values = [value for series in chart.series for value in getattr(series, side)]
-    values += [value for series in chart.series for value in (*series.low, *series.high) if side == "y"]
+    values += [
+        value for series in chart.series for value in (*series.low, *series.high) if side == "y"
+    ]
     values = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
     low, high = axis.low, axis.high
     if low is None and axis.log and values:
@@ -296,14 +342,24 @@ def make_channel(axis: Axis, chart: Chart, side: str) -> dict:
     scale: dict = {"type": "log"} if axis.log else {"type": "linear", "zero": False}
     scale |= {"domain": [low, high], "nice": False} if low is not None else {}
     micro = axis.label.endswith(" [µs]")
-    axis_style: dict = {"labelExpr": TIME_LABEL if micro else NUMBER_LABEL, "tickCount": 6, "labelOverlap": True}
+    axis_style: dict = {
+        "labelExpr": TIME_LABEL if micro else NUMBER_LABEL,
+        "tickCount": 6,
+        "labelOverlap": True,
+    }
     if axis.names:
         ticks = list(range(len(axis.names)))
-        axis_style |= {"values": ticks, "labelExpr": f"{json.dumps(axis.names)}[datum.value]", "grid": False}
+        axis_style |= {
+            "values": ticks,
+            "labelExpr": f"{json.dumps(axis.names)}[datum.value]",
+            "grid": False,
+        }
         axis_style |= {
             "tickCount": len(ticks),
             "labelOverlap": False,
-            "labelAngle": -LABEL_SLANT_DEGREES if sum(map(len, axis.names)) > MAX_UPRIGHT_LETTERS else 0,
+            "labelAngle": -LABEL_SLANT_DEGREES
+            if sum(map(len, axis.names)) > MAX_UPRIGHT_LETTERS
+            else 0,
         }
         scale |= {"domain": [-0.5, len(axis.names) - 0.5], "nice": False}
     elif axis.whole_numbers and axis.high is not None:
@@ -327,11 +383,15 @@ def measure_width(text: str, size: float) -> float:
 
 
 def break_in_two(text: str) -> list[str]:
-    """Return the text in two lines, the longer one as short as possible; in one line if it has no place to break."""
+    """Return the text in two lines, the longer one as short as possible; in one line if it has no
+    place to break."""
     break_positions = [at + 1 for at, letter in enumerate(text[:-1]) if letter in BREAK_CHARACTERS]
     if not break_positions:
         return [text]
-    at = min(break_positions, key=lambda index: max(measure_width(text[:index], 1), measure_width(text[index:], 1)))
+    at = min(
+        break_positions,
+        key=lambda index: max(measure_width(text[:index], 1), measure_width(text[index:], 1)),
+    )
     return [text[:at].rstrip(" "), text[at:]]
 
 
@@ -340,7 +400,8 @@ def compute_needed_width(text: str, size: float, lines: int) -> float:
 
 
 def fit_text(text: str, max_width: float, size: float, lines: int = 1) -> str | list[str]:
-    """Return the text in as few lines as possible, at most `lines`; cut if it does not fit into `max_width` pixels."""
+    """Return the text in as few lines as possible, at most `lines`; cut if it does not fit into
+    `max_width` pixels."""
     if measure_width(text, size) <= max_width + ROUNDING_PX:
         return text
     if lines == 2 and len(two_lines := break_in_two(text)) == 2:
@@ -350,20 +411,27 @@ def fit_text(text: str, max_width: float, size: float, lines: int = 1) -> str | 
 
 def cut_text(text: str, max_width: float, size: float) -> str:
     fitting_length = next(
-        (at for at in range(len(text), 2, -1) if measure_width(text[:at], size) <= max_width + ROUNDING_PX),
+        (
+            at
+            for at in range(len(text), 2, -1)
+            if measure_width(text[:at], size) <= max_width + ROUNDING_PX
+        ),
         min(2, len(text)),
     )
     return text if fitting_length == len(text) else f"{text[: fitting_length - 1]}…"
 
 
 def share_width(needs: list[float], total_width: float) -> list[float]:
-    """Return widths that add up to `total_width`: columns that need more than an even share get their need, the others
-    share the rest evenly. If the needs exceed the total, all widths shrink in proportion."""
+    """Return widths that add up to `total_width`: columns that need more than an even share get
+    their need, the others share the rest evenly. If the needs exceed the total, all widths shrink
+    in proportion."""
     if sum(needs) > total_width:
         return [need * total_width / sum(needs) for need in needs]
     widths, unassigned = dict(enumerate(needs)), set(range(len(needs)))
     while unassigned:
-        even_share = (total_width - sum(widths[at] for at in widths.keys() - unassigned)) / len(unassigned)
+        even_share = (total_width - sum(widths[at] for at in widths.keys() - unassigned)) / len(
+            unassigned
+        )
         wider = {at for at in unassigned if needs[at] > even_share}
         if not wider:
             widths |= dict.fromkeys(unassigned, even_share)
@@ -374,12 +442,14 @@ def share_width(needs: list[float], total_width: float) -> list[float]:
 
 GRID_WIDTH_PX = 590
 GROUP_FONT_PX, FONT_PX = 11, 10  # font sizes of groups and of all other texts
-MIN_ROW_PX, MAX_ROW_PX, MAX_ROWS_PX = 15, 24, 185  # heights of a row, and of all rows unless MIN_ROW_PX needs more
+# heights of a row, and of all rows unless MIN_ROW_PX needs more
+MIN_ROW_PX, MAX_ROW_PX, MAX_ROWS_PX = 15, 24, 185
 GROUP_GAP_PX = 4
 HEADER_PX = 18
 TWO_LINE_ROW_PX, LINE_PX = 22, 10  # heights of a row with two lines, and of each line
 NAME_MARGIN_PX = 6  # total space left and right of a name
-LABEL_MARGIN_PX = 24  # between names of rows and cells; the font of a browser may be a third wider than measured
+# between names of rows and cells; the font of a browser may be a third wider than measured
+LABEL_MARGIN_PX = 24
 CELL_TEXT_COLOUR = "#111111"  # on a coloured cell, also in dark mode
 QUANTITATIVE = "quantitative"
 
@@ -392,7 +462,12 @@ def specify_grid(content: Grid) -> dict:
     two_line_texts, widths = fit_columns(content, GRID_WIDTH_PX - groups_width - labels_width)
     edges = list(accumulate(widths, initial=groups_width + labels_width))
     shown = [
-        fit_text(cell.text, widths[cell.column] - NAME_MARGIN_PX, FONT_PX, 1 + (cell.text in two_line_texts))
+        fit_text(
+            cell.text,
+            widths[cell.column] - NAME_MARGIN_PX,
+            FONT_PX,
+            1 + (cell.text in two_line_texts),
+        )
         for cell in content.cells
     ]
     heights = [choose_row_height(content)] * len(content.rows)
@@ -420,15 +495,24 @@ def specify_grid(content: Grid) -> dict:
         for cell, text in zip(content.cells, shown, strict=True)
     ]
     group_starts = [
-        at for at, (group, _) in enumerate(content.rows) if (group and group != content.rows[at - 1][0]) or not at
+        at
+        for at, (group, _) in enumerate(content.rows)
+        if (group and group != content.rows[at - 1][0]) or not at
     ]
-    row_names = [{"x": 0, "y": tops[at] + heights[at] / 2, "text": content.rows[at][0]} for at in group_starts]
+    row_names = [
+        {"x": 0, "y": tops[at] + heights[at] / 2, "text": content.rows[at][0]}
+        for at in group_starts
+    ]
     row_names += [
         {"x": round(groups_width), "y": tops[at] + heights[at] / 2, "text": row[1]}
         for at, row in enumerate(content.rows)
     ]
     column_names = [
-        {"x": round(edges[at] + widths[at] / 2, 1), "y": HEADER_PX / 2, "text": fit_text(name, widths[at], FONT_PX)}
+        {
+            "x": round(edges[at] + widths[at] / 2, 1),
+            "y": HEADER_PX / 2,
+            "text": fit_text(name, widths[at], FONT_PX),
+        }
         for at, name in enumerate(content.columns)
     ]
     corner = [{"x": round(groups_width), "y": HEADER_PX / 2, "text": content.side}]
@@ -446,7 +530,10 @@ def specify_grid(content: Grid) -> dict:
     }
     centre_transform = [
         {"calculate": "(datum.x + datum.x2) / 2", "as": "centre_x"},
-        {"calculate": f"(datum.y + datum.y2 - (isArray(datum.text) ? {LINE_PX} : 0)) / 2", "as": "centre_y"},
+        {
+            "calculate": f"(datum.y + datum.y2 - (isArray(datum.text) ? {LINE_PX} : 0)) / 2",
+            "as": "centre_y",
+        },
     ]
     text_mark = {"type": "text", "fontSize": FONT_PX, "baseline": "middle"}
     layers = [
@@ -460,33 +547,47 @@ def specify_grid(content: Grid) -> dict:
                 {
                     "transform": centre_transform,
                     "mark": text_mark
-                    | {"color": CELL_TEXT_COLOUR, "align": "center", "interactive": False, "lineHeight": LINE_PX},
+                    | {
+                        "color": CELL_TEXT_COLOUR,
+                        "align": "center",
+                        "interactive": False,
+                        "lineHeight": LINE_PX,
+                    },
                     "encoding": centre
-                    | {"text": make_raw_value("text", "nominal"), "opacity": make_raw_value("opacity")},
+                    | {
+                        "text": make_raw_value("text", "nominal"),
+                        "opacity": make_raw_value("opacity"),
+                    },
                 },
             ],
         },
         make_text_layer(
-            row_names, text_mark | {"color": TEXT_COLOUR, "align": "left", "fontSize": GROUP_FONT_PX}, position
+            row_names,
+            text_mark | {"color": TEXT_COLOUR, "align": "left", "fontSize": GROUP_FONT_PX},
+            position,
         ),
-        make_text_layer(column_names, text_mark | {"color": TEXT_COLOUR, "align": "center"}, position),
+        make_text_layer(
+            column_names, text_mark | {"color": TEXT_COLOUR, "align": "center"}, position
+        ),
         make_text_layer(corner, text_mark | {"color": NOTE_COLOUR, "align": "left"}, position),
     ]
     return make_specification(layers, GRID_WIDTH_PX, int(top) + 2)
 
 
 def fit_columns(content: Grid, max_width: float) -> tuple[set[str], list[float]]:
-    """Return the names that have two lines, and the width of each column. If the names in one line each are too wide,
-    the longest names have two lines."""
+    """Return the names that have two lines, and the width of each column. If the names in one line
+    each are too wide, the longest names have two lines."""
     longest_first = sorted(
-        {cell.text for cell in content.cells}, key=lambda text: (-measure_width(text, FONT_PX), text)
+        {cell.text for cell in content.cells},
+        key=lambda text: (-measure_width(text, FONT_PX), text),
     )
     for count in range(len(longest_first) + 1):
         two_line_texts = set(longest_first[:count])
         needs = [measure_width(name, FONT_PX) for name in content.columns]
         for cell in content.cells:
             needs[cell.column] = max(
-                needs[cell.column], compute_needed_width(cell.text, FONT_PX, 1 + (cell.text in two_line_texts))
+                needs[cell.column],
+                compute_needed_width(cell.text, FONT_PX, 1 + (cell.text in two_line_texts)),
             )
         needs = [need + NAME_MARGIN_PX for need in needs]
         if sum(needs) <= max_width:
@@ -523,10 +624,14 @@ def specify_tiling(content: Tiling) -> dict:
     for part in content.rectangles:
         ends = {"x": part.x, "x2": part.x + part.width, "y": part.y, "y2": part.y + part.height}
         cells.append(
-            {key: round(cell_px * end, 2) for key, end in ends.items()} | {"fill": part.fill, "tooltip": part.tooltip}
+            {key: round(cell_px * end, 2) for key, end in ends.items()}
+            | {"fill": part.fill, "tooltip": part.tooltip}
         )
         if size := part.font_size(cell_px):
-            centre = {"x": cell_px * (part.x + part.width / 2), "y": cell_px * (part.y + part.height / 2)}
+            centre = {
+                "x": cell_px * (part.x + part.width / 2),
+                "y": cell_px * (part.y + part.height / 2),
+            }
             centre = {key: round(value, 2) for key, value in centre.items()}
             rank_numbers.append(centre | {"text": part.label, "size": round(size, 1)})
     legend_x = TILING_SIDE_PX + 16
@@ -546,7 +651,11 @@ def specify_tiling(content: Tiling) -> dict:
         for at, (_, text) in enumerate(content.legend)
     ]
     position = {"x": make_raw_value("x"), "y": make_raw_value("y")}
-    box = position | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "fill": make_raw_value("fill", "nominal")}
+    box = position | {
+        "x2": {"field": "x2"},
+        "y2": {"field": "y2"},
+        "fill": make_raw_value("fill", "nominal"),
+    }
     tooltip = {"tooltip": {"field": "tooltip", "type": "nominal"}}
     text_mark = {"type": "text", "baseline": "middle"}
     layers = [
@@ -560,8 +669,14 @@ def specify_tiling(content: Tiling) -> dict:
             text_mark | {"color": CELL_TEXT_COLOUR, "align": "center", "interactive": False},
             position | {"size": make_raw_value("size")},
         ),
-        make_text_layer(legend_texts, text_mark | {"color": TEXT_COLOUR, "align": "left", "fontSize": 11}, position),
+        make_text_layer(
+            legend_texts,
+            text_mark | {"color": TEXT_COLOUR, "align": "left", "fontSize": 11},
+            position,
+        ),
     ]
     return make_specification(
-        layers, TILING_SIDE_PX + LEGEND_WIDTH_PX, max(TILING_SIDE_PX, LEGEND_LINE_PX * len(swatches))
+        layers,
+        TILING_SIDE_PX + LEGEND_WIDTH_PX,
+        max(TILING_SIDE_PX, LEGEND_LINE_PX * len(swatches)),
     )

@@ -1,1 +1,2 @@
-"""The sections of a report, one subject a file. Each takes tables and parameter sets, and returns sections or parts."""
+"""The sections of a report, one subject a file. Each takes tables and parameter sets, and returns
+sections or parts."""

@@ -1,5 +1,5 @@
-"""The data behind the summary: predictions with measurements, fitted curves, parameters, distributions of latency,
-summaries of raw samples, and with `--samples` every sample.
+"""The data behind the summary: predictions with measurements, fitted curves, parameters,
+distributions of latency, summaries of raw samples, and with `--samples` every sample.
 """
 
 import json
@@ -46,7 +46,9 @@ def make_samples_section(plan: Plan, results: Results, summary: pd.DataFrame) ->
     """Return the section of all samples. A damaged raw file is an error, as in `collect`."""
     parts = []
     for path, case in list_case_files(plan, results, summary, find_raw_file):
-        rows = pd.DataFrame(read_samples(path, case["id"]), columns=["pass", "sample", "seconds", "skew", "valid"])
+        rows = pd.DataFrame(
+            read_samples(path, case["id"]), columns=["pass", "sample", "seconds", "skew", "valid"]
+        )
         rows[["seconds", "skew"]] *= MICRO
         parts.append(rows.assign(**case))
     frame = pd.concat(parts, ignore_index=True) if parts else []
@@ -55,18 +57,29 @@ def make_samples_section(plan: Plan, results: Results, summary: pd.DataFrame) ->
 
 
 def list_case_files(
-    plan: Plan, results: Results, summary: pd.DataFrame, find_file: Callable[[AnyPath, str], AnyPath | None]
+    plan: Plan,
+    results: Results,
+    summary: pd.DataFrame,
+    find_file: Callable[[AnyPath, str], AnyPath | None],
 ) -> Iterator[tuple[AnyPath, dict]]:
-    """Yield the file of each summarized case in the raw folders of the plan, and the columns of the case."""
-    cases = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
+    """Yield the file of each summarized case in the raw folders of the plan, and the columns of the
+    case."""
+    cases = {
+        row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")
+    }
     for batch in plan.batches:
         head = {"platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
         for case in batch.ids:
-            if case in cases and (path := find_file(results.raw(batch.name), case)) and path.exists():
+            if (
+                case in cases
+                and (path := find_file(results.raw(batch.name), case))
+                and path.exists()
+            ):
                 yield path, head | cases[case]
 
 
-HISTOGRAM_SIZE = 1024  # bytes: a packet of the TAN paper. Histograms show the smallest message and this one
+# bytes: a packet of the TAN paper. Histograms show the smallest message and this one
+HISTOGRAM_SIZE = 1024
 STATISTICS = ("min", "median", "low", "high", "mean", "p95", "max")
 LATENCY_DEFINITIONS = (
     "TAN defines latency as the mean of half the round trips, LogP as an upper bound without the overheads of sender "
@@ -78,9 +91,12 @@ MODES_DEFINITION = (
 )
 
 
-def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame, simulated: set[str]) -> Section:
+def make_latency_section(
+    distributions: pd.DataFrame | None, raw: pd.DataFrame, simulated: set[str]
+) -> Section:
     note = (
-        "Half the round trip of a message between two ranks: valid samples of the ping-pong probe on the first nodes."
+        "Half the round trip of a message between two ranks: valid samples of the ping-pong probe "
+        "on the first nodes."
     )
     rows = []
     if distributions is not None:
@@ -96,12 +112,15 @@ def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame, 
     histograms = [
         chart_histogram(row)
         for row in rows
-        if row["bytes"] in (smallest[row["platform"], row["setting"]], HISTOGRAM_SIZE) and not row["single"]
+        if row["bytes"] in (smallest[row["platform"], row["setting"]], HISTOGRAM_SIZE)
+        and not row["single"]
     ]
     hidden_columns = () if any(row["setting"] for row in rows) else ("setting",)
     columns = select_columns("Latency", without=hidden_columns)
     times = make_table("Latency", "Half the round trip by message size", rows, columns, fixed=4)
-    definitions = Answer("Definitions", (LATENCY_DEFINITIONS, MODES_DEFINITION, *describe_identical_samples(rows)))
+    definitions = Answer(
+        "Definitions", (LATENCY_DEFINITIONS, MODES_DEFINITION, *describe_identical_samples(rows))
+    )
     return Section("Latency", note, (times, definitions, *histograms) if rows else (times,))
 
 
@@ -128,14 +147,19 @@ def make_latency_row(bins: pd.DataFrame, summary: Mapping[str, Any], simulated: 
         "modes": mode_count,
         **{key: float(summary[key]) / 2 * MICRO for key in STATISTICS},
         "outliers": int(last_bin["count"].sum()),
-        "spread": "one value" if single else "one mode" if mode_count == 1 else f"{mode_count} modes",
+        "spread": "one value"
+        if single
+        else "one mode"
+        if mode_count == 1
+        else f"{mode_count} modes",
         "single": single,
         "bins": inner_bins[["low", "high", "count"]].to_numpy(float).tolist(),
     }
 
 
 def chart_histogram(row: dict) -> Chart:
-    """Draw the outline of the bins without outliers, with the smallest, the median and the mean half round trip."""
+    """Draw the outline of the bins without outliers, with the smallest, the median and the mean
+    half round trip."""
     low, high, counts = np.array(row["bins"]).T
     xs = (np.array([low, low, high, high]).T * MICRO).ravel().tolist()
     ys = np.array([[0.0, *counts[:-1]], counts, counts, counts]).T.ravel().tolist()
@@ -157,10 +181,17 @@ def chart_histogram(row: dict) -> Chart:
     platform = label_platform(row["platform"], {row["platform"]} if row["simulated"] else set())
     subject = ", ".join(filter(None, (platform, row["setting"], row["pair"])))
     return Chart(
-        " ".join(filter(None, ("Latency", row["platform"], row["setting"], row["pair"], str(row["bytes"])))),
+        " ".join(
+            filter(
+                None, ("Latency", row["platform"], row["setting"], row["pair"], str(row["bytes"]))
+            )
+        ),
         to_plain_value(f"Half the round trip of {row['label']}: {subject}"),
         Axis(
-            "half the round trip [µs]", log=False, low=round(left - margin, places), high=round(right + margin, places)
+            "half the round trip [µs]",
+            log=False,
+            low=round(left - margin, places),
+            high=round(right + margin, places),
         ),
         Axis("samples in a bin", log=False, low=0.0, high=float(math.ceil(top))),
         (outline, *marks),
@@ -169,14 +200,21 @@ def chart_histogram(row: dict) -> Chart:
 
 
 def describe_identical_samples(rows: list[dict]) -> list[str]:
-    """Return a sentence on each platform whose samples are identical, such as a simulator without noise."""
+    """Return a sentence on each platform whose samples are identical, such as a simulator without
+    noise."""
     lines = []
     for platform in sorted({row["platform"] for row in rows if row["single"]}):
         rows_of_platform = [row for row in rows if row["platform"] == platform]
         identical = sum(row["single"] for row in rows_of_platform)
         note = " (simulated)" if rows_of_platform[0]["simulated"] else ""
-        sizes = "every size" if identical == len(rows_of_platform) else f"{identical} of {len(rows_of_platform)} sizes"
-        lines.append(f"{platform}{note}: at {sizes} all samples are identical. There is no distribution to draw.")
+        sizes = (
+            "every size"
+            if identical == len(rows_of_platform)
+            else f"{identical} of {len(rows_of_platform)} sizes"
+        )
+        lines.append(
+            f"{platform}{note}: at {sizes} all samples are identical. There is no distribution to draw."
+        )
     return lines
 
 
@@ -240,16 +278,16 @@ MAX_FIXED_COLUMNS = 4  # columns that stay in sight
 
 
 def put_first(recommended_rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison with the recommended predictions of each platform before those of the models. Real
-    platforms stay before simulated ones."""
+    """Return the comparison with the recommended predictions of each platform before those of the
+    models. Real platforms stay before simulated ones."""
     rows = pd.concat([recommended_rows, frame], ignore_index=True)
     return rows.sort_values(["simulated", "platform"], kind="stable", ignore_index=True)
 
 
 def make_prediction_section(frame: pd.DataFrame) -> Section:
-    """Return the section of the comparison, which begins with the recommended predictions. Columns of a single value
-    are the last ones, folded, and the note has that value. The schema defines how each column is shown and when it is
-    blank; n/a marks a missing value with a reason."""
+    """Return the section of the comparison, which begins with the recommended predictions. Columns
+    of a single value are the last ones, folded, and the note has that value. The schema defines how
+    each column is shown and when it is blank; n/a marks a missing value with a reason."""
     present = {
         Condition.ALWAYS: True,
         Condition.WAVES: (frame["waves"] > 1).any(),
@@ -281,16 +319,27 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
             blank[key] = ~frame[field.blank_without].fillna(0).astype(bool)
     varying = sum(key in POINT_COLUMNS and key not in constant for key in order)
     fixed = min(varying, MAX_FIXED_COLUMNS)
-    table = make_table("Comparison", "Predicted and measured", shown, columns, blank, fixed=fixed, folded=len(constant))
+    table = make_table(
+        "Comparison",
+        "Predicted and measured",
+        shown,
+        columns,
+        blank,
+        fixed=fixed,
+        folded=len(constant),
+    )
     note = "One row a point and model: prediction, measurement, error, and the file of the samples."
     if (frame["model"] == RECOMMENDED).any():
         note += " The recommended predictions of a platform come first; that of a point never uses its workload."
         note += (
-            " predicted = stack × correction; low and high: ÷ and × interval factor. Standings, in sheet Errors, has "
+            " predicted = stack × correction; low and high: ÷ and × interval factor. Standings, "
+            "in sheet Errors, has "
         )
         note += "the rule."
     values = [
-        f"{fields[key].title} {table.column(key)[0]}" for key in constant if key != "leaves" or shown[key].iloc[0]
+        f"{fields[key].title} {table.column(key)[0]}"
+        for key in constant
+        if key != "leaves" or shown[key].iloc[0]
     ]
     note += f" The same in all rows, in the last columns: {', '.join(values)}." if values else ""
     return Section("Comparison", note, (table,))
@@ -317,7 +366,9 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
                     "form": curve.form,
                     "r2": curve.r2 if len(curve.x) > 1 else math.nan,
                     "aic": curve.aic,
-                    "worst": max((abs(error) for error in errors if math.isfinite(error)), default=math.nan),
+                    "worst": max(
+                        (abs(error) for error in errors if math.isfinite(error)), default=math.nan
+                    ),
                     "left_out": 100 * curve.left_out,
                     "count": len(curve.x),
                     "x": charts.bracket_unit(curve.x_label),
@@ -325,12 +376,20 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
                 }
             )
             labels = {"x_label": charts.bracket_unit(curve.x_label), "y_label": label}
-            for x, measured, fitted, error in zip(curve.x, curve.measured, curve.fitted, errors, strict=True):
-                values = {"x": x, "measured": measured * factor, "fitted": fitted * factor, "error": error}
+            for x, measured, fitted, error in zip(
+                curve.x, curve.measured, curve.fitted, errors, strict=True
+            ):
+                values = {
+                    "x": x,
+                    "measured": measured * factor,
+                    "fitted": fitted * factor,
+                    "error": error,
+                }
                 samples.append(head | labels | values)
         drawn += charts.chart_residuals(fitted_set, worst_curves, len(drawn) + 1)
     note = (
-        "Left-out error: each sample is left out in turn and predicted by the fit to the others. n/a: too few samples."
+        "Left-out error: each sample is left out in turn and predicted by the fit to the others. "
+        "n/a: too few samples."
     )
     if any(row["figure"] is None for row in curves):
         note += f" Charts show at most {charts.MAX_CURVES} curves of each model, those with the largest errors."
@@ -373,7 +432,9 @@ def flatten_provenance(nested: Mapping[str, Any], prefix: str = "") -> dict[str,
             texts[name] = to_plain_value(", ".join(str(entry) for entry in value))
         else:
             texts[name] = (
-                format_value("text", value) if value is None or isinstance(value, bool) else to_plain_value(str(value))
+                format_value("text", value)
+                if value is None or isinstance(value, bool)
+                else to_plain_value(str(value))
             )
     return texts
 
@@ -394,11 +455,14 @@ NOTE = (
 UNDETERMINED_COLOUR = "#E4E4E4"
 FORMS_KEYS = ("forms", "settings", "vectors")
 SAMPLED_NOTE = (
-    "Linear between samples, constant below the first. Beyond the last: the last slope, or constant if it is negative."
+    "Linear between samples, constant below the first. Beyond the last: the last slope, or "
+    "constant if it is negative."
 )
 
 
-def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:
+def make_parameter_section(
+    sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]
+) -> Section:
     scalars, samples, sources = [], [], []
     for fitted in sort_sets(sets):
         head = {key: getattr(fitted, key) for key in SET_KEYS}
@@ -406,13 +470,21 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
             value_columns = describe_value(fitted, definitions, name) | convert_estimate(estimate)
             if sample := parse_key(name).sample:
                 samples.append(
-                    head | value_columns | {"name": parse_key(name).function, "at": sample[0], "level": sample[1]}
+                    head
+                    | value_columns
+                    | {"name": parse_key(name).function, "at": sample[0], "level": sample[1]}
                 )
             else:
                 scalars.append(head | value_columns | {"name": name})
         for name, reason in fitted.missing.items():
-            absent = dict.fromkeys(("value", "low", "high"), math.nan) | {"unit": "", "known": False, "note": reason}
-            scalars.append(head | describe_value(fitted, definitions, name) | absent | {"name": name})
+            absent = dict.fromkeys(("value", "low", "high"), math.nan) | {
+                "unit": "",
+                "known": False,
+                "note": reason,
+            }
+            scalars.append(
+                head | describe_value(fitted, definitions, name) | absent | {"name": name}
+            )
         ends = fitted.bytes_range
         sources.append(
             head
@@ -426,7 +498,8 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
                 "forms": format_forms(fitted),
                 "unknown": sum(not estimate.known for estimate in fitted.values.values()),
                 "provenance": "; ".join(
-                    f"{key}: {entry}" for key, entry in flatten_provenance(fitted.provenance).items()
+                    f"{key}: {entry}"
+                    for key, entry in flatten_provenance(fitted.provenance).items()
                 ),
             }
         )
@@ -435,7 +508,10 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
         select_columns(table, without=optional) for table in ("Parameters", "Sampled functions")
     )
     grey, sampled_grey = (
-        {key: ["" if row["known"] else UNDETERMINED_COLOUR for row in rows] for key in ("value", "low", "high")}
+        {
+            key: ["" if row["known"] else UNDETERMINED_COLOUR for row in rows]
+            for key in ("value", "low", "high")
+        }
         for rows in (scalars, samples)
     )
     blocks = (
@@ -457,16 +533,26 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
 def format_forms(fitted: ParameterSet) -> str:
     """Return what predictions need of a set besides its values, as JSON."""
     fields = {key: dict(getattr(fitted, key)) for key in FORMS_KEYS}
-    return json.dumps({key: entries for key, entries in fields.items() if entries}, ensure_ascii=False)
+    return json.dumps(
+        {key: entries for key, entries in fields.items() if entries}, ensure_ascii=False
+    )
 
 
-def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
-    """Return the form of a value's function and the meaning of its parameter, by its longest known name."""
+def describe_value(
+    fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str
+) -> dict:
+    """Return the form of a value's function and the meaning of its parameter, by its longest known
+    name."""
     key = parse_key(name)
     names = [name, key.function, key.parameter]
     form = next((fitted.forms[spelling] for spelling in names if spelling in fitted.forms), "")
     meaning = next(
-        (definitions[fitted.model, spelling] for spelling in names if (fitted.model, spelling) in definitions), ""
+        (
+            definitions[fitted.model, spelling]
+            for spelling in names
+            if (fitted.model, spelling) in definitions
+        ),
+        "",
     )
     form = format_form(form) if form in FORM_NAMES else form
     return {"form": form, "definition": describe_piece(key, meaning)}

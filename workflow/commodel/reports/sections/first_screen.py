@@ -1,7 +1,9 @@
-"""The first screen of a platform: the recommended prediction, what to use, what that gains, the network, and anomalies.
+"""The first screen of a platform: the recommended prediction, what to use, what that gains, the
+network, and anomalies.
 
-`make_first_screens` returns a screen for each platform: four tiles, the map of the fastest alternatives (workload ×
-message size), the map of mean errors (recommended prediction and models × operation), and two charts."""
+`make_first_screens` returns a screen for each platform: four tiles, the map of the fastest
+alternatives (workload × message size), the map of mean errors (recommended prediction and models ×
+operation), and two charts."""
 
 import math
 import re
@@ -61,15 +63,23 @@ from commodel.reports.sections.network import format_bandwidth
 from commodel.units import format_seconds
 
 DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
-FASTEST_NOTE = f"Outlined: the MPI default is the fastest. ≈: statistically tied ({rankings.TIE_RULE})."
+FASTEST_NOTE = (
+    f"Outlined: the MPI default is the fastest. ≈: statistically tied ({rankings.TIE_RULE})."
+)
 ERRORS_NOTE = "Mean error factor μ of held-out points: 1.02 is an error of 2 %. Grey: most predictions are flagged."
 KEEP_DEFAULT = "Keep the MPI default"
 
 
 def make_fastest_grid(part: pd.DataFrame) -> Grid:
-    """Return the map of the fastest alternatives. Neighbouring rows with the same content are joined."""
-    rows = find_fastest(part).sort_values(["operation", "placement", "size", "ranks_or_leaves", "bytes"], kind="stable")
-    sizes, colours = sorted(rows["bytes"].unique()), assign_colours(rows.loc[~rows["is_default"], "fastest"])
+    """Return the map of the fastest alternatives. Neighbouring rows with the same content are
+    joined."""
+    rows = find_fastest(part).sort_values(
+        ["operation", "placement", "size", "ranks_or_leaves", "bytes"], kind="stable"
+    )
+    sizes, colours = (
+        sorted(rows["bytes"].unique()),
+        assign_colours(rows.loc[~rows["is_default"], "fastest"]),
+    )
     labels: list[tuple[str, str]] = []
     cells = []
     for (operation, placement), workloads in rows.groupby(["operation", "placement"]):
@@ -79,30 +89,53 @@ def make_fastest_grid(part: pd.DataFrame) -> Grid:
             for (_, label), rows_of_label in workloads.groupby(["ranks_or_leaves", "size"])
         ]
         for _, group in groupby(
-            rows_by_label, key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()}
+            rows_by_label,
+            key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()},
         ):
             equal_rows = list(group)
             label, row_of_size = equal_rows[-1]
             for length, row in row_of_size.items():
                 filters = (("size", label),) if len(equal_rows) == 1 else ()
                 filters = (("operation", operation), *filters, ("bytes", str(length)))
-                fill = DEFAULT_COLOUR if row.is_default else colours[name_without_argument(row.fastest)]
+                fill = (
+                    DEFAULT_COLOUR
+                    if row.is_default
+                    else colours[name_without_argument(row.fastest)]
+                )
                 tooltip, source = (
                     describe_fastest(operation, label, row),
                     link_rows("Comparison", point=row.point),
                 )
                 cell = Cell(
-                    len(labels), sizes.index(length), name_fastest(row), fill, tooltip, row.is_default, filters, source
+                    len(labels),
+                    sizes.index(length),
+                    name_fastest(row),
+                    fill,
+                    tooltip,
+                    row.is_default,
+                    filters,
+                    source,
                 )
                 cells.append(cell)
             joined_label = join_labels([label for label, _ in equal_rows])
-            labels.append((operation, f"{joined_label}, {placement}" if several_placements else joined_label))
+            labels.append(
+                (operation, f"{joined_label}, {placement}" if several_placements else joined_label)
+            )
     columns = tuple(format_size(length) for length in sizes)
     outcomes = rankings.compare_with_default(part)["outcome"]
     workloads = format_count(len(outcomes), "workload")
     title = f"An alternative beats the MPI default in {(outcomes == 'faster').sum()} of {workloads}"
     title = title if len(outcomes) else "The fastest alternatives"
-    return Grid("fastest", title, FASTEST_NOTE, tuple(labels), columns, tuple(cells), "message size", "ranks or leaves")
+    return Grid(
+        "fastest",
+        title,
+        FASTEST_NOTE,
+        tuple(labels),
+        columns,
+        tuple(cells),
+        "message size",
+        "ranks or leaves",
+    )
 
 
 def name_fastest(row) -> str:
@@ -117,7 +150,11 @@ def describe_fastest(operation: str, label: str, row) -> str:
     else:
         line += f"; {row.second_over_fastest:.2f}× faster than {row.second}"
     no_default = row.is_default or not math.isfinite(row.default_over_fastest)
-    return line if no_default else f"{line}; {row.default_over_fastest:.2f}× faster than the MPI default"
+    return (
+        line
+        if no_default
+        else f"{line}; {row.default_over_fastest:.2f}× faster than the MPI default"
+    )
 
 
 def join_labels(labels: list[str]) -> str:
@@ -130,11 +167,13 @@ def join_labels(labels: list[str]) -> str:
 
 
 def make_error_grid(campaign: EvaluatedCampaign) -> Grid:
-    """Return the map of mean errors on one platform. The recommended prediction is first, then the best model; models
-    that predict only some points are last."""
+    """Return the map of mean errors on one platform. The recommended prediction is first, then the
+    best model; models that predict only some points are last."""
     best = campaign.best
     held_out = campaign.held_out_with_recommended
-    errors = held_out.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
+    errors = held_out.assign(operation=find_base_operations(held_out)).sort_values(
+        "operation", kind="stable"
+    )
     names = errors["operation"].unique().tolist()
     over_all = summarize_errors(errors.assign(operation=ALL_OPERATIONS), ["operation", "model"])
     rows = pd.concat([over_all, summarize_errors(errors, ["operation", "model"])])
@@ -150,9 +189,14 @@ def make_error_grid(campaign: EvaluatedCampaign) -> Grid:
         mostly_invalid = row.points_valid < 0.5 * row.points
         tooltip = f"{row.model}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over {int(row.points)} points"
         if mostly_invalid:
-            kinds = Counter(Validity.parse(text).label for text in validities.get((row.operation, row.model), ()))
+            kinds = Counter(
+                Validity.parse(text).label
+                for text in validities.get((row.operation, row.model), ())
+            )
             kinds.pop(ValidityKind.VALID.value, None)
-            tooltip += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
+            tooltip += (
+                f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
+            )
         filters = (("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()
         cell = Cell(
             families.index(row.model),
@@ -168,10 +212,16 @@ def make_error_grid(campaign: EvaluatedCampaign) -> Grid:
     title = "Mean error by model and operation"
     if best is not None:
         tied = find_tied_models(campaign.held_out, best)
-        verdict = "has the lowest mean error of the models," if tied else "predicts best of the models: mean error"
+        verdict = (
+            "has the lowest mean error of the models,"
+            if tied
+            else "predicts best of the models: mean error"
+        )
         title = f"{best['model']} {verdict} {format_error(best['mu_mean'])}"
         title += f"; statistically tied: {shorten_list(tied, 2)}" if tied else ""
-    return Grid("errors", title, ERRORS_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model")
+    return Grid(
+        "errors", title, ERRORS_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model"
+    )
 
 
 def link_mean_error(platform: str, operation: str, model: str) -> SourceRows:
@@ -195,11 +245,18 @@ def colour_error(mu: float) -> str:
 HALF_TRIP = "Half a round trip of an empty message"
 WITHOUT_OVERHEADS = "Latency L, without the overheads of sender and receiver,"
 # Parameters for latency and time per byte, and a text on what the latency includes.
-LATENCY_PARAMETERS = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L", "G", WITHOUT_OVERHEADS))
+LATENCY_PARAMETERS = (
+    ("alpha", "beta", HALF_TRIP),
+    ("alpha.a", "beta.a", HALF_TRIP),
+    ("L", "G", WITHOUT_OVERHEADS),
+)
 
 
-def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]) -> Tile:
-    """Return latency and bandwidth as measured between the nearest nodes, else between two ranks, else as fitted."""
+def summarize_network(
+    sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]
+) -> Tile:
+    """Return latency and bandwidth as measured between the nearest nodes, else between two ranks,
+    else as fitted."""
     for network in networks:
         rows = tabulate_distance_classes(network)
         near, far = rows.iloc[0], rows.iloc[-1]
@@ -210,7 +267,9 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
         if len(rows) > 1:
             farthest = format_network(far["latency"], far["bandwidth"])
             sentence += f"; {len(rows)} distance classes, the farthest {farthest}"
-        source = link_rows("Classes", platform=to_plain_value(network.platform), **{"class": near["class"]})
+        source = link_rows(
+            "Classes", platform=to_plain_value(network.platform), **{"class": near["class"]}
+        )
         return Tile("Network", headline, f"{sentence}.", source=source)
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
@@ -220,7 +279,9 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
         short, long = trips[0], trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
         headline = format_network(median, long["bytes"] / (long["median"] / MICRO))
-        spread = format_interval(low, high) or (" (identical in all samples)" if short["min"] == short["max"] else "")
+        spread = format_interval(low, high) or (
+            " (identical in all samples)" if short["min"] == short["max"] else ""
+        )
         sentence = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         sentence += ", between two ranks of one node" if Pair.parse(pair).within else ""
         sentence += f", in setting {setting}" if setting else ""
@@ -229,14 +290,21 @@ def summarize_network(sets: Sequence[ParameterSet], networks: Sequence[Network],
         return Tile("Network", headline, f"{sentence}.", source=source)
     for latency, byte_time, quantity in LATENCY_PARAMETERS:
         for fitted in sets:
-            constant, per_byte = fitted.values.get(latency), find_asymptotic_value(fitted, byte_time)
+            constant, per_byte = (
+                fitted.values.get(latency),
+                find_asymptotic_value(fitted, byte_time),
+            )
             if constant is None or per_byte is None or not constant.known:
                 continue
             if constant.value > 0 and per_byte.value > 0:
                 headline = format_network(constant.value, 1 / per_byte.value)
                 sentence = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
                 sentence += f", fitted by {fitted.model}."
-                row_keys = {"platform": to_plain_value(fitted.platform), "model": fitted.model, "name": latency}
+                row_keys = {
+                    "platform": to_plain_value(fitted.platform),
+                    "model": fitted.model,
+                    "name": latency,
+                }
                 source = link_rows("Parameters", "value", **row_keys)
                 return Tile("Network", headline, to_plain_value(sentence), source=source)
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth.")
@@ -260,13 +328,17 @@ MAX_SENTENCES, MAX_CONDITIONS = 3, 2  # listed anomalies; of these, conditions o
 
 
 def make_first_screens(campaign: EvaluatedCampaign, latencies: Table) -> tuple[FirstScreen, ...]:
-    """Return the first screen of each platform, measured platforms before simulated ones. `latencies` are half the
-    round trips by message size."""
+    """Return the first screen of each platform, measured platforms before simulated ones.
+    `latencies` are half the round trips by message size."""
     keys = [column.key for column in latencies.columns]
     trips = [dict(zip(keys, row, strict=True)) for row in latencies.rows]
-    platforms = campaign.frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")
+    platforms = campaign.frame.drop_duplicates("platform").sort_values(
+        ["simulated", "platform"], kind="stable"
+    )
     return tuple(
-        make_first_screen(campaign.only(platform), [trip for trip in trips if trip["platform"] == platform])
+        make_first_screen(
+            campaign.only(platform), [trip for trip in trips if trip["platform"] == platform]
+        )
         for platform in platforms["platform"]
     )
 
@@ -295,13 +367,16 @@ def make_first_screen(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> 
 
 
 def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
-    """Return where the data come from, as far as it is known: `measured · 2026-11-21 · 32 hosts · up to 64 ranks ·
-    MPICH 5.0 · no container · commit ab12cd3`."""
+    """Return where the data come from, as far as it is known: `measured · 2026-11-21 · 32 hosts ·
+    up to 64 ranks · MPICH 5.0 · no container · commit ab12cd3`."""
 
     def list_values(key: str) -> list[str]:
         return sorted({str(batch[key]) for batch in batches if batch.get(key)})
 
-    days, commits = ([text[:length] for text in list_values(key)] for key, length in (("date", 10), ("commit", 7)))
+    days, commits = (
+        [text[:length] for text in list_values(key)]
+        for key, length in (("date", 10), ("commit", 7))
+    )
     hosts = {str(host) for batch in batches for host in batch.get("hosts") or ()}
     containers = {describe_container(batch.get("container")) for batch in batches}
     texts = [
@@ -317,7 +392,8 @@ def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulat
 
 
 def shorten_version(text: str) -> str:
-    """Return the name and version of an MPI library, such as `MPICH 5.0.2`, from its version text."""
+    """Return the name and version of an MPI library, such as `MPICH 5.0.2`, from its version
+    text."""
     match = re.match(r"(\S+(?: MPI)?)\D*?(\d+(?:\.\d+)*)", text)
     return f"{match[1]} {match[2]}" if match else text
 
@@ -329,7 +405,8 @@ def describe_container(container: object) -> str:
 
 
 def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
-    """Return the error of the recommended prediction; that of the best model if too little was measured."""
+    """Return the error of the recommended prediction; that of the best model if too little was
+    measured."""
     recommended = campaign.recommended[campaign.recommended["prediction"] == RECOMMENDED]
     if campaign.best is None:
         return Tile("Best model", "none", "No model predicts a time above 0 for a measured point.")
@@ -344,7 +421,9 @@ def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
         hindsight = ", known only after the measurement" if other.mu_mean < row["mu_mean"] else ""
         line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)}{hindsight})."
     source = link_rows("Recommended", "mu_mean", platform=campaign.platform, prediction=RECOMMENDED)
-    return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line, source=source)
+    return Tile(
+        "Recommended prediction", f"error {format_error(row['mu_mean'])}", line, source=source
+    )
 
 
 def summarize_best_model(campaign: EvaluatedCampaign, best: pd.Series) -> Tile:
@@ -366,11 +445,15 @@ def summarize_best_model(campaign: EvaluatedCampaign, best: pd.Series) -> Tile:
     ]
     line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
     source = link_mean_error(campaign.platform, ALL_OPERATIONS, best["model"])
-    return Tile("Best model", f"{best['model']}, error {format_error(best['mu_mean'])}", line, source=source)
+    return Tile(
+        "Best model", f"{best['model']}, error {format_error(best['mu_mean'])}", line, source=source
+    )
 
 
 def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool) -> Tile:
-    tile = Tile("What to use", "nothing to choose", "No workload was measured with two alternatives.")
+    tile = Tile(
+        "What to use", "nothing to choose", "No workload was measured with two alternatives."
+    )
     tile = replace(tile, source=link_rows("Selection", platform=platform))
     if not has_choice:
         return tile
@@ -379,7 +462,11 @@ def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool)
         line = "The MPI default was not measured. Only alternatives are compared."
         return replace(tile, headline="see the map", sentence=line)
     counts = {name: int((rows["outcome"] == name).sum()) for name in rankings.OUTCOMES}
-    shares = (("alternative", counts["faster"]), ("tied", counts["tied"]), ("MPI default", counts["slower"]))
+    shares = (
+        ("alternative", counts["faster"]),
+        ("tied", counts["tied"]),
+        ("MPI default", counts["slower"]),
+    )
     total = f"Counts: {format_count(len(rows), 'workload')} measured with the MPI default."
     recommendations = rankings.list_recommendations(rows)
     if not recommendations:
@@ -391,33 +478,57 @@ def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool)
 
 
 def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
-    """Return the gain over the MPI default by choices of the recommended prediction; of the best model if too little
-    was measured."""
-    platform, frame, choices, best = campaign.platform, campaign.frame, campaign.choices, campaign.best
+    """Return the gain over the MPI default by choices of the recommended prediction; of the best
+    model if too little was measured."""
+    platform, frame, choices, best = (
+        campaign.platform,
+        campaign.frame,
+        campaign.choices,
+        campaign.best,
+    )
     if len(choices):
-        choice = combined_prediction.summarize_recommended_choices(choices.assign(operation=ALL_OPERATIONS)).iloc[0]
+        choice = combined_prediction.summarize_recommended_choices(
+            choices.assign(operation=ALL_OPERATIONS)
+        ).iloc[0]
         choice["over_default"] = 1 / choice["gain"]
         operations = choices["operation"].unique()
         operation = ALL_OPERATIONS if len(operations) > 1 else operations[0]
         source = link_rows("Recommended choices", platform=platform, operation=operation)
-        return replace(describe_gain("the recommended prediction", choice, frame, "with"), source=source)
+        return replace(
+            describe_gain("the recommended prediction", choice, frame, "with"), source=source
+        )
     by_best = frame[frame["model"] == best["model"]] if best is not None else frame.iloc[:0]
     if best is None or not by_best["chosen"].any():
-        return Tile("Gain", "nothing to choose", "No workload has two alternatives that are measured and predicted.")
+        return Tile(
+            "Gain",
+            "nothing to choose",
+            "No workload has two alternatives that are measured and predicted.",
+        )
     choice = summarize_choices(by_best, ["model"]).iloc[0]
     source = link_rows("Regret by model", platform=platform, model=best["model"])
     return replace(describe_gain(best["model"], choice, frame, "without"), source=source)
 
 
 def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition: str) -> Tile:
-    """Return the gain and the regret of a model's choices, `with` or `without` the MPI default as an alternative."""
+    """Return the gain and the regret of a model's choices, `with` or `without` the MPI default as
+    an alternative."""
     question, over_default = "Gain", choice["over_default"]
     regret = f"{format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst."
     regret = regret if choice["regret_max"] > 0 else "none."
-    regret = f"Regret {preposition} the MPI default: {regret}" if over_default > 0 else f"Regret: {regret}"
-    workloads = f"{format_count(choice['workloads'], 'workload')} with several predicted alternatives"
-    with_default = f"{format_count(choice['defaults'], 'workload')} with several predicted alternatives"
-    with_default += "" if choice["defaults"] == choice["workloads"] else " and a measured MPI default"
+    regret = (
+        f"Regret {preposition} the MPI default: {regret}"
+        if over_default > 0
+        else f"Regret: {regret}"
+    )
+    workloads = (
+        f"{format_count(choice['workloads'], 'workload')} with several predicted alternatives"
+    )
+    with_default = (
+        f"{format_count(choice['defaults'], 'workload')} with several predicted alternatives"
+    )
+    with_default += (
+        "" if choice["defaults"] == choice["workloads"] else " and a measured MPI default"
+    )
     if not over_default > 0:
         line = f"Choices by {model} are the fastest alternative, or tied with it, in "
         line += f"{format_percent(choice['right'])} of {workloads}."
@@ -426,14 +537,19 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition
     comparison = rankings.compare_choices(over_default, rows)
     line = f"Choices by {model} are {comparison} the MPI default (geometric mean of {with_default}). {regret}"
     if comparison.endswith(" slower than"):
-        return Tile(question, "only in some workloads" if rankings.list_recommendations(rows) else KEEP_DEFAULT, line)
+        return Tile(
+            question,
+            "only in some workloads" if rankings.list_recommendations(rows) else KEEP_DEFAULT,
+            line,
+        )
     if comparison.endswith(" faster than"):
         return Tile(question, comparison.removesuffix(" than"), line)
     return Tile(question, "none on average", line)
 
 
 def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:
-    """Return the most important anomalies: missing points, conditions of measurement, intervals, discarded samples."""
+    """Return the most important anomalies: missing points, conditions of measurement, intervals,
+    discarded samples."""
     points, best = campaign.frame.drop_duplicates("point"), campaign.best
     lines = measurement_conditions.describe_unmeasured_points(points)[:1]
     lines += [remark.text for remark in (*campaign.anomalies, *campaign.settings)][:MAX_CONDITIONS]

@@ -1,5 +1,5 @@
-"""The section on the network: latency and bandwidth between nodes, ordered by group, and slow nodes. The entry point is
-`make_sections`."""
+"""The section on the network: latency and bandwidth between nodes, ordered by group, and slow
+nodes. The entry point is `make_sections`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,7 +33,8 @@ MIN_NAMED_SLOWDOWN = 1.05  # smallest slowdown against comparable pairs that is 
 
 
 def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]:
-    """Return the section of pictures, if any network has several classes or an anomaly, and that of numbers."""
+    """Return the section of pictures, if any network has several classes or an anomaly, and that of
+    numbers."""
     if not networks:
         return [], []
     worth_drawing = [network for network in networks if _is_worth_drawing(network)]
@@ -51,7 +52,9 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
 def _is_worth_drawing(network: Network) -> bool:
     """Return whether a network has several classes, or an anomaly."""
     distances, disagrees = network.distances, network.declared_by_slurm and not network.agrees
-    heterogeneous = distances.classes > 1 or distances.torus or distances.slow or distances.slow_pairs
+    heterogeneous = (
+        distances.classes > 1 or distances.torus or distances.slow or distances.slow_pairs
+    )
     return bool(heterogeneous or disagrees or describe_mixed_classes(network))
 
 
@@ -61,15 +64,23 @@ def _name_platform(network: Network) -> str:
 
 
 def describe_network(network: Network) -> list[str]:
-    """Return sentences on a network, slow nodes first: the user may want to replace a cable before reading on."""
+    """Return sentences on a network, slow nodes first: the user may want to replace a cable before
+    reading on."""
     distances, lines = network.distances, []
     for node in distances.slow:
         factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
-        slowdowns = [f"{factor:.1f}× the {quantity}" for quantity, factor in factors if factor > MIN_NAMED_SLOWDOWN]
+        slowdowns = [
+            f"{factor:.1f}× the {quantity}"
+            for quantity, factor in factors
+            if factor > MIN_NAMED_SLOWDOWN
+        ]
         slowdown = join_words(slowdowns or ["slower pairs"])
         lines.append(f"Node {network.names[node]} is slow: {slowdown} of comparable pairs.")
     if distances.slow_pairs:
-        names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.slow_pairs]
+        names = [
+            " – ".join(network.names[node] for node in network.pairs[pair])
+            for pair in distances.slow_pairs
+        ]
         lines.append(
             f"{count_with_verb(len(names), 'pair', 'is', ' of nodes')} slower than comparable pairs, "
             f"while other pairs of both nodes are not: {shorten_list(names)}."
@@ -83,7 +94,8 @@ def describe_network(network: Network) -> list[str]:
 
 
 def describe_mixed_classes(network: Network) -> list[str]:
-    """Return a sentence on each class that may have further levels; none if the platform file or Slurm names levels."""
+    """Return a sentence on each class that may have further levels; none if the platform file or
+    Slurm names levels."""
     if network.declared.groups:
         return []
     survey_advice = "If nodes were busy, another survey may find levels: delete the platform's file in networks/. "
@@ -134,7 +146,9 @@ def _describe_groups(network: Network) -> str:
     levels, torus = network.hierarchy.groups, network.distances.torus
     if torus and not levels:
         hops = torus.count_hops(*network.pairs.T)
-        near, far = (float(np.median(network.latency[hops == count])) * MICRO for count in (1, hops.max()))
+        near, far = (
+            float(np.median(network.latency[hops == count])) * MICRO for count in (1, hops.max())
+        )
         return (
             f"Nodes form a {torus}: {format_digits(near)} µs to a neighbour, {format_digits(far)} µs over "
             f"{hops.max()} hops."
@@ -142,13 +156,21 @@ def _describe_groups(network: Network) -> str:
     if not levels:
         if describe_mixed_classes(network):
             return "No groups of nodes were found."
-        return "All other pairs of nodes are equal." if network.distances.slow else "All pairs of nodes are equal."
+        return (
+            "All other pairs of nodes are equal."
+            if network.distances.slow
+            else "All pairs of nodes are equal."
+        )
     source = "the measured pairs"
     if declared:
         source = "Slurm" if network.declared_by_slurm else "the platform file or Slurm"
     text = f"Nodes are ordered by {join_words(_count_groups(levels))}, from {source}"
     if declared and learned and not network.declared_by_slurm:
-        text += "; the measured times agree" if network.agrees else "; the measured times give other groups"
+        text += (
+            "; the measured times agree"
+            if network.agrees
+            else "; the measured times give other groups"
+        )
     return f"{text}."
 
 
@@ -157,14 +179,18 @@ def _compare_with_slurm(network: Network) -> str:
     if network.agrees:
         return "Slurm's topology agrees with the measured times."
     declared, learned = (
-        ", ".join(_count_groups(levels.groups)) or "none" for levels in (network.declared, network.distances.hierarchy)
+        ", ".join(_count_groups(levels.groups)) or "none"
+        for levels in (network.declared, network.distances.hierarchy)
     )
     return f"Slurm's topology differs from the measured times: {declared} by Slurm, {learned} by the times."
 
 
 def _count_groups(levels: Mapping[str, np.ndarray]) -> list[str]:
     """Return the number of groups of each level, such as `4 groups (leaf)`."""
-    return [f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
+    return [
+        f"{format_count(len(np.unique(column)), 'group')} ({name})"
+        for name, column in levels.items()
+    ]
 
 
 def choose_bandwidth_unit(largest: float) -> tuple[str, float]:
@@ -174,12 +200,22 @@ def choose_bandwidth_unit(largest: float) -> tuple[str, float]:
 def draw_matrices(network: Network) -> list[Matrix]:
     unit, scale = choose_bandwidth_unit(float(np.nanmax(network.bandwidth)))
     return [
-        _draw_matrix(network, f"Latency, {format_bytes(network.small)}", network.latency * MICRO, "µs", False),
-        _draw_matrix(network, f"Bandwidth, {format_bytes(network.large)}", network.bandwidth / scale, unit, True),
+        _draw_matrix(
+            network, f"Latency, {format_bytes(network.small)}", network.latency * MICRO, "µs", False
+        ),
+        _draw_matrix(
+            network,
+            f"Bandwidth, {format_bytes(network.large)}",
+            network.bandwidth / scale,
+            unit,
+            True,
+        ),
     ]
 
 
-def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str, high_is_good: bool) -> Matrix:
+def _draw_matrix(
+    network: Network, quantity: str, values: np.ndarray, unit: str, high_is_good: bool
+) -> Matrix:
     matrix, order = network.matrix(values), network.order
     innermost = next(iter(network.hierarchy.groups.values()), np.zeros(len(order), dtype=int))
     labels, groups = [to_plain_value(network.names[node]) for node in order], innermost[order]
@@ -188,16 +224,28 @@ def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str,
     if len(order) > MAX_DRAWN_NODES:
         matrix = compute_group_medians(groups, matrix)
         labels = [f"group {number}" for number in range(len(matrix))]
-        groups, slow, note = np.arange(len(labels)), (), f"Medians between {format_count(len(labels), 'group')}. "
+        groups, slow, note = (
+            np.arange(len(labels)),
+            (),
+            f"Medians between {format_count(len(labels), 'group')}. ",
+        )
     marks = frozenset(index for index, node in enumerate(order) if node in slow)
-    expected = compute_group_medians(groups, matrix).tolist() if len(np.unique(groups)) < len(groups) else []
+    expected = (
+        compute_group_medians(groups, matrix).tolist()
+        if len(np.unique(groups)) < len(groups)
+        else []
+    )
     share = np.isfinite(values).sum() / max(len(order) * (len(order) - 1) // 2, 1)
     if share < MIN_COMPLETE_SHARE:
         note += f"{100 * share:.0f} % of the pairs were measured."
         note += " Pale: the median of the groups." if expected else ""
     platform = _name_platform(network)
     finite = values[np.isfinite(values)]
-    slow_names = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
+    slow_names = (
+        f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}"
+        if slow
+        else ""
+    )
     span = f"{format_digits(finite.min())} to {format_digits(finite.max())} {unit}"
     alt = f"{quantity} between {format_count(len(order), 'node')} of {platform}: {span}{slow_names}"
     return Matrix(
@@ -233,19 +281,25 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
         head = {"platform": network.platform, "simulated": network.simulated}
         for row in tabulate_distance_classes(network).to_dict("records"):
             times = {key: row[key] * MICRO for key in ("latency", "latency_low", "latency_high")}
-            rates = {key: row[key] / 1e6 for key in ("bandwidth", "bandwidth_low", "bandwidth_high")}
+            rates = {
+                key: row[key] / 1e6 for key in ("bandwidth", "bandwidth_low", "bandwidth_high")
+            }
             rows.append(head | {"class": row["class"], "pairs": row["pairs"]} | times | rates)
         nodes += [head | row for row in list_node_rows(network)]
     return [
         make_table(
-            "Classes", "Distance classes", rows, note="Pairs of slow nodes and single slow pairs are in no class."
+            "Classes",
+            "Distance classes",
+            rows,
+            note="Pairs of slow nodes and single slow pairs are in no class.",
         ),
         make_table("Nodes", "Nodes", nodes, fixed=4),
     ]
 
 
 def _compute_median(values: np.ndarray) -> float:
-    """Return the median of the pairs that have a value; bandwidth is measured of some pairs only."""
+    """Return the median of the pairs that have a value; bandwidth is measured of some pairs
+    only."""
     finite = values[np.isfinite(values)]
     return float(np.median(finite)) if len(finite) else np.nan
 

@@ -1,4 +1,5 @@
-"""Overhead of a container: the same points measured inside it and on the same machine without it."""
+"""Overhead of a container: the same points measured inside it and on the same machine without
+it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +23,8 @@ from commodel.reports.elements import (
     to_plain_value,
 )
 
-POINT_KEYS = ["operation", "alternative", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
+# only a topology has leaves
+POINT_KEYS = ["operation", "alternative", "layout", "ranks", "leaves", "bytes", "waves"]
 CONTAINER_KEYS = ("native", "image", "model", "digest")
 OUTCOMES = ("slower", "faster", "tied")
 METHOD = (
@@ -33,16 +35,22 @@ METHOD = (
 
 
 def select_containers(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """Return native platform, image, model and digest of the containers that have a native platform, by platform."""
+    """Return native platform, image, model and digest of the containers that have a native
+    platform, by platform."""
     return {
-        to_plain_value(name): {key: to_plain_value(container.get(key) or "") for key in CONTAINER_KEYS}
+        to_plain_value(name): {
+            key: to_plain_value(container.get(key) or "") for key in CONTAINER_KEYS
+        }
         for name, container in containers.items()
         if container.get("native")
     }
 
 
-def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a row for each point that was measured in a container and without it on the same platform."""
+def pair_with_native(
+    frame: pd.DataFrame, containers: Mapping[str, Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Return a row for each point that was measured in a container and without it on the same
+    platform."""
     if not containers:
         return pd.DataFrame()
     times = ["measured", "measured_low", "measured_high"]
@@ -51,20 +59,31 @@ def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping[str, 
     pairs = []
     for name, container in containers.items():
         native = container["native"]
-        container_points, native_points = (points[points["platform"] == platform] for platform in (name, native))
+        container_points, native_points = (
+            points[points["platform"] == platform] for platform in (name, native)
+        )
         if len(container_points) and len(native_points):
             native_points = native_points[[*POINT_KEYS, *times]].assign(native=native)
-            pairs.append(container_points.merge(native_points, on=POINT_KEYS, suffixes=("", "_native")))
+            pairs.append(
+                container_points.merge(native_points, on=POINT_KEYS, suffixes=("", "_native"))
+            )
     return compute_ratios(pd.concat(pairs, ignore_index=True)) if pairs else pd.DataFrame()
 
 
 def compute_ratios(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return ratio and interval of each pair. On a logarithmic scale, the distances from the medians to the ends of
-    their intervals add in squares (MOVER): the high end combines a high numerator and a low denominator."""
+    """Return ratio and interval of each pair. On a logarithmic scale, the distances from the
+    medians to the ends of their intervals add in squares (MOVER): the high end combines a high
+    numerator and a low denominator."""
     container, native = np.log(pairs["measured"]), np.log(pairs["measured_native"])
-    up, native_up = np.log(pairs["measured_high"]) - container, np.log(pairs["measured_high_native"]) - native
+    up, native_up = (
+        np.log(pairs["measured_high"]) - container,
+        np.log(pairs["measured_high_native"]) - native,
+    )
     with np.errstate(divide="ignore"):  # an interval down to 0 has no end on that side
-        down, native_down = container - np.log(pairs["measured_low"]), native - np.log(pairs["measured_low_native"])
+        down, native_down = (
+            container - np.log(pairs["measured_low"]),
+            native - np.log(pairs["measured_low_native"]),
+        )
     ratio = container - native
     low, high = ratio - np.hypot(down, native_up), ratio + np.hypot(up, native_down)
     outcome = np.select([low > 0, high < 0], OUTCOMES[:2], OUTCOMES[2])
@@ -74,7 +93,8 @@ def compute_ratios(pairs: pd.DataFrame) -> pd.DataFrame:
 def describe_overhead(
     pairs: pd.DataFrame, containers: Mapping[str, Mapping[str, Any]], simulated: set[str]
 ) -> list[str]:
-    """Return a sentence on each container: its mean overhead, its largest, and how many points differ significantly."""
+    """Return a sentence on each container: its mean overhead, its largest, and how many points
+    differ significantly."""
     lines = []
     for name, container in containers.items():
         measured = pairs[pairs["platform"] == name] if len(pairs) else pairs
@@ -88,7 +108,10 @@ def describe_overhead(
         worst = measured.loc[measured["ratio"].idxmax()]
         counts = measured["outcome"].value_counts()
         outcomes = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES[:2] if outcome in counts]
-        mean, points = compute_geometric_mean(np.log(measured["ratio"])), format_count(len(measured), "point")
+        mean, points = (
+            compute_geometric_mean(np.log(measured["ratio"])),
+            format_count(len(measured), "point"),
+        )
         line = f"{platforms}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
         line += f"over {points}; {worst['ratio']:.2f}× at worst ({worst['operation']} {describe_workload(worst)}). "
         significant = f"Significant at {' and '.join(outcomes)} of {points}."
@@ -97,13 +120,15 @@ def describe_overhead(
 
 
 def describe_workload(pair: Mapping) -> str:
-    """Return the alternative, with the number of ranks of an algorithm or of leaves of a topology, and the size."""
+    """Return the alternative, with the number of ranks of an algorithm or of leaves of a topology,
+    and the size."""
     extent = f"{pair['leaves']} leaves" if pair["leaves"] else format_count(pair["ranks"], "rank")
     return f"{pair['alternative']}, {extent}, {format_size(pair['bytes'])}"
 
 
 def format_mean_interval(ratios: pd.Series) -> str:
-    """Return the 95 % interval of the geometric mean, from the spread of the points; empty for one point."""
+    """Return the 95 % interval of the geometric mean, from the spread of the points; empty for one
+    point."""
     if len(ratios) < 2:
         return ""
     from scipy.special import stdtrit  # here, because it is slow to load and few reports need it
@@ -116,7 +141,8 @@ def format_mean_interval(ratios: pd.Series) -> str:
 def make_sections(
     pairs: pd.DataFrame, containers: Mapping[str, Mapping[str, Any]], simulated: set[str]
 ) -> list[Section]:
-    """Return the section of the overhead; none without a point measured with and without the container."""
+    """Return the section of the overhead; none without a point measured with and without the
+    container."""
     if pairs.empty:
         return []
     images = [
@@ -131,14 +157,19 @@ def make_sections(
         leaves=list_leaves(pairs),
     )
     marks = {"ratio": pairs["outcome"] != OUTCOMES[2]}
-    points = make_table("Overhead", "Points with and without the container", shown, fixed=5, marks=marks)
-    answer = Answer("Overhead of the container", (*describe_overhead(pairs, containers, simulated), *images, METHOD))
+    points = make_table(
+        "Overhead", "Points with and without the container", shown, fixed=5, marks=marks
+    )
+    answer = Answer(
+        "Overhead of the container",
+        (*describe_overhead(pairs, containers, simulated), *images, METHOD),
+    )
     return [Section("Container overhead", "", (answer, *chart_overhead(pairs, simulated), points))]
 
 
 def chart_overhead(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
-    """Return a chart for each platform, with a series for each operation: ratio over the time without the container.
-    If the overhead is constant, the ratio decreases with that time."""
+    """Return a chart for each platform, with a series for each operation: ratio over the time
+    without the container. If the overhead is constant, the ratio decreases with that time."""
     charts = []
     for (name, native), platform_pairs in pairs.groupby(["platform", "native"]):
         series = [

@@ -1,4 +1,5 @@
-"""The figures of a paper, with a section for each: charts, the paper's numbers beside ours, and why they differ.
+"""The figures of a paper, with a section for each: charts, the paper's numbers beside ours, and why
+they differ.
 
 The first section lists the rebuilt figures, and names those that are not rebuilt.
 """
@@ -31,9 +32,11 @@ EMULATION_NOTE = "Their processes and their TCP are real, their network is emula
 SCALED_UNITS = {"s": ("µs", MICRO)}
 
 
-def make_sections(paper: Paper, evidence: Evidence, oversubscribed: Sequence[Remark] = ()) -> list[Section]:
-    """Return the first section, then a section for each figure. `oversubscribed` has remarks on oversubscribed
-    hosts."""
+def make_sections(
+    paper: Paper, evidence: Evidence, oversubscribed: Sequence[Remark] = ()
+) -> list[Section]:
+    """Return the first section, then a section for each figure. `oversubscribed` has remarks on
+    oversubscribed hosts."""
     figures = paper.figures(evidence)
     return [
         make_first_section(paper, figures, oversubscribed),
@@ -41,7 +44,9 @@ def make_sections(paper: Paper, evidence: Evidence, oversubscribed: Sequence[Rem
     ]
 
 
-def make_first_section(paper: Paper, figures: Sequence[Figure], oversubscribed: Sequence[Remark]) -> Section:
+def make_first_section(
+    paper: Paper, figures: Sequence[Figure], oversubscribed: Sequence[Remark]
+) -> Section:
     rows = []
     for figure in figures:
         ratios_of_rows = [compute_ratio(row.ours[0], row.paper) for row in figure.numbers[0].rows]
@@ -49,20 +54,31 @@ def make_first_section(paper: Paper, figures: Sequence[Figure], oversubscribed: 
         ends = (np.median(ratios), min(ratios), max(ratios)) if ratios else (None, None, None)
         rows.append((figure.name, figure.title, len(ratios), *ends))
     note = "Here: our first column in the first table of a figure. Each figure has its own section."
-    sentences = (f"{paper.citation}.", paper.absent, *(f"{platform}: {text}" for platform, text in oversubscribed))
+    sentences = (
+        f"{paper.citation}.",
+        paper.absent,
+        *(f"{platform}: {text}" for platform, text in oversubscribed),
+    )
     table = make_table("Figures", "Rebuilt figures and tables", rows, note=note)
     return Section("The paper", "", (Answer("The paper", sentences), table))
 
 
 def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
-    of_kind = {kind: [name for name in figure.measured if evidence.kinds[name] is kind] for kind in PlatformKind}
+    of_kind = {
+        kind: [name for name in figure.measured if evidence.kinds[name] is kind]
+        for kind in PlatformKind
+    }
     simulated, emulated = of_kind[PlatformKind.SIMULATED], of_kind[PlatformKind.NAMESPACES]
     real = [platform for platform in figure.measured if platform not in simulated]
     sentences = [figure.caption]
     if simulated:
-        sentences.append(f"Simulated values come from a simulator of {join_words(simulated)}, not from hardware.")
+        sentences.append(
+            f"Simulated values come from a simulator of {join_words(simulated)}, not from hardware."
+        )
     if emulated:
-        sentences.append(f"The hosts of {join_words(emulated)} are network namespaces of one machine. {EMULATION_NOTE}")
+        sentences.append(
+            f"The hosts of {join_words(emulated)} are network namespaces of one machine. {EMULATION_NOTE}"
+        )
     if real:
         sentences.append(f"Measured values were measured on {join_words(real)}.")
     sentences.append(f"Why they differ: {figure.reason}")
@@ -70,12 +86,17 @@ def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
     mark = " (simulated)" if simulated and not real else ""
     charts = [make_chart(figure, panel, mark) for panel in figure.panels]
     charts = [chart for chart in charts if chart.series]  # empty: nothing was measured or predicted
-    tables = [make_number_table(figure, numbers, index) for index, numbers in enumerate(figure.numbers)]
+    tables = [
+        make_number_table(figure, numbers, index) for index, numbers in enumerate(figure.numbers)
+    ]
     return Section(figure.name, "", (heading, *charts, *tables))
 
 
 def make_chart(figure: Figure, panel: Panel, mark: str) -> Chart:
-    (x_factor, x), (y_factor, y) = make_axis(panel.x, "x" in panel.log), make_axis(panel.y, "y" in panel.log)
+    (x_factor, x), (y_factor, y) = (
+        make_axis(panel.x, "x" in panel.log),
+        make_axis(panel.y, "y" in panel.log),
+    )
     lines = tuple(make_series(line, x_factor, y_factor, panel.log) for line in panel.lines)
     lines = tuple(line for line in lines if line.x)
     if panel.names:
@@ -95,13 +116,17 @@ def make_series(line: Line, x_factor: float, y_factor: float, log: str) -> Serie
     """Return a line without missing values, and without 0 on a logarithmic axis."""
     x, y = np.array(line.x, float) * x_factor, np.array(line.y, float) * y_factor
     shown = np.isfinite(y) & ((x > 0) | ("x" not in log)) & ((y > 0) | ("y" not in log))
-    return Series(line.name, tuple(x[shown].tolist()), tuple(y[shown].tolist()), line.style, line.colour)
+    return Series(
+        line.name, tuple(x[shown].tolist()), tuple(y[shown].tolist()), line.style, line.colour
+    )
 
 
 def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
     unit, factor = SCALED_UNITS.get(numbers.unit, (numbers.unit, 1.0))
     head = f" [{unit}]" if unit else ""
-    kind = choose_kind([value for row in numbers.rows for value in (row.paper, *row.ours) if not math.isnan(value)])
+    kind = choose_kind(
+        [value for row in numbers.rows for value in (row.paper, *row.ours) if not math.isnan(value)]
+    )
     kind = {"%": "percent"}.get(numbers.unit, kind)
     # Without a number of the paper, its column and the ratios would be empty.
     has_paper_values = any(math.isfinite(row.paper) for row in numbers.rows)
@@ -118,10 +143,15 @@ def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
         cells = {f"subject {at}": subject for at, subject in enumerate(row.subject)}
         cells["paper"] = scale_or_none(row.paper, factor)
         for name, value in zip(numbers.columns, row.ours, strict=True):
-            cells |= {f"ours {name}": scale_or_none(value, factor), f"ratio {name}": compute_ratio(value, row.paper)}
+            cells |= {
+                f"ours {name}": scale_or_none(value, factor),
+                f"ratio {name}": compute_ratio(value, row.paper),
+            }
         rows.append(cells)
     note, fixed = f"paper: {numbers.source}.", len(numbers.subjects)
-    return make_table(f"{figure.name} {index}", numbers.title, rows, columns, note=note, fixed=fixed)
+    return make_table(
+        f"{figure.name} {index}", numbers.title, rows, columns, note=note, fixed=fixed
+    )
 
 
 def choose_kind(values: Sequence[object]) -> str:
@@ -136,5 +166,6 @@ def scale_or_none(value: float, factor: float) -> float | None:
 
 
 def compute_ratio(ours: float, paper: float) -> float | None:
-    """Return the ratio of our number to the paper's; None if one of them is missing or the paper's is 0."""
+    """Return the ratio of our number to the paper's; None if one of them is missing or the paper's
+    is 0."""
     return float(ours / paper) if math.isfinite(ours) and math.isfinite(paper) and paper else None

@@ -20,7 +20,8 @@ from commodel.reports.sections.evidence import flatten_provenance
 from commodel.results.provenance import ExperimentProvenance
 
 PROVENANCE_SHEET = "Provenance"
-RESULTS_KEY = "results, seen from here"  # row with the path to the results, by which raw files are linked
+# row with the path to the results, by which raw files are linked
+RESULTS_KEY = "results, seen from here"
 MAX_COLUMNS = 12  # if more keys differ between batches, each becomes a row instead of a column
 MAX_LINE_LENGTH, MAX_LINES = 500, 2000  # shown characters of a line, and shown lines of a text
 FILES_NOTE = (
@@ -42,17 +43,30 @@ def make_sections(
     if run_provenance.attempts:
         blocks.append(tabulate_attempts(run_provenance, simulated))
     if run_provenance.files:
-        blocks.append(make_table("Files", "Files of this report", list(run_provenance.files.items()), note=FILES_NOTE))
+        blocks.append(
+            make_table(
+                "Files", "Files of this report", list(run_provenance.files.items()), note=FILES_NOTE
+            )
+        )
     if run_provenance.inputs:
         blocks.append(tabulate_files(run_provenance.inputs))
     if run_provenance.tools:
-        blocks.append(make_table("Tools", "Programs used for the report", list(run_provenance.tools.items())))
+        blocks.append(
+            make_table("Tools", "Programs used for the report", list(run_provenance.tools.items()))
+        )
     note = "Provenance of the measurements. A batch is measured in one allocation."
     pages = [Section(PROVENANCE_SHEET, note, tuple(blocks))]
     if run_provenance.texts:
-        note = "The experiment and its platforms, word for word, as they were when this was planned."
-        note += " Short patterns, partitions and published sets too." if run_provenance.inputs else ""
-        texts = tuple(Text(to_plain_value(name), split_text(text)) for name, text in run_provenance.texts.items())
+        note = (
+            "The experiment and its platforms, word for word, as they were when this was planned."
+        )
+        note += (
+            " Short patterns, partitions and published sets too." if run_provenance.inputs else ""
+        )
+        texts = tuple(
+            Text(to_plain_value(name), split_text(text))
+            for name, text in run_provenance.texts.items()
+        )
         pages.append(Section("Inputs", note, texts))
     return pages
 
@@ -83,18 +97,26 @@ def tabulate_attempts(run_provenance: ExperimentProvenance, simulated: set[str])
 def format_time(seconds: Any) -> str | None:
     """Return a time of the Unix clock as date and time in UTC."""
     try:
-        return datetime.datetime.fromtimestamp(float(seconds), datetime.UTC).isoformat(" ", "seconds")[:19] + " UTC"
+        return (
+            datetime.datetime.fromtimestamp(float(seconds), datetime.UTC).isoformat(" ", "seconds")[
+                :19
+            ]
+            + " UTC"
+        )
     except (TypeError, ValueError, OverflowError, OSError):
         return None
 
 
 def split_text(text: str) -> tuple[str, ...]:
-    """Return the text line by line. A long line continues in the next row; if lines are left out, the last one counts
-    them."""
+    """Return the text line by line. A long line continues in the next row; if lines are left out,
+    the last one counts them."""
     shown = []
     for line in text.expandtabs(4).splitlines():
         printable = "".join(char if char.isprintable() else " " for char in line)
-        shown += [printable[at : at + MAX_LINE_LENGTH] for at in range(0, max(1, len(printable)), MAX_LINE_LENGTH)]
+        shown += [
+            printable[at : at + MAX_LINE_LENGTH]
+            for at in range(0, max(1, len(printable)), MAX_LINE_LENGTH)
+        ]
     hidden = len(shown) - MAX_LINES
     return (
         *shown[:MAX_LINES],
@@ -105,16 +127,22 @@ def split_text(text: str) -> tuple[str, ...]:
 def format_dates(batches: Mapping[str, Mapping], run_provenance: ExperimentProvenance) -> str:
     """Return the first and the last day of the measurements; empty if unknown."""
     days = [str(batch["date"])[:10] for batch in batches.values() if batch.get("date")]
-    moments = (format_time(entry.get(key)) for entry in run_provenance.attempts for key in ("started", "ended"))
+    moments = (
+        format_time(entry.get(key))
+        for entry in run_provenance.attempts
+        for key in ("started", "ended")
+    )
     days = sorted({*days, *(when[:10] for when in moments if when)})
     if not days:
         return ""
-    return to_plain_value(f"measured on {days[0]}" if len(days) == 1 else f"measured from {days[0]} to {days[-1]}")
+    return to_plain_value(
+        f"measured on {days[0]}" if len(days) == 1 else f"measured from {days[0]} to {days[-1]}"
+    )
 
 
 def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
-    """Return three tables of provenance entries: equal in all batches, equal in the batches of a platform, and
-    different between batches."""
+    """Return three tables of provenance entries: equal in all batches, equal in the batches of a
+    platform, and different between batches."""
     entries = {to_plain_value(name): flatten_provenance(batch) for name, batch in batches.items()}
     by_platform: dict[str, list[dict[str, str]]] = {}
     for batch in entries.values():
@@ -122,7 +150,9 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
     common_keys = [key for key in keys if has_one_value(entries.values(), key)]
     keys = [key for key in keys if key not in (*common_keys, "platform", "simulated")]
-    platform_keys = [key for key in keys if all(has_one_value(rows, key) for rows in by_platform.values())]
+    platform_keys = [
+        key for key in keys if all(has_one_value(rows, key) for rows in by_platform.values())
+    ]
     differing_keys = [key for key in keys if key not in platform_keys]
     of_all = [(key, next(iter(entries.values()))[key]) for key in common_keys]
     tables = [make_table("Common", "Common to all batches", of_all)]

@@ -1,8 +1,8 @@
-"""Ranking of models and value of their choices: errors, classes with a clearly best model, regret, and the gain over
-the MPI default.
+"""Ranking of models and value of their choices: errors, classes with a clearly best model, regret,
+and the gain over the MPI default.
 
-The MPI default counts with its fastest layout, so a gain never comes from a better layout alone. The recommended
-prediction of a workload comes from fits to the other workloads.
+The MPI default counts with its fastest layout, so a gain never comes from a better layout alone.
+The recommended prediction of a workload comes from fits to the other workloads.
 """
 
 import math
@@ -52,7 +52,9 @@ from commodel.reports.elements import (
 from commodel.units import format_bytes
 
 MU_NOTE = "Error factor μ: predicted over measured time or its inverse; 1.05 is an error of 5 %."
-REGRET_NOTE = "Regret: over the fastest alternative that the model predicts; the MPI default does not count."
+REGRET_NOTE = (
+    "Regret: over the fastest alternative that the model predicts; the MPI default does not count."
+)
 DEFAULT_KEYS = (
     "platform",
     "simulated",
@@ -66,16 +68,22 @@ DEFAULT_KEYS = (
 )
 OUTCOMES = ("faster", "tied", "slower")
 TIE_RULE = f"95 % intervals overlap, or medians differ by at most {100 * NEGLIGIBLE_DIFFERENCE:g} %"
-PREDICTED = "predicted alternatives"  # among which a model chooses; the MPI default is only measured
+# among which a model chooses; the MPI default is only measured
+PREDICTED = "predicted alternatives"
 
 
 def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each workload with a measured alternative and a measured MPI default: the fastest alternative,
-    and the gain over the default."""
+    """Return a row for each workload with a measured alternative and a measured MPI default: the
+    fastest alternative, and the gain over the default."""
     needed = [*DEFAULT_KEYS, "algorithm", "measured_low", "measured_high", "point"]
-    points = select_measured_points(comparison)[needed].sort_values(["measured", "alternative_label"], kind="stable")
+    points = select_measured_points(comparison)[needed].sort_values(
+        ["measured", "alternative_label"], kind="stable"
+    )
     is_default = is_library_default(points)
-    defaults = {row["workload"]: row for row in points[is_default].drop_duplicates("workload").to_dict("records")}
+    defaults = {
+        row["workload"]: row
+        for row in points[is_default].drop_duplicates("workload").to_dict("records")
+    }
     rows = [
         {key: row[key] for key in DEFAULT_KEYS}
         | {"library_default": default["measured"], "outcome": compare_times(row, default)}
@@ -83,7 +91,9 @@ def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
         if (default := defaults.get(row["workload"])) is not None
     ]
     frame = pd.DataFrame(rows, columns=[*DEFAULT_KEYS, "library_default", "outcome"])
-    return frame.assign(gain=frame["library_default"].astype(float) / frame["measured"].astype(float))
+    return frame.assign(
+        gain=frame["library_default"].astype(float) / frame["measured"].astype(float)
+    )
 
 
 def compare_times(alternative: dict, default: dict) -> str:
@@ -95,7 +105,8 @@ def compare_times(alternative: dict, default: dict) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """An alternative that is the fastest, and clearly faster than the MPI default, in workloads of an operation."""
+    """An alternative that is the fastest, and clearly faster than the MPI default, in workloads of
+    an operation."""
 
     operation: str
     alternative: str
@@ -114,7 +125,13 @@ class Recommendation:
     @property
     def gain(self) -> str:
         gain = f"{format_factor_range(self.smallest_factor, self.largest_factor)} faster than the MPI default"
-        sizes = "" if not self.largest else " of this size" if self.smallest == self.largest else " of these sizes"
+        sizes = (
+            ""
+            if not self.largest
+            else " of this size"
+            if self.smallest == self.largest
+            else " of these sizes"
+        )
         return f"{gain} in {self.workloads} of {format_count(self.measured, f'{self.operation} workload')}{sizes}."
 
     @property
@@ -127,8 +144,8 @@ class Recommendation:
 
 
 def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
-    """Return the alternatives of `compare_with_default` that are clearly faster than the MPI default, the one with
-    the largest product of gains first."""
+    """Return the alternatives of `compare_with_default` that are clearly faster than the MPI
+    default, the one with the largest product of gains first."""
     faster = rows[rows["outcome"] == "faster"]
     by_gain = []
     for (operation, alternative), faster_rows in faster.groupby(["operation", "alternative_label"]):
@@ -137,7 +154,10 @@ def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
         gains = faster_rows["gain"].min(), faster_rows["gain"].max()
         sizes = smallest, largest, *gains, len(faster_rows), int(at_sizes.sum())
         by_gain.append(
-            (np.log(faster_rows["gain"].astype(float)).sum(), Recommendation(operation, alternative, *sizes))
+            (
+                np.log(faster_rows["gain"].astype(float)).sum(),
+                Recommendation(operation, alternative, *sizes),
+            )
         )
     by_gain.sort(key=lambda entry: (-entry[0], entry[1].operation, entry[1].alternative))
     return [recommendation for _, recommendation in by_gain]
@@ -147,9 +167,9 @@ MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
 
 
 def compare_choices(over_default: float, rows: pd.DataFrame) -> str:
-    """Return how the time of a model's choices compares with that of the MPI default, such as `1.81× faster than`.
-    `over_default` is their mean ratio. They are faster only if `compare_with_default` (`rows`) has a workload with
-    a clearly faster alternative."""
+    """Return how the time of a model's choices compares with that of the MPI default, such as
+    `1.81× faster than`. `over_default` is their mean ratio. They are faster only if
+    `compare_with_default` (`rows`) has a workload with a clearly faster alternative."""
     if over_default >= MIN_SHOWN_GAIN:
         return f"{over_default:.2f}× slower than"
     if over_default > 1 / MIN_SHOWN_GAIN:
@@ -175,7 +195,8 @@ def compute_mean_gain(gains: pd.Series) -> float:
 
 
 def tabulate_default_gains(rows: pd.DataFrame) -> Table:
-    """Return, by platform and operation, how often and by how much the fastest alternative beats the MPI default."""
+    """Return, by platform and operation, how often and by how much the fastest alternative beats
+    the MPI default."""
     shown = []
     keys = ["simulated", "platform", "operation"]
     for key, part in rows.groupby(keys):
@@ -184,19 +205,28 @@ def tabulate_default_gains(rows: pd.DataFrame) -> Table:
         is_gain = best["gain"] > 1 + NEGLIGIBLE_DIFFERENCE
         shown.append(
             dict(zip(keys, key, strict=True))
-            | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
-            | {"mean": compute_mean_gain(part["gain"]), "min": part["gain"].min(), "max": best["gain"]}
+            | {
+                "workloads": len(part),
+                **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES},
+            }
+            | {
+                "mean": compute_mean_gain(part["gain"]),
+                "min": part["gain"].min(),
+                "max": best["gain"],
+            }
             | {"top": f"{best['alternative_label']}, {best['size']}{size}" if is_gain else ""}
         )
     note = "The fastest measured alternative of each workload, compared with the MPI default. Below 1: the default is "
     note += f"faster. Tied: {TIE_RULE}."
     marks = {"mean": [row["mean"] > 1 for row in shown]}
-    return make_table("Gain over the default", "Gain over the MPI default", shown, note=note, fixed=3, marks=marks)
+    return make_table(
+        "Gain over the default", "Gain over the MPI default", shown, note=note, fixed=3, marks=marks
+    )
 
 
 def tabulate_recommended(recommended: pd.DataFrame, baselines: pd.DataFrame) -> Table:
-    """Return the errors, regret and intervals of the recommended prediction, beside those of the best single model and
-    of baselines."""
+    """Return the errors, regret and intervals of the recommended prediction, beside those of the
+    best single model and of baselines."""
     rows = pd.concat([recommended, baselines]) if len(baselines) else recommended
     shown = scale_to_shown_units(rows.sort_values("platform", kind="stable", ignore_index=True))
     marks = {"prediction": shown["prediction"] == RECOMMENDED}
@@ -206,11 +236,14 @@ def tabulate_recommended(recommended: pd.DataFrame, baselines: pd.DataFrame) -> 
         "and simple rules that use measured points only, without those of the workload. "
         f"{MU_NOTE} {REGRET_NOTE}"
     )
-    return make_table("Recommended", "Recommended prediction", shown, note=note, fixed=3, marks=marks)
+    return make_table(
+        "Recommended", "Recommended prediction", shown, note=note, fixed=3, marks=marks
+    )
 
 
 def tabulate_choices(choices: pd.DataFrame) -> Table:
-    """Return regret and gain of choosing by the recommended prediction: by platform and operation, and over all."""
+    """Return regret and gain of choosing by the recommended prediction: by platform and operation,
+    and over all."""
     parts = []
     for _, rows_of_platform in choices.groupby("platform", sort=False):
         by_operation = combined_prediction.summarize_recommended_choices(
@@ -218,7 +251,9 @@ def tabulate_choices(choices: pd.DataFrame) -> Table:
         )
         if len(by_operation) > 1:
             parts.append(
-                combined_prediction.summarize_recommended_choices(rows_of_platform.assign(operation=ALL_OPERATIONS))
+                combined_prediction.summarize_recommended_choices(
+                    rows_of_platform.assign(operation=ALL_OPERATIONS)
+                )
             )
         parts.append(by_operation)
     shown = scale_to_shown_units(pd.concat(parts, ignore_index=True))
@@ -229,12 +264,18 @@ def tabulate_choices(choices: pd.DataFrame) -> Table:
         "alternative, the MPI default included. Marked: faster than the MPI default."
     )
     return make_table(
-        "Recommended choices", "Choices by the recommended prediction", shown, note=note, fixed=3, marks=marks
+        "Recommended choices",
+        "Choices by the recommended prediction",
+        shown,
+        note=note,
+        fixed=3,
+        marks=marks,
     )
 
 
 def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table, Table]:
-    """Return the models with the errors of their predictions, and with the regret of their choices; the best first."""
+    """Return the models with the errors of their predictions, and with the regret of their choices;
+    the best first."""
     keys = ["platform", "model"]
     predicted = frame.loc[has_schedule(frame), [*keys, "simulated", "point", "measured"]]
     every = predicted.loc[predicted["model"] != "", [*keys, "simulated"]].drop_duplicates(keys)
@@ -255,27 +296,39 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     widths = (held_out["high"] / held_out["low"]).groupby([held_out[key] for key in keys]).median()
     standing |= dict.fromkeys(widths.index[widths > MAX_INFORMATIVE_WIDTH], NO_INFORMATION)
     rows["standing"] = [standing.get((row.platform, row.model), "") for row in rows.itertuples()]
-    measured_points = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
+    measured_points = (
+        predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
+    )
     rows["measured_points"] = rows["platform"].map(measured_points).fillna(0)
     note = f"{MU_NOTE} Marked: the best value of each platform, of models with at least 80 % of the most points."
     marks = mark_best(rows, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
-    errors = make_table("Errors by model", "Errors of predictions, by model", rows, note=note, fixed=3, marks=marks)
+    errors = make_table(
+        "Errors by model", "Errors of predictions, by model", rows, note=note, fixed=3, marks=marks
+    )
     note = f"The alternative with the model's lowest prediction. {REGRET_NOTE}"
     signs = {"right": -1, "regret_mean": 1, "regret_max": 1, "gain": -1}
     marks = mark_best(rows, signs, best)
-    return errors, make_table("Regret by model", "Regret of choices, by model", rows, note=note, fixed=3, marks=marks)
+    return errors, make_table(
+        "Regret by model", "Regret of choices, by model", rows, note=note, fixed=3, marks=marks
+    )
 
 
-def mark_best(rows: pd.DataFrame, sign_of_column: dict[str, int], best: dict[str, str]) -> dict[str, pd.Series]:
-    """Return, by column, the rows with the best value or the best model of their platform. The sign -1 means that more
-    is better."""
+def mark_best(
+    rows: pd.DataFrame, sign_of_column: dict[str, int], best: dict[str, str]
+) -> dict[str, pd.Series]:
+    """Return, by column, the rows with the best value or the best model of their platform. The sign
+    -1 means that more is better."""
     marks = {"model": rows["model"] == rows["platform"].map(best)}
-    ranked = rows[rows["points"] >= MIN_SHARE_OF_POINTS * rows.groupby("platform")["points"].transform("max")]
+    ranked = rows[
+        rows["points"] >= MIN_SHARE_OF_POINTS * rows.groupby("platform")["points"].transform("max")
+    ]
     several = ranked.groupby("platform")["points"].transform("size") > 1
     for key, sign in sign_of_column.items():
         values = (ranked[key].abs() if key == "bias" else ranked[key]) * sign
         lowest = values.groupby(ranked["platform"]).transform("min")
-        marks[key] = (several & (values == lowest) & (lowest < math.inf)).reindex(rows.index, fill_value=False)
+        marks[key] = (several & (values == lowest) & (lowest < math.inf)).reindex(
+            rows.index, fill_value=False
+        )
     return marks
 
 
@@ -283,40 +336,65 @@ def tabulate_classes(best_by_class: pd.DataFrame) -> Table:
     """Return the best model by operation, fan-in and message size."""
     rows = list(best_by_class.itertuples())
     shown = best_by_class.assign(
-        tied=[", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points" for row in rows],
+        tied=[
+            ", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points"
+            for row in rows
+        ],
         same=best_by_class["same"].str.join(", "),
         mu_next=best_by_class["mu_next"].astype(object).where(best_by_class["next"] != "", None),
         clearly_best=[row.enough and not row.tied for row in rows],
     )
     note = f"{MU_NOTE} Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
     title = "Best model by operation, fan-in and message size"
-    return make_table("Best model by class", title, shown, note=note, fixed=5, marks={"best": shown["clearly_best"]})
+    return make_table(
+        "Best model by class",
+        title,
+        shown,
+        note=note,
+        fixed=5,
+        marks={"best": shown["clearly_best"]},
+    )
 
 
-MATRICES = {"operation": "operation", "alternative": "algorithm or topology", "bytes": "message size"}
+MATRICES = {
+    "operation": "operation",
+    "alternative": "algorithm or topology",
+    "bytes": "message size",
+}
 MATRICES |= {"fan_in": "operation and fan-in"}  # titles
 
 
 def make_error_section(frame: pd.DataFrame) -> Section:
-    """Return matrices of mean μ: models × operation, alternative, message size, and fan-in of an operation."""
-    matrices = () if frame.empty else tuple(make_error_matrix(frame, *item) for item in MATRICES.items())
+    """Return matrices of mean μ: models × operation, alternative, message size, and fan-in of an
+    operation."""
+    matrices = (
+        () if frame.empty else tuple(make_error_matrix(frame, *item) for item in MATRICES.items())
+    )
     note = f"Mean error factor μ of the recommended prediction and of each model. {MU_NOTE} "
     note += "n/a: no prediction, or nothing was measured."
     return Section("Errors", note, matrices)
 
 
 def make_error_matrix(frame: pd.DataFrame, key: str, title: str) -> Table:
-    """Return the mean μ of each model, with the number of measured points. An algorithm and a topology may have the
-    same name."""
+    """Return the mean μ of each model, with the number of measured points. An algorithm and a
+    topology may have the same name."""
     name, families = f"Mean μ by {key}", list_models(frame)
     columns = select_columns(name)
-    row_keys = [column.key for column in columns if column.key not in ("simulated", "label", "points")]
+    row_keys = [
+        column.key for column in columns if column.key not in ("simulated", "label", "points")
+    ]
     order = [row_key for row_key in row_keys if row_key != "kind"]
-    rows = frame[["simulated", *row_keys]].drop_duplicates(row_keys).sort_values(["simulated", *order])
+    rows = (
+        frame[["simulated", *row_keys]].drop_duplicates(row_keys).sort_values(["simulated", *order])
+    )
     points = frame[frame["measured"].notna()].groupby(row_keys)["point"].nunique().rename("points")
     errors = summarize_errors(frame, [*row_keys, "model"])
-    errors = errors.pivot_table(index=row_keys, columns="model", values="mu_mean").reindex(columns=families)
-    shown = rows.merge(points, "left", on=row_keys).merge(errors.add_prefix("= "), "left", on=row_keys)
+    errors = errors.pivot_table(index=row_keys, columns="model", values="mu_mean").reindex(
+        columns=families
+    )
+    shown = rows.merge(points, "left", on=row_keys).merge(
+        errors.add_prefix("= "), "left", on=row_keys
+    )
     shown["points"] = shown["points"].fillna(0)
     if key == "bytes":
         shown["label"] = shown["bytes"].map(format_bytes)
@@ -326,13 +404,19 @@ def make_error_matrix(frame: pd.DataFrame, key: str, title: str) -> Table:
     marks = finite.eq(finite.min(axis=1), axis=0)
     note = "Marked: the model with the lowest error of each row."
     return make_table(
-        name, f"Mean μ by {title}", shown, columns, fixed=len(columns) - len(families), note=note, marks=marks
+        name,
+        f"Mean μ by {title}",
+        shown,
+        columns,
+        fixed=len(columns) - len(families),
+        note=note,
+        marks=marks,
     )
 
 
 def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
-    """Return, by workload, the fastest measured alternative with the regret of each model, and the choices that are not
-    the fastest."""
+    """Return, by workload, the fastest measured alternative with the regret of each model, and the
+    choices that are not the fastest."""
     families = list_models(frame)
     rows, single_count = list_workloads(frame, families)
     if not any(isinstance(row[f"choice {family}"], str) for row in rows for family in families):
@@ -343,7 +427,9 @@ def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
 def make_selection_section(rows: list[dict], single_count: int, models: list[str]) -> Section:
     if not models and not any(pd.notna(row["gain"]) for row in rows):
         return Section("Selection", NO_CHOICE_NOTE, ())
-    regrets = (Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in models)
+    regrets = (
+        Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in models
+    )
     columns = [*select_columns("Workload", "Selection"), *regrets]
     note = (
         "Workloads with two measured alternatives or more, including the MPI default. "
@@ -351,22 +437,34 @@ def make_selection_section(rows: list[dict], single_count: int, models: list[str
     )
     if single_count:
         note += f" Not shown: {format_count(single_count, 'workload')} with fewer."
-    table = make_table("Selection", "Regret of the choices of each model [%]", rows, columns, fixed=6)
+    table = make_table(
+        "Selection", "Regret of the choices of each model [%]", rows, columns, fixed=6
+    )
     return Section("Selection", note, (table,))
 
 
 def list_other_choices(rows: list[dict], models: list[str]) -> Section:
-    """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
+    """Return the workloads in which a model does not choose the fastest alternative, and its choice
+    there."""
     if not models:
         return Section("Choices by model", NO_CHOICE_NOTE, ())
-    columns = [*select_columns("Workload"), *(Column(f"choice {family}", family) for family in models)]
+    columns = [
+        *select_columns("Workload"),
+        *(Column(f"choice {family}", family) for family in models),
+    ]
     keys = [f"choice {family}" for family in models]
     differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
-    differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
+    differing = [
+        row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)
+    ]
     note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
     note += "n/a: it has no choice."
     table = make_table(
-        "Choices by model", "Choices of each model that are not the fastest", differing, columns, fixed=6
+        "Choices by model",
+        "Choices of each model that are not the fastest",
+        differing,
+        columns,
+        fixed=6,
     )
     return Section("Choices by model", note, (table,))
 
@@ -377,24 +475,47 @@ WORKLOAD_KEYS = ("platform", "simulated", "operation", "placement", "size", "byt
 
 
 def list_workloads(frame: pd.DataFrame, models: list[str]) -> tuple[list[dict], int]:
-    """Return one row a workload with two measured alternatives or more, not all of them the MPI default, and the number
-    of workloads with fewer."""
+    """Return one row a workload with two measured alternatives or more, not all of them the MPI
+    default, and the number of workloads with fewer."""
     points = select_measured_points(frame)
     points = points[points.groupby("workload")["point"].transform("size") > 1]
     schedules = points[~is_library_default(points)]
-    gains = compare_with_default(points).set_index("workload")[["library_default", "gain", "outcome"]]
-    gains = gains.assign(library_default=gains["library_default"] * MICRO, outcome=gains["outcome"].map(FASTER_OF_TWO))
+    gains = compare_with_default(points).set_index("workload")[
+        ["library_default", "gain", "outcome"]
+    ]
+    gains = gains.assign(
+        library_default=gains["library_default"] * MICRO,
+        outcome=gains["outcome"].map(FASTER_OF_TWO),
+    )
     gain_of_workload, no_default = gains.to_dict("index"), dict.fromkeys(gains, math.nan)
     chosen = frame.loc[frame["chosen"], ["workload", "model", "alternative_label", "regret"]]
-    choice_of = {(row.workload, row.model): (row.alternative_label, 100 * row.regret) for row in chosen.itertuples()}
+    choice_of = {
+        (row.workload, row.model): (row.alternative_label, 100 * row.regret)
+        for row in chosen.itertuples()
+    }
     alternatives: dict[str, list[dict]] = {workload: [] for workload in schedules["workload"]}
-    needed = [*WORKLOAD_KEYS, "workload", "alternative_label", "measured", "measured_low", "measured_high"]
-    for row in schedules[needed].sort_values(["measured", "alternative_label"], kind="stable").to_dict("records"):
+    needed = [
+        *WORKLOAD_KEYS,
+        "workload",
+        "alternative_label",
+        "measured",
+        "measured_low",
+        "measured_high",
+    ]
+    for row in (
+        schedules[needed]
+        .sort_values(["measured", "alternative_label"], kind="stable")
+        .to_dict("records")
+    ):
         alternatives[row["workload"]].append(row)
     rows = []
     for workload, (first, *slower) in alternatives.items():
         row = {key: first[key] for key in WORKLOAD_KEYS}
-        row |= {"count": len(slower) + 1, "best": first["alternative_label"], "measured": first["measured"] * MICRO}
+        row |= {
+            "count": len(slower) + 1,
+            "best": first["alternative_label"],
+            "measured": first["measured"] * MICRO,
+        }
         row |= {"next": math.nan, "margin": math.nan, "clear": None}
         if slower:
             row |= {
@@ -404,7 +525,8 @@ def list_workloads(frame: pd.DataFrame, models: list[str]) -> tuple[list[dict], 
             row |= {"clear": all(is_clearly_faster(first, other) for other in slower)}
         row |= gain_of_workload.get(workload, no_default)
         for family in models:
-            choice = choice_of.get((workload, family), (math.nan, math.nan))  # it predicts fewer than two alternatives
+            # it predicts fewer than two alternatives
+            choice = choice_of.get((workload, family), (math.nan, math.nan))
             row[f"choice {family}"], row[f"regret {family}"] = choice
         rows.append(row)
     return rows, frame["workload"].nunique() - len(alternatives)

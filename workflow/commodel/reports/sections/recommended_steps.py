@@ -1,4 +1,5 @@
-"""How the recommended predictions were computed: the rule, an example with numbers, and the weights of the models."""
+"""How the recommended predictions were computed: the rule, an example with numbers, and the weights
+of the models."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ STACK_RULE = (
     "Stack: the weighted geometric mean of the models' predictions, exp(Σ weight · ln predicted). Each model is "
     f"limited to a factor of {MAX_DISAGREEMENT:g} around the one with the largest weight."
 )
-CORRECTION_RULE = "Predicted = stack × correction. The correction comes from points measured nearby."
+CORRECTION_RULE = (
+    "Predicted = stack × correction. The correction comes from points measured nearby."
+)
 INTERVAL_RULE = (
     "Interval: predicted ÷ F to predicted × F. F = exp(f·σ) is the interval factor. σ is the standard deviation of "
     "ln(measured/predicted): small near measured points, large far from them. f standard deviations cover 95 % of "
@@ -28,8 +31,8 @@ WHY_RECOMMENDED = (
 
 
 def explain(recommended_rows: pd.DataFrame, frame: pd.DataFrame) -> list[Block]:
-    """Return the rule with an example, and a table of weights; nothing without a recommended prediction. `frame` has
-    the models' predictions at the same points."""
+    """Return the rule with an example, and a table of weights; nothing without a recommended
+    prediction. `frame` has the models' predictions at the same points."""
     rows = recommended_rows[recommended_rows["weights"] != ""]
     if rows.empty:
         return []
@@ -42,7 +45,8 @@ def explain(recommended_rows: pd.DataFrame, frame: pd.DataFrame) -> list[Block]:
 
 
 def _choose_example(rows: pd.DataFrame) -> pd.Series | None:
-    """Return a measured point with an interval: the first of several models in the stack, if there is one."""
+    """Return a measured point with an interval: the first of several models in the stack, if there
+    is one."""
     usable = rows[rows["measured"].notna() & rows["interval_factor"].notna()]
     if usable.empty:
         return None
@@ -53,7 +57,8 @@ def _choose_example(rows: pd.DataFrame) -> pd.Series | None:
 def _describe_example(row: pd.Series, frame: pd.DataFrame) -> str:
     predicted = frame[frame["point"] == row["point"]].groupby("model")["seconds"].first()
     parts = [
-        f"{weight:g} {model} ({format_seconds(predicted[model])})" for weight, model in _parse_weights(row["weights"])
+        f"{weight:g} {model} ({format_seconds(predicted[model])})"
+        for weight, model in _parse_weights(row["weights"])
     ]
     low, high = format_seconds(row["low"]), format_seconds(row["high"])
     return (
@@ -78,7 +83,9 @@ def _tabulate_weights(rows: pd.DataFrame) -> Table:
             values = weights[model]
             smallest = min(values) if len(values) == len(part) else 0.0
             cells = {"mean": means[model], "min": smallest, "max": max(values), "points": len(part)}
-            shown.append({"platform": platform, "simulated": part["simulated"].any(), "model": model} | cells)
+            shown.append(
+                {"platform": platform, "simulated": part["simulated"].any(), "model": model} | cells
+            )
     note = "Over the points of Comparison, where the rows of recommended have the weights of each point."
     return make_table("Weights", "Weights of the models in the stack", shown, note=note, fixed=3)
 

@@ -1,4 +1,5 @@
-"""The first sentences of a report: the best model, the alternatives to use, their certainty, and missing measurements.
+"""The first sentences of a report: the best model, the alternatives to use, their certainty, and
+missing measurements.
 
 `make_sections` builds the sheets Summary, Findings, Standings (ranking of models) and What to use.
 """
@@ -50,7 +51,11 @@ from commodel.units import format_seconds
 MIN_COVERAGE = 0.9  # of medians inside
 MAX_LEADS = 8  # sentences
 RECOMMENDED_FIRST = "The recommended prediction"
-BEST_MODEL, WHAT_TO_USE, CERTAINTY = "Which model predicts best", "What to use", "How certain this is"
+BEST_MODEL, WHAT_TO_USE, CERTAINTY = (
+    "Which model predicts best",
+    "What to use",
+    "How certain this is",
+)
 MISSING = "What is missing"
 MAX_SENTENCES = {
     RECOMMENDED_FIRST: 2,
@@ -79,7 +84,10 @@ class Findings:
         """Return the first sentences, up to the limit of the Summary."""
         shown, limit = list(self.sentences), MAX_SENTENCES[self.question]
         if not self.complete:
-            shown = [*shown[: limit - 1], f"{len(shown) - limit + 1} more findings: see {FINDINGS}."]
+            shown = [
+                *shown[: limit - 1],
+                f"{len(shown) - limit + 1} more findings: see {FINDINGS}.",
+            ]
         return Answer(f"{self.question}: {label_platform(self.platform, simulated)}", tuple(shown))
 
 
@@ -91,7 +99,11 @@ def find_answers(
     simulated = campaign.simulated
     findings: list[Findings] = []
     platforms = {*campaign.frame["platform"]}
-    platforms |= {to_plain_value(remark.platform) for remark_list in remarks.values() for remark in remark_list}
+    platforms |= {
+        to_plain_value(remark.platform)
+        for remark_list in remarks.values()
+        for remark in remark_list
+    }
     for platform in sorted(platforms, key=lambda platform: (platform in simulated, platform)):
         part = campaign.only(platform)
         sentences: dict[str, Sequence[str]] = dict.fromkeys(MAX_SENTENCES, ())
@@ -107,7 +119,11 @@ def find_answers(
                 MISSING: measurement_conditions.describe_missing(part.frame, platform in simulated),
             }
         for question, lines in sentences.items():
-            texts = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
+            texts = [
+                remark.text
+                for remark in remarks.get(question, ())
+                if to_plain_value(remark.platform) == platform
+            ]
             # Many remarks do not displace the answer.
             joined = (*texts[:1], *lines[:1], *texts[1:], *lines[1:])
             findings += [Findings(platform, question, joined)] if joined else []
@@ -116,22 +132,39 @@ def find_answers(
 
 def tabulate_findings(findings: Sequence[Findings], simulated: set[str]) -> Section:
     rows = [
-        (finding.platform, format_simulated(finding.platform in simulated), finding.question, sentence)
+        (
+            finding.platform,
+            format_simulated(finding.platform in simulated),
+            finding.question,
+            sentence,
+        )
         for finding in findings
         for sentence in finding.sentences
     ]
     note = "All findings, of which the Summary has the first of each question."
-    return Section(FINDINGS, note, (Table(FINDINGS, "Findings", select_columns(FINDINGS), tuple(rows), fixed=3),))
+    return Section(
+        FINDINGS,
+        note,
+        (Table(FINDINGS, "Findings", select_columns(FINDINGS), tuple(rows), fixed=3),),
+    )
 
 
 def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
-    """Return the errors, regret and intervals of the recommended prediction of each platform, then those of the best
-    single model."""
+    """Return the errors, regret and intervals of the recommended prediction of each platform, then
+    those of the best single model."""
     remarks = []
     for row in summary.itertuples():
-        name = "It" if row.prediction == RECOMMENDED else f"The best single model at these points, {row.prediction},"
+        name = (
+            "It"
+            if row.prediction == RECOMMENDED
+            else f"The best single model at these points, {row.prediction},"
+        )
         line = f"{name} has a mean error of {format_error(row.mu_mean)} (worst {format_error(row.mu_max)})"
-        line += f" at {format_count(row.points, 'held-out point')}" if row.prediction == RECOMMENDED else ""
+        line += (
+            f" at {format_count(row.points, 'held-out point')}"
+            if row.prediction == RECOMMENDED
+            else ""
+        )
         if row.regret_mean == row.regret_mean:
             line += (
                 f", regret without the MPI default {format_percent(row.regret_mean)} on average"
@@ -145,7 +178,8 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
 
 
 def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
-    """Return the best model with its error, the tied and the next models, and the operations without a good model."""
+    """Return the best model with its error, the tied and the next models, and the operations
+    without a good model."""
     held_out, best = campaign.held_out, campaign.best
     if held_out.empty:
         return []
@@ -158,12 +192,19 @@ def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
     line = f"{best['model']} {verdict} {format_error(best['mu_mean'])} "
     line += f"on {format_count(best['points'], 'held-out point')}"
     line += (
-        f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
+        f", median |error| {format_percent(best['abs_error_median'])}, bias "
+        f"{format_percent(best['bias'], sign=True)} "
     )
     lines = [f"{line}({grade_error(best['mu_mean'])})."]
     names = {model: f"{model} ({format_error(mu)})" for model, mu in campaign.mean_errors.items()}
-    next_models = [names[model] for model in drop_equal_models(held_out, 3)[1:] if model not in tied]
-    line = f"Statistically tied with it: {shorten_list([names[model] for model in tied])}. " if tied else ""
+    next_models = [
+        names[model] for model in drop_equal_models(held_out, 3)[1:] if model not in tied
+    ]
+    line = (
+        f"Statistically tied with it: {shorten_list([names[model] for model in tied])}. "
+        if tied
+        else ""
+    )
     line += f"Equal predictions: {shorten_list(equal)}. " if equal else ""
     line += f"Next: {join_words(next_models)}." if next_models else ""
     lines += [line.strip()] if line else []
@@ -173,13 +214,15 @@ def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
         if best_there is None:
             poor.append(f"{operation} (no comparable point)")
         elif best_there["mu_mean"] > MAX_MU_FAIR:
-            poor.append(f"{operation} (best: {best_there['model']}, {format_error(best_there['mu_mean'])})")
+            poor.append(
+                f"{operation} (best: {best_there['model']}, {format_error(best_there['mu_mean'])})"
+            )
     return [*lines, f"No model predicts {join_words(poor)} well."] if poor else lines
 
 
 def describe_what_to_use(fastest_rows: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
-    """Return how often the MPI default is the fastest, and the recommended alternatives, the most valuable first.
-    `fastest_rows` are from `join_sizes`, `rows` from `compare_with_default`."""
+    """Return how often the MPI default is the fastest, and the recommended alternatives, the most
+    valuable first. `fastest_rows` are from `join_sizes`, `rows` from `compare_with_default`."""
     if rows.empty:
         if fastest_rows.empty:
             return ["No workload has two measured alternatives."]
@@ -193,11 +236,19 @@ def describe_what_to_use(fastest_rows: pd.DataFrame, rows: pd.DataFrame) -> list
     recommended = rankings.list_recommendations(rows)
     if not recommended:
         workloads = format_count(len(rows), "workload")
-        return [f"Keep the MPI default: no alternative is clearly faster in {workloads} measured with it."]
+        return [
+            f"Keep the MPI default: no alternative is clearly faster in {workloads} measured with it."
+        ]
     lines = [recommendation.sentence for recommendation in recommended]
     lines = [rankings.describe_default(rows), *lines[:MAX_RECOMMENDED]]
-    default_operations = sorted(set(rows["operation"]) - {recommendation.operation for recommendation in recommended})
-    return [*lines, f"Keep the MPI default for {join_words(default_operations)}."] if default_operations else lines
+    default_operations = sorted(
+        set(rows["operation"]) - {recommendation.operation for recommendation in recommended}
+    )
+    return (
+        [*lines, f"Keep the MPI default for {join_words(default_operations)}."]
+        if default_operations
+        else lines
+    )
 
 
 def list_leads(classes: pd.DataFrame) -> list[Answer]:
@@ -207,16 +258,24 @@ def list_leads(classes: pd.DataFrame) -> list[Answer]:
         for platform, rows in classes.groupby("platform")
         for line in describe_leads(rows)
     ]
-    return [Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS]))] if lines else []
+    return (
+        [Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS]))] if lines else []
+    )
 
 
 def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
-    """Return sentences on the precision of medians, the coverage of the best model's intervals, and the regret of its
-    choices, on one platform."""
-    points, held_out, best = select_measured_points(campaign.frame), campaign.held_out, campaign.best
+    """Return sentences on the precision of medians, the coverage of the best model's intervals, and
+    the regret of its choices, on one platform."""
+    points, held_out, best = (
+        select_measured_points(campaign.frame),
+        campaign.held_out,
+        campaign.best,
+    )
     if points.empty:
         return []
-    half_width = ((points["measured_high"] - points["measured_low"]) / 2 / points["measured"]).median()
+    half_width = (
+        (points["measured_high"] - points["measured_low"]) / 2 / points["measured"]
+    ).median()
     line = f"{format_count(len(points), 'point')} measured; "
     line += f"confidence intervals of medians are typically ±{format_percent(half_width)} (95 %)."
     skewed = int((points["skew"] > 0.1 * points["measured"]).sum())
@@ -231,7 +290,9 @@ def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
     bases = list(map(IntervalBasis.parse, words))
     covers = f"cover {format_percent(inside)} of the held-out medians"
     if 2 * sum(basis.of_residuals for basis in bases) < max(len(bases), 1):
-        line = f"Parameter intervals of {family} {covers}. They exclude the error of the model itself."
+        line = (
+            f"Parameter intervals of {family} {covers}. They exclude the error of the model itself."
+        )
     else:
         verdict = "" if inside >= MIN_COVERAGE else "; they are too narrow"
         line = f"Prediction intervals of {family} {covers} (target: 95 %{verdict})."
@@ -256,11 +317,14 @@ def describe_choices(model: str, part: pd.DataFrame) -> list[str]:
         return [f"{line}; regret none."]
     row = chosen.sort_values("regret", ascending=False, na_position="last").iloc[0]
     line += f"; regret {format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst"
-    return [f"{line} ({row['alternative_label']} for {row['operation']}, {row['size']}, {format_size(row['bytes'])})."]
+    return [
+        f"{line} ({row['alternative_label']} for {row['operation']}, {row['size']}, {format_size(row['bytes'])})."
+    ]
 
 
 def describe_leads(rows: pd.DataFrame) -> list[str]:
-    """Return, for each model that alone is the best in some class of one platform, the classes and the widest lead."""
+    """Return, for each model that alone is the best in some class of one platform, the classes and
+    the widest lead."""
     clear = rows[rows["enough"] & (rows["tied"].str.len() == 0)]
     lines = []
     for family, classes in sorted(clear.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
@@ -279,7 +343,9 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
 
 
 MODELS_NOTE = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
-FASTEST_NOTE = "The fastest measured alternative of each workload, and its gain over the MPI default. "
+FASTEST_NOTE = (
+    "The fastest measured alternative of each workload, and its gain over the MPI default. "
+)
 FASTEST_NOTE += f"Clear: not statistically tied. Tied: {rankings.TIE_RULE}."
 TIMES_NOTE = (
     "Workloads whose fastest alternative changes with the message size come first. Dots: measured medians with "
@@ -287,31 +353,57 @@ TIMES_NOTE = (
 )
 
 
-def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers: list[str]) -> list[Section]:
-    """Return the sheets Summary, Findings, Standings and What to use. `probes` are remarks on missing probe cases,
-    `containers` sentences on their overhead."""
-    frame, held_out, simulated, times = campaign.frame, campaign.held_out, campaign.simulated, campaign.times
+def make_sections(
+    campaign: EvaluatedCampaign, probes: list[Remark], containers: list[str]
+) -> list[Section]:
+    """Return the sheets Summary, Findings, Standings and What to use. `probes` are remarks on
+    missing probe cases, `containers` sentences on their overhead."""
+    frame, held_out, simulated, times = (
+        campaign.frame,
+        campaign.held_out,
+        campaign.simulated,
+        campaign.times,
+    )
     recommended, choices = campaign.recommended, campaign.choices
     fastest_rows, classes = (
-        _sort_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(held_out))
+        _sort_measured_first(rows, simulated)
+        for rows in (join_sizes(find_fastest(frame)), rank_by_class(held_out))
     )
-    remarks = {RECOMMENDED_FIRST: describe_recommended(recommended), BEST_MODEL: campaign.anomalies, MISSING: probes}
+    remarks = {
+        RECOMMENDED_FIRST: describe_recommended(recommended),
+        BEST_MODEL: campaign.anomalies,
+        MISSING: probes,
+    }
     findings = find_answers(campaign, fastest_rows, remarks)
     blocks: list[Block] = [finding.summarize(simulated) for finding in findings]
     if frame.empty:
-        blocks.append(Answer(MISSING, ("The comparison has no points: nothing was planned, or nothing was compared.",)))
+        blocks.append(
+            Answer(
+                MISSING,
+                ("The comparison has no points: nothing was planned, or nothing was compared.",),
+            )
+        )
     if campaign.settings:
-        blocks.append(Answer("Differences between allocations", tuple(remark.text for remark in campaign.settings)))
+        blocks.append(
+            Answer(
+                "Differences between allocations",
+                tuple(remark.text for remark in campaign.settings),
+            )
+        )
     if containers:
         blocks.append(Answer("Overhead of the container", tuple(containers)))
     blocks += campaign.scatters.values()
     first = Section("Summary", "", tuple(blocks))
     sections = (
-        [first] if all(finding.complete for finding in findings) else [first, tabulate_findings(findings, simulated)]
+        [first]
+        if all(finding.complete for finding in findings)
+        else [first, tabulate_findings(findings, simulated)]
     )
     if frame.empty:
         return sections
-    standing: list[Block] = [rankings.tabulate_recommended(recommended, campaign.baselines)] if len(recommended) else []
+    standing: list[Block] = (
+        [rankings.tabulate_recommended(recommended, campaign.baselines)] if len(recommended) else []
+    )
     standing += recommended_steps.explain(campaign.recommended_rows, frame)
     standing += rankings.tabulate_models(frame, held_out)
     standing += [rankings.tabulate_choices(choices)] if len(choices) else []
@@ -319,13 +411,16 @@ def make_sections(campaign: EvaluatedCampaign, probes: list[Remark], containers:
     gains = rankings.compare_with_default(frame)
     what_to_use: list[Block] = [_tabulate_fastest(fastest_rows)]
     what_to_use += [rankings.tabulate_default_gains(gains)] if len(gains) else []
-    what_to_use += [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
+    what_to_use += (
+        [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
+    )
     sections.append(Section("Standings", MODELS_NOTE, tuple(standing)))
     return [*sections, Section("What to use", FASTEST_NOTE, tuple(what_to_use))]
 
 
 def _sort_measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:
-    """Return the rows of measured platforms before those of simulated ones, otherwise in their order."""
+    """Return the rows of measured platforms before those of simulated ones, otherwise in their
+    order."""
     rows = rows.assign(simulated=rows["platform"].isin(simulated))
     return rows.sort_values("simulated", kind="stable", ignore_index=True)
 

@@ -32,7 +32,9 @@ def make_sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[S
     if not trees:
         return []
     lines = tuple(describe_critical_path(predicted, simulated) for predicted in trees)
-    pictures = (draw_tree(number, predicted, simulated) for number, predicted in enumerate(trees, 1))
+    pictures = (
+        draw_tree(number, predicted, simulated) for number, predicted in enumerate(trees, 1)
+    )
     answer = Answer("Critical paths of the fastest trees", lines)
     return [Section("Trees", NOTE, (answer, *pictures, tabulate_messages(trees)))]
 
@@ -65,7 +67,9 @@ def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Cha
         for walk in predicted.walks(attribution.messages)
     ]
     lines = [
-        Series(name, tuple(x[node] for node in walk), tuple(y[node] for node in walk), "walk", colour)
+        Series(
+            name, tuple(x[node] for node in walk), tuple(y[node] for node in walk), "walk", colour
+        )
         for walk, name, colour in walks
     ]
     labels = tuple(f"node {to_plain_value(name)}" for name in predicted.names)
@@ -83,7 +87,14 @@ def tabulate_messages(trees: Sequence[PredictedTree]) -> Table:
     rows = []
     for number, predicted in enumerate(trees, 1):
         attribution, point = predicted.attribution, predicted.attribution.point
-        head = number, point.platform, point.operation, point.topology, point.bytes, attribution.model
+        head = (
+            number,
+            point.platform,
+            point.operation,
+            point.topology,
+            point.bytes,
+            attribution.model,
+        )
         rows += [
             (*head, src, dst, MICRO * seconds, 100 * seconds / attribution.prediction)
             for src, dst, seconds in attribution.messages

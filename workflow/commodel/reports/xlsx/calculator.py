@@ -1,7 +1,9 @@
-"""The sheet Calculator: predictions by the formulas of `closed_forms`, for inputs and values that the reader types.
+"""The sheet Calculator: predictions by the formulas of `closed_forms`, for inputs and values that
+the reader types.
 
-From top to bottom: inputs and a chart, predicted times, the parameters of the models, and the times over message size
-that the chart draws. The first row of each model there is for the reader's own size."""
+From top to bottom: inputs and a chart, predicted times, the parameters of the models, and the times
+over message size that the chart draws. The first row of each model there is for the reader's own
+size."""
 
 import math
 import re
@@ -18,7 +20,13 @@ from commodel.models.keys import describe_piece, parse_key
 from commodel.parameters import ParameterSet
 from commodel.predictions.validity import MIN_COUNTED_BYTES
 from commodel.reports.charts import PALETTE
-from commodel.reports.elements import MICRO, Axis, choose_number_format, format_simulated, to_plain_value
+from commodel.reports.elements import (
+    MICRO,
+    Axis,
+    choose_number_format,
+    format_simulated,
+    to_plain_value,
+)
 from commodel.reports.sections.evidence import SHOWN_UNITS
 from commodel.reports.xlsx.charts import format_axis
 from commodel.reports.xlsx.closed_forms import (
@@ -59,8 +67,11 @@ TIME_FORMAT = "[>=1000]#,##0;[>=10]#,##0.0;0.000"
 EDITABLE_COLOUR, CALCULATED_COLOUR = "#FFF4CC", "#F3F6F8"
 
 
-def select_calculable(sets: Sequence[ParameterSet]) -> tuple[list[ClosedForms], list[tuple[ParameterSet, str]]]:
-    """Return the closed forms of the sets that have some, and the other sets of these models, with the reasons."""
+def select_calculable(
+    sets: Sequence[ParameterSet],
+) -> tuple[list[ClosedForms], list[tuple[ParameterSet, str]]]:
+    """Return the closed forms of the sets that have some, and the other sets of these models, with
+    the reasons."""
     calculable: list[ClosedForms] = []
     refused: list[tuple[ParameterSet, str]] = []
     for parameters in sets:
@@ -74,24 +85,30 @@ def select_calculable(sets: Sequence[ParameterSet]) -> tuple[list[ClosedForms], 
 
 @dataclass(frozen=True)
 class Number:
-    """The text of a cell in a formula, and its value in the units of formulas: microseconds and bytes."""
+    """The text of a cell in a formula, and its value in the units of formulas: microseconds and
+    bytes."""
 
     text: str
     value: float
 
 
 def convert_to_shown_unit(forms: ClosedForms, name: str) -> tuple[float, str, float]:
-    """Return the value of a parameter in the shown unit, this unit, and the factor from it to that of formulas."""
+    """Return the value of a parameter in the shown unit, this unit, and the factor from it to that
+    of formulas."""
     parameters = forms.parameters
     unit = find_unit(find_family(parameters.model), name, forms.values.forms)
     shown_unit, factor = SHOWN_UNITS.get(unit, (unit, 1.0))
     value = float(forms.values.numbers[name][0, 0]) * factor
-    return value, "" if shown_unit == "1" else shown_unit, (MICRO if unit.startswith("s") else 1.0) / factor
+    return (
+        value,
+        "" if shown_unit == "1" else shown_unit,
+        (MICRO if unit.startswith("s") else 1.0) / factor,
+    )
 
 
 class Calculator:
-    """Writes the sheet. `row` is the first free row, counted from 0. Afterwards, `latencies` has the cell of a factor
-    of latency for each platform."""
+    """Writes the sheet. `row` is the first free row, counted from 0. Afterwards, `latencies` has
+    the cell of a factor of latency for each platform."""
 
     def __init__(self, writer, sheet, row: int, models: Sequence[ClosedForms]):
         self.writer, self.sheet, self.row, self.models = writer, sheet, row, models
@@ -122,7 +139,8 @@ class Calculator:
         return end, 10
 
     def _describe_measured(self, name: str) -> str:
-        """Return the largest measured value of an input, such as `; measured up to 16, beyond: extrapolated`."""
+        """Return the largest measured value of an input, such as `; measured up to 16, beyond:
+        extrapolated`."""
         tables = [table for table in self.writer.report.tables if table.name == "Comparison"]
         if not tables or name not in ("ranks", "bytes"):
             return ""
@@ -145,11 +163,18 @@ class Calculator:
         self.sheet.write_string(row, 0, "children, by level", self._make_format())
         for number, count in enumerate(START_FAN_OUTS, 1):
             self.sheet.write_number(row, number, count, self._make_editable_format("#,##0"))
-            self.inputs[f"fan_out_{number}"] = self._name_cell(f"fan_out_{number}", row, number, count)
-        self._require_whole_number(row, 1, MAX_TREE_LEVELS, "children of every node of a level", 0, MAX_CHILDREN)
+            self.inputs[f"fan_out_{number}"] = self._name_cell(
+                f"fan_out_{number}", row, number, count
+            )
+        self._require_whole_number(
+            row, 1, MAX_TREE_LEVELS, "children of every node of a level", 0, MAX_CHILDREN
+        )
         row += 1
         leaves = "*".join(f"MAX(fan_out_{number},1)" for number in range(1, MAX_TREE_LEVELS + 1))
-        for title, name, expression in (("leaves of that tree", "leaves", leaves), ("⌈log₂ ranks⌉", "rounds", ROUNDS)):
+        for title, name, expression in (
+            ("leaves of that tree", "leaves", leaves),
+            ("⌈log₂ ranks⌉", "rounds", ROUNDS),
+        ):
             self.sheet.write_string(row, 0, title, self._make_format())
             value = evaluate(expression, {key: number.value for key, number in self.inputs.items()})
             self._write_formula(row, 1, expression, value, self._make_calculated_format("#,##0"))
@@ -164,10 +189,19 @@ class Calculator:
         self.row = row + 2
 
     def _write_values(self) -> list[dict[str, Number]]:
-        """Write the fitted value of each parameter, a factor, the reader's value, and the value that formulas use.
-        Return the cells of these, of each model."""
+        """Write the fitted value of each parameter, a factor, the reader's value, and the value
+        that formulas use. Return the cells of these, of each model."""
         note = "Type a factor (2 doubles the value) or your own value into a yellow cell."
-        headers = (*SET_HEADERS, "parameter", "fitted", "unit", "× factor", "your value", "used", "meaning")
+        headers = (
+            *SET_HEADERS,
+            "parameter",
+            "fitted",
+            "unit",
+            "× factor",
+            "your value",
+            "used",
+            "meaning",
+        )
         count = sum(len(forms.names) for forms in self.models)
         row = self._write_head("Parameter values", note, headers, count)
         cells: list[dict[str, Number]] = []
@@ -194,24 +228,35 @@ class Calculator:
         self.sheet.write_blank(row, 7, None, self._make_editable_format("General"))
         if name in LATENCY_PARAMETERS:
             self.latencies.setdefault(to_plain_value(forms.parameters.platform), (row, 6))
-        any_number = {"validate": "decimal", "criteria": "between", "minimum": -1e15, "maximum": 1e15}
+        any_number = {
+            "validate": "decimal",
+            "criteria": "between",
+            "minimum": -1e15,
+            "maximum": 1e15,
+        }
         message = {"error_title": "value", "error_message": "wanted a number"}
         self.sheet.data_validation(row, 6, row, 7, any_number | message)
         fitted, factor, own_value = (xl_rowcol_to_cell(row, column) for column in (4, 6, 7))
         used_value = f"IF(ISNUMBER({own_value}),{own_value},{fitted}*{factor})"
-        self._write_formula(row, 8, used_value, value, self._make_calculated_format(numbers, bold=True))
+        self._write_formula(
+            row, 8, used_value, value, self._make_calculated_format(numbers, bold=True)
+        )
         meaning = describe_piece(key, family.by_name[key.parameter].meaning)
         self.sheet.write_string(row, 9, meaning, self._make_format(font_color=NOTE_COLOUR))
         cell = self._name_cell(f"{family.name}_{make_identifier(name)}{suffix}", row, 8, value)
         text = cell.text if factor_to_formulas == 1 else f"({cell.text}*{factor_to_formulas:.12g})"
         return Number(text, value * factor_to_formulas)
 
-    def _write_times(self, cells: Sequence[Mapping[str, Number]]) -> list[tuple[int, dict[tuple[str, str], Number]]]:
-        """Write the times of each model over the message size. Return, for each model, the first row and the cells of
-        its predictions there."""
+    def _write_times(
+        self, cells: Sequence[Mapping[str, Number]]
+    ) -> list[tuple[int, dict[tuple[str, str], Number]]]:
+        """Write the times of each model over the message size. Return, for each model, the first
+        row and the cells of its predictions there."""
         note = "All in µs. The first row of a model is for the message size above, the other rows are for the chart."
         headers = (*SET_HEADERS, "bytes [B]", *MESSAGE_TIMES, *CHARTED, "charted")
-        row = self._write_head("Times over message size", note, headers, len(self.models) * (1 + len(CHART_SIZES)))
+        row = self._write_head(
+            "Times over message size", note, headers, len(self.models) * (1 + len(CHART_SIZES))
+        )
         written = []
         for forms, numbers in zip(self.models, cells, strict=True):
             first: dict[tuple[str, str], Number] = {}
@@ -226,7 +271,8 @@ class Calculator:
     def _write_times_at(
         self, row: int, forms: ClosedForms, numbers: Mapping[str, Number], size: int | None
     ) -> dict[tuple[str, str], Number]:
-        """Write the times at a message size, or at that of the inputs. Return the cells of the predictions."""
+        """Write the times at a message size, or at that of the inputs. Return the cells of the
+        predictions."""
         self._write_set(row, forms)
         form = self._make_format("General", font_color=NOTE_COLOUR)
         numbers_by_name = {**self.inputs, **numbers}
@@ -235,7 +281,9 @@ class Calculator:
         else:
             self.sheet.write_number(row, 3, size, form)
             numbers_by_name["bytes"] = Number("", float(size))
-        numbers_by_name["bytes"] = Number(xl_rowcol_to_cell(row, 3, col_abs=True), numbers_by_name["bytes"].value)
+        numbers_by_name["bytes"] = Number(
+            xl_rowcol_to_cell(row, 3, col_abs=True), numbers_by_name["bytes"].value
+        )
         predicted: dict[tuple[str, str], Number] = {}
         expressions: list[tuple[str | tuple[str, str], str | None]]
         expressions = [(name, forms.message.get(name)) for name in MESSAGE_TIMES]
@@ -244,15 +292,21 @@ class Calculator:
             if expression is None:
                 self._write_formula(row, column, "NA()", math.nan, form)
                 continue
-            value = evaluate(expression, {key: number.value for key, number in numbers_by_name.items()})
-            text = substitute(expression, {key: number.text for key, number in numbers_by_name.items()})
+            value = evaluate(
+                expression, {key: number.value for key, number in numbers_by_name.items()}
+            )
+            text = substitute(
+                expression, {key: number.text for key, number in numbers_by_name.items()}
+            )
             self._write_formula(row, column, text, value, form)
             cell = Number(xl_rowcol_to_cell(row, column, col_abs=True), value)
             if isinstance(name, tuple):
                 predicted[name] = cell
             else:
                 numbers_by_name[name] = cell
-        first, last = (xl_rowcol_to_cell(row, column, col_abs=True) for column in (8, 7 + len(PREDICTIONS)))
+        first, last = (
+            xl_rowcol_to_cell(row, column, col_abs=True) for column in (8, 7 + len(PREDICTIONS))
+        )
         shown = f"INDEX({first}:{last},{self.charted})"
         charted = predicted.get(PREDICTIONS[START_CHARTED - 1], Number("", math.nan))
         value = charted.value if charted.value > 0 else math.nan
@@ -260,11 +314,15 @@ class Calculator:
         self._write_formula(row, column, f"IFERROR(IF({shown}>0,{shown},NA()),NA())", value, form)
         return predicted
 
-    def _write_predictions(self, row: int, rows: Sequence[tuple[int, dict[tuple[str, str], Number]]]) -> None:
+    def _write_predictions(
+        self, row: int, rows: Sequence[tuple[int, dict[tuple[str, str], Number]]]
+    ) -> None:
         """Write the predictions for the inputs, which are in the first row of each model."""
         self.row = row
         count = sum(len(_list_operations(forms)) for forms in self.models)
-        row = self._write_head("Predicted time [µs]", "", (*SET_HEADERS, "operation", *ALTERNATIVES, "remark"), count)
+        row = self._write_head(
+            "Predicted time [µs]", "", (*SET_HEADERS, "operation", *ALTERNATIVES, "remark"), count
+        )
         best = {"type": "bottom", "value": 1, "format": self.writer.book.add_format({"bold": True})}
         for forms, (_, predicted) in zip(self.models, rows, strict=True):
             for operation in _list_operations(forms):
@@ -276,7 +334,13 @@ class Calculator:
                     if cell is None:
                         self.sheet.write_string(row, column, "n/a", form)
                         continue
-                    value = "n/a" if math.isnan(cell.value) else "below 0" if cell.value < 0 else cell.value
+                    value = (
+                        "n/a"
+                        if math.isnan(cell.value)
+                        else "below 0"
+                        if cell.value < 0
+                        else cell.value
+                    )
                     shown = f'IFERROR(IF({cell.text}<0,"below 0",{cell.text}),"n/a")'
                     self._write_formula(row, column, shown, value, form)
                 self.sheet.conditional_format(row, 4, row, 3 + len(ALTERNATIVES), best)
@@ -286,7 +350,9 @@ class Calculator:
     def _insert_chart(self, row: int, first_rows: Sequence[int]) -> None:
         chart = self.writer.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
         name, column = self.sheet.get_name(), 8 + len(PREDICTIONS)
-        for number, (forms, first) in enumerate(zip(self.models[:MAX_CHARTED_SETS], first_rows, strict=False)):
+        for number, (forms, first) in enumerate(
+            zip(self.models[:MAX_CHARTED_SETS], first_rows, strict=False)
+        ):
             colour, last = PALETTE[number % len(PALETTE)], first + len(CHART_SIZES)
             chart.add_series(
                 {
@@ -294,10 +360,21 @@ class Calculator:
                     "categories": [name, first + 1, 3, last, 3],
                     "values": [name, first + 1, column, last, column],
                     "line": {"color": colour, "width": 1.5},
-                    "marker": {"type": "circle", "size": 4, "fill": {"color": colour}, "border": {"color": colour}},
+                    "marker": {
+                        "type": "circle",
+                        "size": 4,
+                        "fill": {"color": colour},
+                        "border": {"color": colour},
+                    },
                 }
             )
-        chart.set_title({"name": "Predicted time over message size", "name_font": {"size": 12}, "overlay": False})
+        chart.set_title(
+            {
+                "name": "Predicted time over message size",
+                "name_font": {"size": 12},
+                "overlay": False,
+            }
+        )
         chart.set_x_axis(format_axis(Axis("message size [B]", bytes=True)))
         chart.set_y_axis(format_axis(Axis("time [µs]")))
         chart.set_legend({"position": "bottom", "font": {"size": 9}})
@@ -307,9 +384,12 @@ class Calculator:
         self.sheet.insert_chart(row, 7, chart, {"description": alt, "object_position": 3})
 
     def _write_head(self, title: str, note: str, headers: Sequence[str], rows: int) -> int:
-        """Write heading and head of an Excel table with so many rows, and return the first of these."""
+        """Write heading and head of an Excel table with so many rows, and return the first of
+        these."""
         row = self.writer.write_heading(self.sheet, self.row, title, note)
-        form = self.writer.make_format(bold=True, bg_color=HEADER_COLOUR, font_color="#FFFFFF", text_wrap=True)
+        form = self.writer.make_format(
+            bold=True, bg_color=HEADER_COLOUR, font_color="#FFFFFF", text_wrap=True
+        )
         columns = [{"header": header, "header_format": form} for header in headers]
         name = re.sub(r"\W", "_", f"T_Calculator_{title}", flags=re.ASCII)
         options = {"name": name, "style": "Table Style Light 1", "columns": columns}
@@ -325,7 +405,9 @@ class Calculator:
 
     def _make_format(self, numbers: str = "", **properties):
         cell_format = {"bottom": 4, "bottom_color": RULE_COLOUR} | properties
-        return self.writer.make_format(**cell_format, **({"num_format": numbers} if numbers else {}))
+        return self.writer.make_format(
+            **cell_format, **({"num_format": numbers} if numbers else {})
+        )
 
     def _make_note_format(self):
         return self.writer.make_format(italic=True, font_color=NOTE_COLOUR)
@@ -342,22 +424,39 @@ class Calculator:
             name += "_"
         self.names.add(name.lower())
         cell = xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)
-        self.writer.book.define_name(f"'{self.sheet.get_name()}'!{name}", f"='{self.sheet.get_name()}'!{cell}")
+        self.writer.book.define_name(
+            f"'{self.sheet.get_name()}'!{name}", f"='{self.sheet.get_name()}'!{cell}"
+        )
         return Number(name, value)
 
-    def _write_formula(self, row: int, column: int, expression: str, value: float | str, cell_format) -> None:
+    def _write_formula(
+        self, row: int, column: int, expression: str, value: float | str, cell_format
+    ) -> None:
         shown = "#N/A" if isinstance(value, float) and not math.isfinite(value) else value
         self.sheet.write_formula(row, column, f"={expression}", cell_format, shown)
 
-    def _require_whole_number(self, row: int, first: int, last: int, title: str, smallest: int, largest: int) -> None:
+    def _require_whole_number(
+        self, row: int, first: int, last: int, title: str, smallest: int, largest: int
+    ) -> None:
         message = f"wanted a whole number from {smallest:,} to {largest:,}"
-        limits = {"validate": "integer", "criteria": "between", "minimum": smallest, "maximum": largest}
+        limits = {
+            "validate": "integer",
+            "criteria": "between",
+            "minimum": smallest,
+            "maximum": largest,
+        }
         messages = {"input_title": title[:32], "input_message": message, "error_title": title[:32]}
-        self.sheet.data_validation(row, first, row, last, limits | messages | {"error_message": message})
+        self.sheet.data_validation(
+            row, first, row, last, limits | messages | {"error_message": message}
+        )
 
 
 def _list_operations(forms: ClosedForms) -> list[str]:
-    return [operation for operation in (BCAST, REDUCE) if any(key[0] == operation for key in forms.predictions)]
+    return [
+        operation
+        for operation in (BCAST, REDUCE)
+        if any(key[0] == operation for key in forms.predictions)
+    ]
 
 
 def _label_set(forms: ClosedForms, models: Sequence[ClosedForms]) -> str:
@@ -368,7 +467,8 @@ def _label_set(forms: ClosedForms, models: Sequence[ClosedForms]) -> str:
 
 
 def _describe_limits(forms: ClosedForms) -> tuple[str, str]:
-    """Return a formula with the limits of the fitted values, and its text at the initial message size."""
+    """Return a formula with the limits of the fitted values, and its text at the initial message
+    size."""
     family, probed = find_family(forms.parameters.model), forms.parameters.bytes_range
     fan_in = str(forms.parameters.settings.get("fan_in", ""))
     fixed_text = f"fan-in probed up to {int(fan_in)}" if fan_in.isdecimal() else ""

@@ -1,5 +1,5 @@
-"""Native Excel charts (`ChartData`). Their data is on a sheet of its own, so that sorting a table does not scramble a
-chart.
+"""Native Excel charts (`ChartData`). Their data is on a sheet of its own, so that sorting a table
+does not scramble a chart.
 
 Matrices are coloured cells (`write_matrix`); tilings are pictures, as on the page (`write_tiling`).
 """
@@ -26,17 +26,20 @@ from commodel.reports.xlsx.layout import HIGHLIGHT_COLOUR, LINE_HEIGHT_PT, ROW_H
 
 CHART_DATA_SHEET = "Chart data"
 CHART_WIDTH_PX, CHART_HEIGHT_PX, CHART_GAP_PX = 600, 410, 16  # pixels
-CHART_ROW_WIDTH = (2 * CHART_WIDTH_PX + CHART_GAP_PX) / 7  # characters: width of two adjacent charts
+# characters: width of two adjacent charts
+CHART_ROW_WIDTH = (2 * CHART_WIDTH_PX + CHART_GAP_PX) / 7
 DOT_SHAPES = ("circle", "diamond", "square", "triangle")
 GREY = "#888888"
 
 
 class ChartData:
-    """Inserts charts immediately and writes their data when the workbook is closed, from the row `first` on."""
+    """Inserts charts immediately and writes their data when the workbook is closed, from the row
+    `first` on."""
 
     def __init__(self, book, first: int):
         self.book, self.first = book, first
-        self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}  # by chart title, series and names of x
+        # by chart title, series and names of x
+        self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}
 
     def insert(
         self,
@@ -47,7 +50,8 @@ class ChartData:
         height: int = CHART_HEIGHT_PX,
         in_line: int = 2,
     ) -> int:
-        """Insert charts side by side, so many in a line, from `row` on, and return the next free row."""
+        """Insert charts side by side, so many in a line, from `row` on, and return the next free
+        row."""
         lines = count_rows(height)
         for number, chart in enumerate(charts):
             chart_row, column = divmod(number, in_line)
@@ -73,8 +77,16 @@ class ChartData:
                 self.columns[column_key] = 2 * len(self.columns)
             rows = len(chart.x.names) or len(series.x)
             native.add_series(self.make_native_series(series, self.columns[column_key], rows))
-        title = f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
-        native.set_title({"name": escape_reference(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
+        title = (
+            f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
+        )
+        native.set_title(
+            {
+                "name": escape_reference(title),
+                "name_font": {"size": 12, "bold": True},
+                "overlay": False,
+            }
+        )
         native.set_x_axis(format_axis(chart.x))
         native.set_y_axis(format_axis(chart.y))
         native.set_legend({"position": "bottom", "font": {"size": 9}})
@@ -109,7 +121,9 @@ class ChartData:
             transparency = {"transparency": 65} if series.style == "wide" else {}
             options["line"] = {"color": colour, "width": width, "dash_type": dash, **transparency}
         if series.low:
-            plus = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
+            plus = [
+                round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)
+            ]
             minus = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]
             options["y_error_bars"] = {
                 "type": "custom",
@@ -134,7 +148,9 @@ class ChartData:
         for (_, series, _), x in self.columns.items():
             sheet.write_string(self.first + 1, x, "x", bold)
             sheet.write_string(self.first + 1, x + 1, series.name, bold)
-        values = {x: arrange_values(series, names) for (_, series, names), x in self.columns.items()}
+        values = {
+            x: arrange_values(series, names) for (_, series, names), x in self.columns.items()
+        }
         for at in range(self.rows):
             for (_, series, names), x in self.columns.items():
                 if at < len(names or series.x):
@@ -146,7 +162,8 @@ class ChartData:
 
 
 def count_charts_in_line(widths: Sequence[float]) -> int:
-    """Return the number of charts that stand side by side over columns of these widths, in characters."""
+    """Return the number of charts that stand side by side over columns of these widths, in
+    characters."""
     total_px = sum(7 * width + 5 for width in widths)
     return max(2, int(total_px) // (CHART_WIDTH_PX + CHART_GAP_PX))
 
@@ -157,7 +174,8 @@ def count_rows(height: int = CHART_HEIGHT_PX) -> int:
 
 
 def arrange_values(series: Series, names: tuple[str, ...]) -> dict[int, float]:
-    """Return the values of a series by row. A bar is at the row of its name; a name may have no bar."""
+    """Return the values of a series by row. A bar is at the row of its name; a name may have no
+    bar."""
     return dict(zip(map(int, series.x) if names else range(len(series.x)), series.y, strict=True))
 
 
@@ -184,17 +202,20 @@ def format_axis(axis: Axis) -> dict:
 
 
 def escape_reference(text: str) -> str:
-    """Return the text in a form that XlsxWriter does not interpret as a reference to a cell of another sheet."""
+    """Return the text in a form that XlsxWriter does not interpret as a reference to a cell of
+    another sheet."""
     return text.replace("!", "! ") if re.match(r"^=?[^!]+!\$?[A-Z]+\$?\d+", text) else text
 
 
-PICTURE_SCALE = 0.5625  # shows a drawing 360 pixels high; it has twice as many pixels as specified, for slides
+# shows a drawing 360 pixels high; it has twice as many pixels as specified, for slides
+PICTURE_SCALE = 0.5625
 MIN_LABEL_WIDTH, MIN_CELL_WIDTH = 12, 6.5  # characters: column of labels, columns of values
 LABEL_LETTER_PT = 6.0  # width of a bold letter of an upright label
 
 
 def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
-    """Insert the page's drawing of a tiling below its title and note, and return the next free row."""
+    """Insert the page's drawing of a tiling below its title and note, and return the next free
+    row."""
     row = book.write_heading(sheet, row, tiling.title, tiling.note)
     specification = specify_tiling(tiling)
     try:
@@ -202,9 +223,16 @@ def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
     except DrawingError as error:
         sheet.write_string(row, 0, f"Not drawn: {error.message}.")
         return row + 2
-    options = {"image_data": BytesIO(picture), "object_position": 3, "description": tiling.alt[:250]}
+    options = {
+        "image_data": BytesIO(picture),
+        "object_position": 3,
+        "description": tiling.alt[:250],
+    }
     sheet.insert_image(
-        row, 0, "tiling.png", options | {"x_scale": PICTURE_SCALE, "y_scale": PICTURE_SCALE, "x_offset": 6}
+        row,
+        0,
+        "tiling.png",
+        options | {"x_scale": PICTURE_SCALE, "y_scale": PICTURE_SCALE, "x_offset": 6},
     )
     return row + int(specification["height"] * 2 * PICTURE_SCALE) // ROW_HEIGHT_PX + 2
 
@@ -213,33 +241,58 @@ def choose_matrix_widths(matrices: list[Matrix]) -> list[float]:
     """Return the column widths of a sheet with these matrices one below the other."""
     max_labels = max(len(matrix.labels) for matrix in matrices)
     longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
-    numbers = {value for matrix in matrices for row in matrix.values for value in row if is_finite_number(value)}
+    numbers = {
+        value
+        for matrix in matrices
+        for row in matrix.values
+        for value in row
+        if is_finite_number(value)
+    }
     longest_number = max((len(format_value("number", value)) for value in numbers), default=0)
-    return [max(MIN_LABEL_WIDTH, longest + 2)] + [max(MIN_CELL_WIDTH, longest_number + 1.0)] * max_labels
+    return [max(MIN_LABEL_WIDTH, longest + 2)] + [
+        max(MIN_CELL_WIDTH, longest_number + 1.0)
+    ] * max_labels
 
 
 def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
-    """Write a matrix as coloured cells with their numbers and rules between groups, and return the next free row."""
+    """Write a matrix as coloured cells with their numbers and rules between groups, and return the
+    next free row."""
     row = book.write_heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
     borders = set(matrix.borders)
     label_format = {"bold": True, "font_size": 9}
-    sheet.set_row(row, max(LINE_HEIGHT_PT, 6 + LABEL_LETTER_PT * max(map(len, matrix.labels), default=0)))
+    sheet.set_row(
+        row, max(LINE_HEIGHT_PT, 6 + LABEL_LETTER_PT * max(map(len, matrix.labels), default=0))
+    )
     for index, label in enumerate(matrix.labels):
         label_colour = {"font_color": HIGHLIGHT_COLOUR} if index in matrix.marks else {}
         sheet.write_string(
-            row, index + 1, label, book.make_format(**label_format, **label_colour, rotation=90, align="center")
+            row,
+            index + 1,
+            label,
+            book.make_format(**label_format, **label_colour, rotation=90, align="center"),
         )
-        sheet.write_string(row + 1 + index, 0, label, book.make_format(**label_format, **label_colour, align="right"))
+        sheet.write_string(
+            row + 1 + index,
+            0,
+            label,
+            book.make_format(**label_format, **label_colour, align="right"),
+        )
     block = [number for number, (first, end) in enumerate(matrix.blocks) for _ in range(first, end)]
     for at, values in enumerate(matrix.values):
         for index, value in enumerate(values):
             edges = {"left": 2} if index in borders else {}
             edges |= {"top": 2} if at in borders else {}
             expected = matrix.expected[block[at]][block[index]] if matrix.expected else value
-            colour = matrix.colour(value) if is_finite_number(value) else matrix.colour(expected, pale=True)
+            colour = (
+                matrix.colour(value)
+                if is_finite_number(value)
+                else matrix.colour(expected, pale=True)
+            )
             cell_format = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
             if is_finite_number(value):
-                number_format = book.make_format(**cell_format, num_format=choose_number_format("number", value))
+                number_format = book.make_format(
+                    **cell_format, num_format=choose_number_format("number", value)
+                )
                 sheet.write_number(row + 1 + at, index + 1, value, number_format)
             else:
                 sheet.write_blank(row + 1 + at, index + 1, None, book.make_format(**cell_format))

@@ -1,12 +1,14 @@
-"""The closed forms of the calculator, each written once as an expression: the workbook has it as a formula, and
-`evaluate` computes it.
+"""The closed forms of the calculator, each written once as an expression: the workbook has it as a
+formula, and `evaluate` computes it.
 
-An expression names parameters (`o.a` as `o_a`), the inputs `ranks`, `bytes`, `fan_out`, `height`, `fan_out_1` and so
-on, and `rounds` = ⌈log₂ ranks⌉. It consists of our names and of numbers, never of text from a parameter set.
+An expression names parameters (`o.a` as `o_a`), the inputs `ranks`, `bytes`, `fan_out`, `height`,
+`fan_out_1` and so on, and `rounds` = ⌈log₂ ranks⌉. It consists of our names and of numbers, never
+of text from a parameter set.
 
-Messages have one size, and each rank has one port. `hop` is the time of a message from its send until it is received,
-`send` and `receive` the time until the same rank may send or receive the next one, `work` that of combining one. All
-ranks of a level of a tree are equivalent, so the time over a tree is the sum of its levels."""
+Messages have one size, and each rank has one port. `hop` is the time of a message from its send
+until it is received, `send` and `receive` the time until the same rank may send or receive the next
+one, `work` that of combining one. All ranks of a level of a tree are equivalent, so the time over a
+tree is the sum of its levels."""
 
 import math
 import re
@@ -22,10 +24,19 @@ from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 
 BCAST, REDUCE = "bcast", "reduce"
-LINEAR, BINOMIAL, CHAIN, KARY, TREE = ALTERNATIVES = ("linear", "binomial", "chain", "k-ary", "tree")
-PREDICTIONS = tuple((operation, alternative) for operation in (BCAST, REDUCE) for alternative in ALTERNATIVES)
+LINEAR, BINOMIAL, CHAIN, KARY, TREE = ALTERNATIVES = (
+    "linear",
+    "binomial",
+    "chain",
+    "k-ary",
+    "tree",
+)
+PREDICTIONS = tuple(
+    (operation, alternative) for operation in (BCAST, REDUCE) for alternative in ALTERNATIVES
+)
 MAX_TREE_LEVELS = 6  # levels of the general tree, whose fan-outs the reader types
-ROUNDS = "ROUNDUP(LOG(ranks,2)-1E-9,0)"  # the logarithm of a power of two may be wrong in its last digit
+# the logarithm of a power of two may be wrong in its last digit
+ROUNDS = "ROUNDUP(LOG(ranks,2)-1E-9,0)"
 
 HOP, SEND, RECEIVE, WORK = MESSAGE_TIMES = ("hop", "send", "receive", "work")
 MESSAGES = {
@@ -82,8 +93,8 @@ def substitute(expression: str, texts: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class ClosedForms:
-    """The expressions of a model with the forms of its functions. `message` has the times of one message, which the
-    predictions may name."""
+    """The expressions of a model with the forms of its functions. `message` has the times of one
+    message, which the predictions may name."""
 
     parameters: ParameterSet
     values: Values
@@ -93,7 +104,11 @@ class ClosedForms:
     @property
     def names(self) -> list[str]:
         """The parameters that the expressions name, in the order of the set."""
-        used = {name for text in (*self.message.values(), *self.predictions.values()) for name in NAME.findall(text)}
+        used = {
+            name
+            for text in (*self.message.values(), *self.predictions.values())
+            for name in NAME.findall(text)
+        }
         return [name for name in self.values.numbers if make_identifier(name) in used]
 
 
@@ -105,7 +120,9 @@ def make_closed_forms(parameters: ParameterSet) -> ClosedForms:
     """Return the expressions of a model; raise UserError if the formulas cannot use this set."""
     values = Model.of_set(parameters).values
     if values.classes:
-        raise UserError("its values differ by distance class, and this sheet has no placement of ranks")
+        raise UserError(
+            "its values differ by distance class, and this sheet has no placement of ranks"
+        )
     if parameters.model == "tan":
         return _make_tan_forms(parameters, values)
     if values.settings.get("capacity") == "finite":
@@ -125,8 +142,8 @@ def make_closed_forms(parameters: ParameterSet) -> ClosedForms:
 
 
 def _make_tan_forms(parameters: ParameterSet, values: Values) -> ClosedForms:
-    """Return the expressions of reductions. The model tan predicts no broadcasts, and a binomial tree has no closed
-    form."""
+    """Return the expressions of reductions. The model tan predicts no broadcasts, and a binomial
+    tree has no closed form."""
     overhead, start = "o", "C"
     if values.settings.get("recipe") == "paper":
         overhead, start = "o_paper", "C_paper" if "C_paper" in values else "C"
@@ -136,7 +153,10 @@ def _make_tan_forms(parameters: ParameterSet, values: Values) -> ClosedForms:
 
     over_trees = _add_levels(compute_level)
     return ClosedForms(
-        parameters, values, {}, {(REDUCE, alternative): f"{start}+{text}" for alternative, text in over_trees.items()}
+        parameters,
+        values,
+        {},
+        {(REDUCE, alternative): f"{start}+{text}" for alternative, text in over_trees.items()},
     )
 
 
@@ -145,7 +165,8 @@ def _put_children(level: str, children: str) -> str:
 
 
 def _add_levels(level: Callable[[str], str]) -> dict[str, str]:
-    """Return the times over trees whose levels add up. `level(n)` is that of a node with n children."""
+    """Return the times over trees whose levels add up. `level(n)` is that of a node with n
+    children."""
     counts = [f"fan_out_{number}" for number in range(1, MAX_TREE_LEVELS + 1)]
     return {
         LINEAR: level("(ranks-1)"),
@@ -171,7 +192,9 @@ def _expand(values: Values, name: str, x: str) -> str:
 def _expand_pieces(values: Values, name: str, x: str) -> str:
     """Return a function in pieces at `x`. At an edge, the piece below the edge applies."""
     edges = sorted(
-        int(key.part[1:]) for key in map(parse_key, values.numbers) if key.function == name and key.part.startswith("x")
+        int(key.part[1:])
+        for key in map(parse_key, values.numbers)
+        if key.function == name and key.part.startswith("x")
     )
     text = _expand_piece(values, name, "", x)
     for number in edges:

@@ -1,8 +1,9 @@
-"""Layout of a workbook: names that Excel accepts, widths and colours, and the places of tables, for links
-(`TablePlaces`).
+"""Layout of a workbook: names that Excel accepts, widths and colours, and the places of tables, for
+links (`TablePlaces`).
 
-If a table has more than 20,000 rows, its sheet has the first 1,000 with a note, and the table is written to a Parquet
-file beside the workbook (`write_parquet`; `commodel predict matrix` needs pyarrow, too).
+If a table has more than 20,000 rows, its sheet has the first 1,000 with a note, and the table is
+written to a Parquet file beside the workbook (`write_parquet`; `commodel predict matrix` needs
+pyarrow, too).
 """
 
 import math
@@ -42,8 +43,8 @@ LINE_HEIGHT_PT = 15.0
 FIRST_ROW = 4  # of a sheet's contents, from 0: below title, banner, note and link to the overview
 ROW_HEIGHT_PT, ROW_HEIGHT_PX = 14.25, 19  # of a row; not the default, which some programs change
 A3_PAPER = 8  # Excel's number of the paper size
-# Pixels within the margins of a landscape page: width and height. A little less than the true height, since programs
-# scale pages by different widths of letters.
+# Pixels within the margins of a landscape page: width and height. A little less than the true
+# height, since programs scale pages by different widths of letters.
 PAGE_SIZES_PX = {9: (1045, 650), A3_PAPER: (1511, 970)}  # by paper size
 MAX_TABLE_ROWS = 20_000  # a sheet has all rows of a table up to this length
 LONG_TABLE_SHOWN_ROWS = 1_000  # rows on the sheet of a longer table
@@ -52,15 +53,18 @@ PARQUET_PIECE_ROWS = 10_000  # rows of one write to a Parquet file
 
 
 class Sheet(Worksheet):
-    """A sheet that escapes texts which begin and end like rich-text markup: XlsxWriter copies these into the file
-    unchecked. Formulas are not searched for functions newer than Excel 2010, because ours use none and the search takes
-    a tenth of the time of a report."""
+    """A sheet that escapes texts which begin and end like rich-text markup: XlsxWriter copies these
+    into the file unchecked. Formulas are not searched for functions newer than Excel 2010, because
+    ours use none and the search takes a tenth of the time of a report."""
 
-    def print_pages(self, rows: int, columns: int, unbroken_ranges: Sequence[tuple[int, int]], max_pages: int) -> int:
-        """Print the first rows and columns on at most so many pages, and return the number of these rows. A page ends
-        before a range of rows that it would cut. If the last page were less than half full, all pages are made
-        smaller by blank columns at the right, because programs ignore page breaks if a height is set.
-        `unbroken_ranges` are pairs of first row and end, in order."""
+    def print_pages(
+        self, rows: int, columns: int, unbroken_ranges: Sequence[tuple[int, int]], max_pages: int
+    ) -> int:
+        """Print the first rows and columns on at most so many pages, and return the number of these
+        rows. A page ends before a range of rows that it would cut. If the last page were less than
+        half full, all pages are made smaller by blank columns at the right, because programs ignore
+        page breaks if a height is set. `unbroken_ranges` are pairs of first row and end, in
+        order."""
         page_width, page_height = PAGE_SIZES_PX[self.paper_size]
         height = page_height * max(1.0, sum(map(self._size_col, range(columns))) / page_width)
         sizes = [self._size_row(row) for row in range(rows)]
@@ -80,7 +84,9 @@ class Sheet(Worksheet):
         self.set_h_pagebreaks(starts[1:])
         return end
 
-    def _write_string(self, row: int, col: int, string: str, cell_format: Format | None = None) -> int:
+    def _write_string(
+        self, row: int, col: int, string: str, cell_format: Format | None = None
+    ) -> int:
         return super()._write_string(row, col, escape_markup(string), cell_format)
 
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
@@ -92,8 +98,8 @@ class Sheet(Worksheet):
 def break_pages(
     sizes: Sequence[float], height: float, unbroken_ranges: Sequence[tuple[int, int]]
 ) -> tuple[list[int], float]:
-    """Return the first row of each page, and how much of the last page is filled. A range that is longer than a page is
-    cut."""
+    """Return the first row of each page, and how much of the last page is filled. A range that is
+    longer than a page is cut."""
     end_of = {first: end for first, end in unbroken_ranges if sum(sizes[first:end]) <= height}
     starts, used = [0], 0.0
     row = 0
@@ -108,8 +114,11 @@ def break_pages(
     return starts, used
 
 
-def find_page_end(sizes: Sequence[float], height: float, unbroken_ranges: Sequence[tuple[int, int]]) -> int:
-    """Return the number of rows that have this height together, without a part of an unbroken range."""
+def find_page_end(
+    sizes: Sequence[float], height: float, unbroken_ranges: Sequence[tuple[int, int]]
+) -> int:
+    """Return the number of rows that have this height together, without a part of an unbroken
+    range."""
     total, end = 0.0, 0
     while end < len(sizes) and total + sizes[end] <= height:
         total += sizes[end]
@@ -135,7 +144,8 @@ def make_colour_scale(scale: Scale) -> dict[str, str | float]:
 
 
 def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True) -> list[int]:
-    """Return widths in characters: enough for every value, and for a header of few lines with its filter button.
+    """Return widths in characters: enough for every value, and for a header of few lines with its
+    filter button.
 
     If tables share a sheet, text of a last column may continue over the empty cells to its right.
     """
@@ -146,21 +156,37 @@ def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True) ->
         for index, column in enumerate(table.columns):
             # Bold digits and the grouping of Excel's own formats need a little more than the text.
             text_width = (
-                max((len(format_value(column.kind, value)) for value in set(table.values(index))), default=0) * 1.1 + 3
+                max(
+                    (len(format_value(column.kind, value)) for value in set(table.values(index))),
+                    default=0,
+                )
+                * 1.1
+                + 3
             )
-            if not only_tables and column.kind == "text" and index + 1 == len(table.columns) and not table.backgrounds:
+            if (
+                not only_tables
+                and column.kind == "text"
+                and index + 1 == len(table.columns)
+                and not table.backgrounds
+            ):
                 text_width = 0
-            letters = max(len(column.header) / MAX_HEADER_LINES, *map(len, column.header.split(" ")))
+            letters = max(
+                len(column.header) / MAX_HEADER_LINES, *map(len, column.header.split(" "))
+            )
             header_width = letters * BOLD_WIDTH + BUTTON_WIDTH
-            widths[index] = max(widths[index], min(longest, int(max(text_width, header_width, 7)) + 1))
+            widths[index] = max(
+                widths[index], min(longest, int(max(text_width, header_width, 7)) + 1)
+            )
     return widths
 
 
 def compute_header_height(headers: Sequence[str], widths: Sequence[float]) -> float:
-    """Return the height in points of a row of wrapped headers. Programs do not adapt the rows of a finished workbook
-    to their texts."""
+    """Return the height in points of a row of wrapped headers. Programs do not adapt the rows of a
+    finished workbook to their texts."""
     lines = (
-        textwrap.wrap(header, max(1, int((width - BUTTON_WIDTH) / BOLD_WIDTH)), break_long_words=False)
+        textwrap.wrap(
+            header, max(1, int((width - BUTTON_WIDTH) / BOLD_WIDTH)), break_long_words=False
+        )
         for header, width in zip(headers, widths, strict=False)
     )
     return LINE_HEIGHT_PT * max(map(len, lines), default=1)
@@ -176,7 +202,8 @@ def count_columns(widths: Sequence[float], characters: float) -> tuple[int, floa
 
 
 def make_sheet_name(name: str, used_names: set[str]) -> str:
-    """Return a valid, unused sheet name of at most 31 characters: no brackets, slashes or :*?, no outer apostrophes."""
+    """Return a valid, unused sheet name of at most 31 characters: no brackets, slashes or :*?, no
+    outer apostrophes."""
     stem = re.sub(r"[\[\]:*?/\\]", " ", name).strip("' ")[:31] or "Sheet"
     return make_unique(stem, 31, used_names)
 
@@ -195,14 +222,18 @@ def make_table_name(table: Table) -> str:
 
 
 def make_headers(headers: list[str]) -> list[str]:
-    """Return distinct headers without blanks: Excel refuses a table with two equal headers, or with a blank one."""
+    """Return distinct headers without blanks: Excel refuses a table with two equal headers, or with
+    a blank one."""
     used_names: set[str] = set()
-    return [make_unique(escape_markup(header[:240].strip()) or "column", 255, used_names) for header in headers]
+    return [
+        make_unique(escape_markup(header[:240].strip()) or "column", 255, used_names)
+        for header in headers
+    ]
 
 
 def find_creation_date(report: Report) -> datetime:
-    """Return the last day of the measurements. The date of writing would make two reports of the same results
-    differ."""
+    """Return the last day of the measurements. The date of writing would make two reports of the
+    same results differ."""
     day = re.search(r"(\d{4})-(\d\d)-(\d\d)$", report.measured)
     try:
         return datetime(int(day[1]), int(day[2]), int(day[3])) if day else DEFAULT_CREATION_DATE
@@ -225,8 +256,8 @@ def make_long_table_note(name: str, rows: int) -> str:
 
 
 def write_parquet(label: str, table: Table, folder: Path) -> Path:
-    """Write a table with the headers of its sheet and return the path. n/a and blanks are null; infinite values are
-    kept."""
+    """Write a table with the headers of its sheet and return the path. n/a and blanks are null;
+    infinite values are kept."""
     import pyarrow as pa  # slow to load, and only long tables need it
 
     from commodel.files.streamed_tables import make_piece, write_stream
@@ -234,7 +265,10 @@ def write_parquet(label: str, table: Table, folder: Path) -> Path:
     names = make_headers([column.header for column in table.columns])
     is_text = [column.kind in TEXT_KINDS for column in table.columns]
     types = pa.schema(
-        [(name, pa.string() if text else pa.float64()) for name, text in zip(names, is_text, strict=True)]
+        [
+            (name, pa.string() if text else pa.float64())
+            for name, text in zip(names, is_text, strict=True)
+        ]
     )
 
     def pieces() -> Iterator[pa.Table]:
@@ -259,7 +293,8 @@ def write_parquet(label: str, table: Table, folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a table: `row` of its sheet has the first of `rows`, the shown rows of the table."""
+    """The place of a table: `row` of its sheet has the first of `rows`, the shown rows of the
+    table."""
 
     sheet: str
     row: int
@@ -272,33 +307,40 @@ class TablePlaces:
     """The places of a workbook's tables and their rows, for links to them."""
 
     sheets: dict[str, str] = field(default_factory=dict)  # by section
-    tables: dict[str, Place] = field(default_factory=dict)  # by name; a table on several sheets has its first place
+    # by name; a table on several sheets has its first place
+    tables: dict[str, Place] = field(default_factory=dict)
     rows: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
 
     def link_source(self, source: SourceRows | None) -> str:
-        """Return a link to the rows that a number was computed from, or, if `source` names a column, to its cell in the
-        first of these rows."""
+        """Return a link to the rows that a number was computed from, or, if `source` names a
+        column, to its cell in the first of these rows."""
         if source is None or (table_place := self.tables.get(source.table)) is None:
             return ""
         keys = [column.key for column in table_place.table.columns]
         if not {key for key, _ in source.where} <= set(keys):
             return ""
-        first, last = self._rows(table_place, source).get(tuple(value for _, value in source.where), (-1, -1))
+        first, last = self._rows(table_place, source).get(
+            tuple(value for _, value in source.where), (-1, -1)
+        )
         if first not in table_place.rows:
             return ""
         row_offset = table_place.row - table_place.rows.start
         if source.column in keys:
             return link_cell(table_place.sheet, row_offset + first, keys.index(source.column))
-        cell_range = xl_range(row_offset + first, 0, row_offset + min(last, table_place.rows[-1]), len(keys) - 1)
+        cell_range = xl_range(
+            row_offset + first, 0, row_offset + min(last, table_place.rows[-1]), len(keys) - 1
+        )
         return f"internal:{quote_sheetname(table_place.sheet)}!{cell_range}"
 
     def _rows(self, table_place: Place, source: SourceRows) -> dict[tuple, tuple[int, int]]:
-        """Return the first and last row of the first block of consecutive rows with the same values in the columns of
-        `source`, by these values."""
+        """Return the first and last row of the first block of consecutive rows with the same values
+        in the columns of `source`, by these values."""
         names = tuple(key for key, _ in source.where)
         if (source.table, names) not in self.rows:
             rows: dict[tuple, tuple[int, int]] = {}
-            for at, values in enumerate(zip(*(table_place.table.column(key) for key in names), strict=True)):
+            for at, values in enumerate(
+                zip(*(table_place.table.column(key) for key in names), strict=True)
+            ):
                 first, last = rows.get(values, (at, at - 1))
                 rows[values] = first, at if last == at - 1 else last
             self.rows[source.table, names] = rows
@@ -310,7 +352,8 @@ def link_cell(sheet: str, row: int = 0, column: int = 0) -> str:
 
 
 def link_first_rows(section: Section) -> dict[object, str]:
-    """Return a link to the first row of each id, for a section with a single table that is written later."""
+    """Return a link to the first row of each id, for a section with a single table that is written
+    later."""
     table, first = section.tables[0], FIRST_ROW + 1
     rows: dict[object, int] = {}
     for at, point in enumerate(table.column("id")[: len(select_shown_rows(table))], first):

@@ -1,4 +1,5 @@
-"""The first sheet of each platform: the page's first screen with links to the data behind it, on one printed page."""
+"""The first sheet of each platform: the page's first screen with links to the data behind it, on
+one printed page."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -22,7 +23,8 @@ TILE_BACKGROUND = "#F3F6F8"
 MIN_SHEET_WIDTH, GAP_WIDTH = 165, 2  # characters: all columns, and the column between the two maps
 MAX_MAP_ROWS = 26
 LINE_HEIGHT_PT = 14.0
-HEADLINE_SIZE_PT, HEADLINE_LETTER_WIDTH = 16, 1.4  # of a tile; characters of the sheet that one of its letters takes
+# of a tile; characters of the sheet that one of its letters takes
+HEADLINE_SIZE_PT, HEADLINE_LETTER_WIDTH = 16, 1.4
 SHEET_CONTENTS = {
     "Summary": "all findings in sentences",
     "What to use": "fastest alternatives, gains, choices of each model, trees and their critical paths",
@@ -39,8 +41,9 @@ SHEET_CONTENTS = {
 
 
 class Overview:
-    """The first sheet of a platform. `write` fills the sheet when the places of all tables are known. `row` is the next
-    free row. `quarters` has the first and last column of each of the four tiles."""
+    """The first sheet of a platform. `write` fills the sheet when the places of all tables are
+    known. `row` is the next free row. `quarters` has the first and last column of each of the four
+    tiles."""
 
     def __init__(self, writer, screen: FirstScreen, sheet, row: int):
         self.writer, self.screen, self.sheet, self.row = writer, screen, sheet, row
@@ -53,11 +56,16 @@ class Overview:
             widths[len(fastest_grid.columns) :] or [9] * 3,
         )
         label_widths = [
-            max(10, *(len(row[at]) + 2 for row in fastest_grid.rows)) if fastest_grid.rows else 10 for at in (0, 1)
+            max(10, *(len(row[at]) + 2 for row in fastest_grid.rows)) if fastest_grid.rows else 10
+            for at in (0, 1)
         ]
-        model_width = max(10, *(len(label) + 2 for _, label in error_grid.rows)) if error_grid.rows else 10
+        model_width = (
+            max(10, *(len(label) + 2 for _, label in error_grid.rows)) if error_grid.rows else 10
+        )
         stretch = max(
-            1.0, (MIN_SHEET_WIDTH - sum(label_widths) - model_width - GAP_WIDTH) / sum((*fastest_widths, *error_widths))
+            1.0,
+            (MIN_SHEET_WIDTH - sum(label_widths) - model_width - GAP_WIDTH)
+            / sum((*fastest_widths, *error_widths)),
         )
         self.errors_column = len(label_widths) + len(fastest_widths) + 1
         self.widths = [
@@ -69,9 +77,12 @@ class Overview:
         ]
         ends = [total / sum(self.widths) for total in accumulate(self.widths)]
         starts = [
-            min(range(len(ends)), key=lambda at: abs((ends[at - 1] if at else 0) - share / 4)) for share in range(4)
+            min(range(len(ends)), key=lambda at: abs((ends[at - 1] if at else 0) - share / 4))
+            for share in range(4)
         ]
-        self.quarters = list(zip(starts, [*(start - 1 for start in starts[1:]), len(self.widths) - 1], strict=True))
+        self.quarters = list(
+            zip(starts, [*(start - 1 for start in starts[1:]), len(self.widths) - 1], strict=True)
+        )
 
     def write(
         self,
@@ -80,8 +91,9 @@ class Overview:
         platform_sheets: Sequence[tuple[str, str]],
         calculator: tuple[str, str],
     ) -> None:
-        """Write the sheet. `platform_sheets` are the first sheets of all platforms, by name and link; `calculator`
-        has the links to this platform's calculator, and to its factor of a latency."""
+        """Write the sheet. `platform_sheets` are the first sheets of all platforms, by name and
+        link; `calculator` has the links to this platform's calculator, and to its factor of a
+        latency."""
         for column, width in enumerate(self.widths):
             self.sheet.set_column(column, column, width)
         self._write_platform(platform_sheets)
@@ -95,7 +107,14 @@ class Overview:
         self.sheet.set_margins(0.4, 0.4, 0.5, 0.5)
 
     def _write_across(
-        self, row: int, first: int, last: int, text: str, cell_format, target: str = "", tooltip: str = ""
+        self,
+        row: int,
+        first: int,
+        last: int,
+        text: str,
+        cell_format,
+        target: str = "",
+        tooltip: str = "",
     ) -> None:
         """Write a text over several columns, with a link if there is a target."""
         if last > first:
@@ -109,38 +128,62 @@ class Overview:
         make_format = self.writer.make_format
         colour = HIGHLIGHT_COLOUR if self.screen.simulated else HEADER_COLOUR
         text = f"{self.screen.platform}: {self.screen.origin}"
-        self.sheet.write_string(self.row, 0, text, make_format(bold=True, font_size=12, font_color=colour))
+        self.sheet.write_string(
+            self.row, 0, text, make_format(bold=True, font_size=12, font_color=colour)
+        )
         self.row += 1
         if len(platform_sheets) > 1:
-            self.sheet.write_string(self.row, 0, "Other platforms", make_format(font_color=NOTE_COLOUR))
+            self.sheet.write_string(
+                self.row, 0, "Other platforms", make_format(font_color=NOTE_COLOUR)
+            )
             other_sheets = [other for other in platform_sheets if other[0] != self.screen.platform]
             columns = sorted({max(first, 2) for first, _ in self.quarters})
             for number, (name, target) in enumerate(other_sheets):
                 offset, column = divmod(number, len(columns))
                 cell_format = make_format(font_color=LINK_COLOUR, underline=1)
-                self.sheet.write_url(self.row + offset, columns[column], target, cell_format, string=name)
+                self.sheet.write_url(
+                    self.row + offset, columns[column], target, cell_format, string=name
+                )
             self.row += (len(other_sheets) - 1) // len(columns)
             self.row += 1
         self.row += 1
 
     def _write_tiles(self, places: TablePlaces) -> None:
         lines = max(
-            self._count_lines(tile, quarter) for tile, quarter in zip(self.screen.tiles, self.quarters, strict=True)
+            self._count_lines(tile, quarter)
+            for tile, quarter in zip(self.screen.tiles, self.quarters, strict=True)
         )
-        for height, row in zip((15, 25, 15, LINE_HEIGHT_PT * lines + 3), range(self.row, self.row + 4), strict=True):
+        for height, row in zip(
+            (15, 25, 15, LINE_HEIGHT_PT * lines + 3), range(self.row, self.row + 4), strict=True
+        ):
             self.sheet.set_row(row, height)
         for tile, (first, last) in zip(self.screen.tiles, self.quarters, strict=True):
-            base = {"bg_color": TILE_BACKGROUND, "left": 5, "left_color": HEADER_COLOUR, "indent": 1}
+            base = {
+                "bg_color": TILE_BACKGROUND,
+                "left": 5,
+                "left_color": HEADER_COLOUR,
+                "indent": 1,
+            }
             make_format, target = self.writer.make_format, places.link_source(tile.source)
             self._write_across(
-                self.row, first, last, tile.question, make_format(**base, bold=True, font_color=NOTE_COLOUR)
+                self.row,
+                first,
+                last,
+                tile.question,
+                make_format(**base, bold=True, font_color=NOTE_COLOUR),
             )
-            fitting = int(HEADLINE_SIZE_PT * self._width(first, last) / (HEADLINE_LETTER_WIDTH * len(tile.headline)))
+            fitting = int(
+                HEADLINE_SIZE_PT
+                * self._width(first, last)
+                / (HEADLINE_LETTER_WIDTH * len(tile.headline))
+            )
             size, colour = min(HEADLINE_SIZE_PT, fitting), LINK_COLOUR if target else HEADER_COLOUR
             cell_format = make_format(**base, bold=True, font_size=size, font_color=colour)
             self._write_across(self.row + 1, first, last, tile.headline, cell_format, target)
             shares = " · ".join(f"{name} {number}" for name, number in tile.shares)
-            self._write_across(self.row + 2, first, last, shares, make_format(**base, font_color=HEADER_COLOUR))
+            self._write_across(
+                self.row + 2, first, last, shares, make_format(**base, font_color=HEADER_COLOUR)
+            )
             wrap = make_format(**(base | {"valign": "top", "align": "left"}), text_wrap=True)
             self._write_across(self.row + 3, first, last, tile.sentence, wrap)
         self.row += 5
@@ -153,20 +196,34 @@ class Overview:
         return sum(self.widths[first : last + 1]) - 4
 
     def _write_maps(self, places: TablePlaces) -> None:
-        fastest_columns, error_columns = (0, self.errors_column - 2), (self.errors_column, len(self.widths) - 1)
+        fastest_columns, error_columns = (
+            (0, self.errors_column - 2),
+            (self.errors_column, len(self.widths) - 1),
+        )
         bottom = self.row
         for grid, (first, last), label_columns in (
             (self.screen.fastest, fastest_columns, 2),
             (self.screen.errors, error_columns, 1),
         ):
             if grid.cells:
-                bottom = max(bottom, self._write_map(grid, self.row, first, last, label_columns, places))
+                bottom = max(
+                    bottom, self._write_map(grid, self.row, first, last, label_columns, places)
+                )
         self.row = bottom + 1
 
-    def _write_map(self, grid: Grid, row: int, first: int, last: int, label_columns: int, places: TablePlaces) -> int:
-        """Write a map and return the next free row. `label_columns` is the number of columns that name a row."""
+    def _write_map(
+        self, grid: Grid, row: int, first: int, last: int, label_columns: int, places: TablePlaces
+    ) -> int:
+        """Write a map and return the next free row. `label_columns` is the number of columns that
+        name a row."""
         make_format = self.writer.make_format
-        self._write_across(row, first, last, grid.title, make_format(bold=True, font_size=12, font_color=HEADER_COLOUR))
+        self._write_across(
+            row,
+            first,
+            last,
+            grid.title,
+            make_format(bold=True, font_size=12, font_color=HEADER_COLOUR),
+        )
         self._write_across(
             row + 1,
             first,
@@ -175,7 +232,9 @@ class Overview:
             make_format(italic=True, font_color=NOTE_COLOUR, text_wrap=True, valign="top"),
         )
         self.sheet.set_row(row + 1, 2 * LINE_HEIGHT_PT)
-        heading_format = make_format(bold=True, bg_color=HEADER_COLOUR, font_color="#FFFFFF", align="center")
+        heading_format = make_format(
+            bold=True, bg_color=HEADER_COLOUR, font_color="#FFFFFF", align="center"
+        )
         side_format = make_format(bold=True, bg_color=HEADER_COLOUR, font_color="#FFFFFF")
         self._write_across(row + 2, first, first + label_columns - 1, grid.side, side_format)
         for column, text in enumerate(grid.columns, first + label_columns):
@@ -194,13 +253,26 @@ class Overview:
                     if cell.marked
                     else {"border": 1, "border_color": "#FFFFFF"}
                 )
-                cell_format = make_format(bg_color=cell.fill, font_color="#111111", align="center", **edges)
-                column, target = first + label_columns + cell.column, places.link_source(cell.source)
-                self._write_across(top + cell.row, column, column, cell.text, cell_format, target, cell.tooltip)
+                cell_format = make_format(
+                    bg_color=cell.fill, font_color="#111111", align="center", **edges
+                )
+                column, target = (
+                    first + label_columns + cell.column,
+                    places.link_source(cell.source),
+                )
+                self._write_across(
+                    top + cell.row, column, column, cell.text, cell_format, target, cell.tooltip
+                )
         self.sheet.ignore_errors({"number_stored_as_text": f"A{top + 1}:XFD{top + len(shown)}"})
         if hidden := len(grid.rows) - len(shown):
             text = f"and {hidden} rows more on the sheet What to use"
-            self._write_across(top + len(shown), first, last, text, make_format(italic=True, font_color=NOTE_COLOUR))
+            self._write_across(
+                top + len(shown),
+                first,
+                last,
+                text,
+                make_format(italic=True, font_color=NOTE_COLOUR),
+            )
         return top + len(shown) + bool(hidden)
 
     def _write_anomalies(self) -> None:
@@ -216,7 +288,8 @@ class Overview:
         self.row += 1
 
     def _write_links(self, places: TablePlaces, calculator: tuple[str, str]) -> None:
-        """Write links to all sheets and to important cells, then commands for questions that no sheet answers."""
+        """Write links to all sheets and to important cells, then commands for questions that no
+        sheet answers."""
         report: Report = self.writer.report
         platform_filter = (("platform", self.screen.platform),)
         answers = [
@@ -228,30 +301,43 @@ class Overview:
             ),
         ]
         entries = [entry for entry in answers if entry[1]]
-        contents = SHEET_CONTENTS | {name: section.contents for name, section in list_sections().items()}
+        contents = SHEET_CONTENTS | {
+            name: section.contents for name, section in list_sections().items()
+        }
         for name, sheet in places.sheets.items():
-            entries.append((f"{name}: {contents[name]}" if contents.get(name) else name, link_cell(sheet)))
+            entries.append(
+                (f"{name}: {contents[name]}" if contents.get(name) else name, link_cell(sheet))
+            )
         make_format, second_column = self.writer.make_format, self.quarters[2][0]
         self.sheet.write_string(
-            self.row, 0, "Where to look", make_format(bold=True, font_size=12, font_color=HEADER_COLOUR)
+            self.row,
+            0,
+            "Where to look",
+            make_format(bold=True, font_size=12, font_color=HEADER_COLOUR),
         )
         self.row += 1
         lines = -(-len(entries) // 2)
         for number, (text, target) in enumerate(entries):
             column, offset = divmod(number, lines)
             cell_format = make_format(font_color=LINK_COLOUR, underline=1)
-            self.sheet.write_url(self.row + offset, second_column if column else 0, target, cell_format, string=text)
+            self.sheet.write_url(
+                self.row + offset, second_column if column else 0, target, cell_format, string=text
+            )
         self.row += lines + 1
         for question, command in list_commands(report, self.screen):
             if question == LATENCY_QUESTION and calculator[1]:
                 continue
             self.sheet.write_string(self.row, 0, question, make_format(bold=True))
-            self.sheet.write_string(self.row, 3, command, make_format(font_name="Consolas", font_size=9))
+            self.sheet.write_string(
+                self.row, 3, command, make_format(font_name="Consolas", font_size=9)
+            )
             self.row += 1
         self.row += 1
 
     def _insert_charts(self, charts: ChartData) -> None:
-        shown_charts = [chart for chart in (self.screen.scatter, self.screen.times) if chart is not None]
+        shown_charts = [
+            chart for chart in (self.screen.scatter, self.screen.times) if chart is not None
+        ]
         if shown_charts:
             width = int(sum(width * 7 + 5 for width in self.widths)) // 2 - 16
             self.row = charts.insert(self.sheet, self.row, shown_charts, width, 16 * ROW_HEIGHT_PX)

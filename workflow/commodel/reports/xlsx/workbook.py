@@ -1,7 +1,8 @@
-"""Writes a report as a workbook: native tables and charts, and calculators, byte-identical for equal reports.
+"""Writes a report as a workbook: native tables and charts, and calculators, byte-identical for
+equal reports.
 
-A sheet is printed at the page's width with its header row repeated; of a long sheet only the first rows are printed.
-Texts that look like formulas remain texts."""
+A sheet is printed at the page's width with its header row repeated; of a long sheet only the first
+rows are printed. Texts that look like formulas remain texts."""
 
 import re
 import textwrap
@@ -59,7 +60,8 @@ MAX_CELL_LENGTH = 32_000  # XlsxWriter drops a longer text silently
 MAX_A4_COLUMNS = 20  # tables with more columns are printed on A3, with long texts cut off
 MAX_PRINTED_COLUMNS = 18  # columns printed on A3
 MAX_PRINTED_PAGES = 2  # of a sheet
-HEADING_ROWS = 5  # of a block, which a page does not part: heading, note, header, and the first rows
+# of a block, which a page does not part: heading, note, header, and the first rows
+HEADING_ROWS = 5
 MAX_WRAPPED_LENGTH = 300  # characters of a cell; a longer text is cut off on paper
 SENTENCE_WIDTH = 150  # characters in a line of a sentence, which spans columns
 RAW_SECTION = "Raw summary"
@@ -77,11 +79,17 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
             book.add_section(section)
         book.add_calculator()
         book.close()
-    return [path, *(layout.write_parquet(name, table, path.parent) for name, table in book.long_tables.items())]
+    return [
+        path,
+        *(
+            layout.write_parquet(name, table, path.parent)
+            for name, table in book.long_tables.items()
+        ),
+    ]
 
 
-# Sheets of a campaign, and the sections on each in their order. Other sections, such as figures of a paper, have sheets
-# of their own before these.
+# Sheets of a campaign, and the sections on each in their order. Other sections, such as figures of
+# a paper, have sheets of their own before these.
 SHEETS: dict[str, tuple[str, ...]] = {
     "Summary": ("Summary", "Findings"),
     "What to use": ("What to use", "Selection", "Choices by model", "Trees"),
@@ -107,10 +115,14 @@ PRINTED_PAGES = {
 
 
 def merge_sections(report: Report) -> list[Section]:
-    """Return a section for each sheet. A section with another name than its sheet begins with its name and note."""
-    if all(section.name != "Comparison" for section in report.sections):  # the answer of another verb
+    """Return a section for each sheet. A section with another name than its sheet begins with its
+    name and note."""
+    # the answer of another verb
+    if all(section.name != "Comparison" for section in report.sections):
         return list(report.sections)
-    sections = {section.name: section for section in (*report.sections, *filter(None, [report.samples]))}
+    sections = {
+        section.name: section for section in (*report.sections, *filter(None, [report.samples]))
+    }
     brought = list_sections()
     merged = []
     for sheet, names in SHEETS.items():
@@ -127,15 +139,16 @@ def merge_sections(report: Report) -> list[Section]:
     return [*sections.values(), *merged]
 
 
-PLAIN_NAME = re.compile(r"(?!.*_x)[\w.-]+", re.ASCII)  # platform names that a sheet name may contain
+# platform names that a sheet name may contain
+PLAIN_NAME = re.compile(r"(?!.*_x)[\w.-]+", re.ASCII)
 
 
 class Workbook:
     """An open file: a report's sections as sheets, and the formats and names already used in it."""
 
     def __init__(self, report: Report, stream: IO[bytes], scratch: str = ""):
-        """Start a workbook. `scratch` is a folder for temporary files of the sheets; if empty, the sheets are kept in
-        memory."""
+        """Start a workbook. `scratch` is a folder for temporary files of the sheets; if empty, the
+        sheets are kept in memory."""
         options: dict[str, str | bool] = {
             "strings_to_formulas": False,
             "strings_to_urls": False,
@@ -145,7 +158,11 @@ class Workbook:
         self.report = report
         self.book = xlsxwriter.Workbook(stream, options)
         self.book.worksheet_class = Sheet
-        properties = {"title": report.title[:250], "created": layout.find_creation_date(report), "author": "commodel"}
+        properties = {
+            "title": report.title[:250],
+            "created": layout.find_creation_date(report),
+            "author": "commodel",
+        }
         self.book.set_properties(properties)
         self.formats: dict[tuple, object] = {}
         self.cell_formats: dict[tuple, object] = {}
@@ -153,19 +170,30 @@ class Workbook:
         self.places = TablePlaces()
         self.first_sheets: list[Overview] = []
         self.max_text_width = MAX_COLUMN_WIDTH  # characters of a line of wrapped text on the sheet
-        self.unbroken_ranges: list[tuple[int, int]] = []  # first row and end of what a page of the sheet does not part
+        # first row and end of what a page of the sheet does not part
+        self.unbroken_ranges: list[tuple[int, int]] = []
         self.long_tables: dict[str, Table] = {}  # too long for a sheet, by name of their file
         order = {screen.platform: rank for rank, screen in enumerate(report.screens)}
-        sets = sorted(report.sets, key=lambda entry: order.get(to_plain_value(entry.platform), len(order)))
+        sets = sorted(
+            report.sets, key=lambda entry: order.get(to_plain_value(entry.platform), len(order))
+        )
         self.calculable, self.refused = calculator.select_calculable(sets)  # as the first sheets
-        self.platforms = {*order, *(to_plain_value(forms.parameters.platform) for forms in self.calculable)}
+        self.platforms = {
+            *order,
+            *(to_plain_value(forms.parameters.platform) for forms in self.calculable),
+        }
         simulated = {screen.platform for screen in report.screens if screen.simulated}
-        simulated |= {to_plain_value(parameters.platform) for parameters in report.sets if parameters.simulated}
+        simulated |= {
+            to_plain_value(parameters.platform)
+            for parameters in report.sets
+            if parameters.simulated
+        }
         self.measured_platforms = self.platforms - simulated
         names = f" on {', '.join(sorted(simulated))}" if self.measured_platforms else ""
         self.simulation_header = f"&C&B SIMULATED measurements{names.replace('&', '&&')[:150]}"
         self.calculator_link = ""
-        self.latency_links: dict[str, str] = {}  # to the factor of a latency in the calculator, by platform
+        # to the factor of a latency in the calculator, by platform
+        self.latency_links: dict[str, str] = {}
         self.chart_data = charts.ChartData(self.book, FIRST_ROW)
 
     def make_format(self, **properties: object) -> object:
@@ -176,8 +204,9 @@ class Workbook:
         return self.formats[key]
 
     def add_sheet(self, name: str, note: str, platform: str = ""):
-        """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row. If
-        there are several platforms, the sheet name ends with the name of its platform."""
+        """Add a sheet with title, banner (if anything is simulated) and note; return it and the
+        next free row. If there are several platforms, the sheet name ends with the name of its
+        platform."""
         names_platform = len(self.platforms) > 1 and PLAIN_NAME.fullmatch(platform)
         sheet_name = f"{name} {platform}" if names_platform else name
         sheet = self.book.add_worksheet(layout.make_sheet_name(sheet_name, self.names))
@@ -190,40 +219,54 @@ class Workbook:
         sheet.set_footer(self.format_footer())
         is_leading = name in ("Summary", OVERVIEW_SHEET)
         title = self.report.title if is_leading else f"{name}: {self.report.title}"
-        sheet.write_string(0, 0, title, self.make_format(bold=True, font_size=15, font_color=HEADER_COLOUR))
+        sheet.write_string(
+            0, 0, title, self.make_format(bold=True, font_size=15, font_color=HEADER_COLOUR)
+        )
         sheet.set_row(0, 22)
         # Every sheet has its first table at the same row.
         if self.report.banner:
             if platform not in self.measured_platforms:
                 sheet.set_header(self.simulation_header)
                 sheet.set_tab_color(COLOURS["bad"])
-            sheet.write_string(1, 0, self.report.banner, self.make_format(bold=True, font_color=HIGHLIGHT_COLOUR))
+            sheet.write_string(
+                1, 0, self.report.banner, self.make_format(bold=True, font_color=HIGHLIGHT_COLOUR)
+            )
         if note := note or (describe_origin(self.report) if is_leading else ""):
             sheet.write_string(2, 0, note, self.make_format(italic=True, font_color=NOTE_COLOUR))
         if self.first_sheets:
             cell_format = self.make_format(font_color=LINK_COLOUR, underline=1)
-            sheet.write_url(3, 0, link_cell(self.first_sheets[0].name), cell_format, string=f"← {OVERVIEW_SHEET}")
+            sheet.write_url(
+                3,
+                0,
+                link_cell(self.first_sheets[0].name),
+                cell_format,
+                string=f"← {OVERVIEW_SHEET}",
+            )
         return sheet, FIRST_ROW
 
     def format_footer(self, printed: str = "") -> str:
         return f"&L{self.report.experiment.replace('&', '&&')[:100]}&C&A{printed}&R&P of &N"
 
     def print_sheet(self, sheet, name: str, rows: int, columns: int, head_rows: int = 0) -> None:
-        """Limit printing to the first pages, and state in the footer how many rows and columns are printed. `head_rows`
-        are the rows of the sheet above those of its table, which the footer counts. A reader can remove the print
-        area."""
+        """Limit printing to the first pages, and state in the footer how many rows and columns are
+        printed. `head_rows` are the rows of the sheet above those of its table, which the footer
+        counts. A reader can remove the print area."""
         shown_columns = min(columns, MAX_PRINTED_COLUMNS)
-        end = sheet.print_pages(rows, shown_columns, self.unbroken_ranges, PRINTED_PAGES.get(name, MAX_PRINTED_PAGES))
+        end = sheet.print_pages(
+            rows, shown_columns, self.unbroken_ranges, PRINTED_PAGES.get(name, MAX_PRINTED_PAGES)
+        )
         parts = [f"{end - head_rows:,} of {rows - head_rows:,} rows"] if end < rows else []
         parts += [f"{shown_columns} of {columns} columns"] if shown_columns < columns else []
         if parts:
             sheet.set_footer(self.format_footer(f": {' and '.join(parts)}"))
 
     def add_overviews(self) -> None:
-        """Add the overview sheet of each platform before all other sheets. It is filled after them, because it links to
-        them."""
+        """Add the overview sheet of each platform before all other sheets. It is filled after them,
+        because it links to them."""
         for screen in self.report.screens:
-            sheet, row = self.add_sheet(OVERVIEW_SHEET, describe_origin(self.report), screen.platform)
+            sheet, row = self.add_sheet(
+                OVERVIEW_SHEET, describe_origin(self.report), screen.platform
+            )
             self.first_sheets.append(Overview(self, screen, sheet, row))
 
     def add_calculator(self) -> None:
@@ -240,10 +283,13 @@ class Workbook:
             self.print_sheet(sheet, calculator.CALCULATOR_SHEET, end, columns)
             self.calculator_link = link_cell(sheet.get_name())
             cells = writer.latencies.items()
-            self.latency_links = {platform: link_cell(sheet.get_name(), *cell) for platform, cell in cells}
+            self.latency_links = {
+                platform: link_cell(sheet.get_name(), *cell) for platform, cell in cells
+            }
 
     def add_section(self, section: Section) -> None:
-        """Add the sheet of a section. If it is a single table, its header and first columns are frozen."""
+        """Add the sheet of a section. If it is a single table, its header and first columns are
+        frozen."""
         tables, text = section.tables, section.note
         single_block = len(section.blocks) == 1 and bool(tables)
         if single_block:
@@ -278,21 +324,26 @@ class Workbook:
             self.print_sheet(sheet, section.name, end, columns)
 
     def add_long_table(self, name: str, table: Table) -> str:
-        """Add the table to those that get a file if it is too long for a sheet. Return the note that says so."""
+        """Add the table to those that get a file if it is too long for a sheet. Return the note
+        that says so."""
         if len(table.rows) <= MAX_TABLE_ROWS:
             return ""
         self.long_tables[name] = table
         return layout.make_long_table_note(name, len(table.rows))
 
     def add_blocks(self, sheet, row: int, section: Section, widths: Sequence[float]) -> int:
-        """Write the blocks of a section and return the next free row. `unbroken_ranges` gets the rows that a page
-        keeps together: lines of charts, and headings with what follows."""
+        """Write the blocks of a section and return the next free row. `unbroken_ranges` gets the
+        rows that a page keeps together: lines of charts, and headings with what follows."""
         heading = -1
-        for are_charts, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Chart)):
+        for are_charts, blocks in groupby(
+            section.blocks, key=lambda block: isinstance(block, Chart)
+        ):
             if are_charts:
                 first = row
                 drawn = [block for block in blocks if isinstance(block, Chart)]
-                row = self.chart_data.insert(sheet, row, drawn, in_line=charts.count_charts_in_line(widths))
+                row = self.chart_data.insert(
+                    sheet, row, drawn, in_line=charts.count_charts_in_line(widths)
+                )
                 ends = range(first + charts.count_rows(), row, charts.count_rows())
                 self.unbroken_ranges += [(end - charts.count_rows(), end) for end in ends]
                 if heading >= 0 and first - heading <= HEADING_ROWS:
@@ -310,7 +361,9 @@ class Workbook:
                         row = self.write_answer(sheet, row, block, widths)
                     case Table():
                         notes = block.note, self.add_long_table(block.title, block)
-                        row = self.write_heading(sheet, row, block.title, " ".join(filter(None, notes)))
+                        row = self.write_heading(
+                            sheet, row, block.title, " ".join(filter(None, notes))
+                        )
                         row = self.write_table(sheet, row, block, widths) + 2
                     case Matrix():
                         row = charts.write_matrix(self, sheet, row, block)
@@ -323,20 +376,27 @@ class Workbook:
         return row
 
     def close(self) -> None:
-        overview_links = [(overview.screen.platform, link_cell(overview.name)) for overview in self.first_sheets]
+        overview_links = [
+            (overview.screen.platform, link_cell(overview.name)) for overview in self.first_sheets
+        ]
         for overview in self.first_sheets:
             latency_link = self.latency_links.get(overview.screen.platform, "")
-            overview.write(self.places, self.chart_data, overview_links, (self.calculator_link, latency_link))
+            overview.write(
+                self.places, self.chart_data, overview_links, (self.calculator_link, latency_link)
+            )
         if self.chart_data.columns:
             sheet, _ = self.add_sheet(
-                charts.CHART_DATA_SHEET, "What the charts draw; change a value and its chart follows."
+                charts.CHART_DATA_SHEET,
+                "What the charts draw; change a value and its chart follows.",
             )
             self.chart_data.write(sheet, self.make_format(bold=True))
             sheet.hide()  # hidden sheets are not printed, and charts still draw their data
         self.book.close()
 
     def write_heading(self, sheet, row: int, title: str, note: str = "") -> int:
-        sheet.write_string(row, 0, title, self.make_format(bold=True, font_size=12, font_color=HEADER_COLOUR))
+        sheet.write_string(
+            row, 0, title, self.make_format(bold=True, font_size=12, font_color=HEADER_COLOUR)
+        )
         # A longer line would widen the printed page.
         lines = textwrap.wrap(note.replace(" %", "\N{NO-BREAK SPACE}%"), SENTENCE_WIDTH)
         for at, line in enumerate(lines, row + 1):
@@ -344,15 +404,16 @@ class Workbook:
         return row + 1 + len(lines)
 
     def write_text(self, sheet, row: int, text: Text) -> int:
-        """Write a text, one line a row, over the empty cells beside it. Return the next free row."""
+        """Write a text, one line a row, over the empty cells beside it. Return the next free
+        row."""
         row = self.write_heading(sheet, row, text.title)
         for at, line in enumerate(text.lines, row):
             sheet.write_string(at, 0, line, self.make_format(font_name="Consolas", font_size=9))
         return row + len(text.lines) + 1
 
     def write_answer(self, sheet, row: int, answer: Answer, widths: Sequence[float]) -> int:
-        """Write sentences over as many columns as make a readable line, and return the next free row. Row heights are
-        set, because programs do not set those of merged cells."""
+        """Write sentences over as many columns as make a readable line, and return the next free
+        row. Row heights are set, because programs do not set those of merged cells."""
         row = self.write_heading(sheet, row, answer.question)
         columns, characters = layout.count_columns(widths, SENTENCE_WIDTH)
         form = self.make_format(text_wrap=True, font_size=11)
@@ -374,12 +435,17 @@ class Workbook:
             "font_color": "#FFFFFF",
             "valign": "vcenter",
         }
-        header, number = self.make_format(**head, align="left", indent=1), self.make_format(**head, align="center")
+        header, number = (
+            self.make_format(**head, align="left", indent=1),
+            self.make_format(**head, align="center"),
+        )
         rows = layout.select_shown_rows(table)
         if not rows:
             for index, column in enumerate(table.columns):
                 sheet.write_string(row, index, column.header, header)
-            sheet.write_string(row + 1, 0, "none", self.make_format(italic=True, font_color=NOTE_COLOUR))
+            sheet.write_string(
+                row + 1, 0, "none", self.make_format(italic=True, font_color=NOTE_COLOUR)
+            )
             return row + 2
         self.places.tables.setdefault(table.name, Place(sheet.get_name(), row + 1, rows, table))
         titles = layout.make_headers(headers)
@@ -392,15 +458,22 @@ class Workbook:
         options = {"name": name, "style": "Table Style Light 1", "columns": columns}
         sheet.add_table(row, 0, last, len(titles) - 1, options)
         for at, values in enumerate(table.rows[: len(rows)]):
-            lines = max(self.write_cell(sheet, row + 1 + at, table, at, *entry) for entry in enumerate(values))
+            lines = max(
+                self.write_cell(sheet, row + 1 + at, table, at, *entry)
+                for entry in enumerate(values)
+            )
             if lines > 1:
                 sheet.set_row(row + 1 + at, LINE_HEIGHT_PT * lines)
         for index, column in enumerate(table.columns):
             if column.scale is not None:
-                sheet.conditional_format(row + 1, index, last, index, layout.make_colour_scale(column.scale))
+                sheet.conditional_format(
+                    row + 1, index, last, index, layout.make_colour_scale(column.scale)
+                )
         return last + 1
 
-    def write_cell(self, sheet, row: int, table: Table, at: int, column_index: int, value: object) -> int:
+    def write_cell(
+        self, sheet, row: int, table: Table, at: int, column_index: int, value: object
+    ) -> int:
         """Write the cell and return the number of its lines."""
         column, is_marked, background = (
             table.columns[column_index],
@@ -412,7 +485,9 @@ class Workbook:
                 row,
                 column_index,
                 value,
-                self.make_cell_format(choose_number_format(column.kind, value), is_marked, background=background),
+                self.make_cell_format(
+                    choose_number_format(column.kind, value), is_marked, background=background
+                ),
             )
             return 1
         text, is_text = format_value(column.kind, value), column.kind in TEXT_KINDS
@@ -426,8 +501,13 @@ class Workbook:
                 string=text,
             )
             return 1
-        is_infinite = has_rank(value)  # Excel has no infinity: a text, which sorts after every number
-        font_colour = "" if is_infinite or (is_text and text not in TEXT_COLOURS) else TEXT_COLOURS.get(text, "#8A8A8A")
+        # Excel has no infinity: a text, which sorts after every number
+        is_infinite = has_rank(value)
+        font_colour = (
+            ""
+            if is_infinite or (is_text and text not in TEXT_COLOURS)
+            else TEXT_COLOURS.get(text, "#8A8A8A")
+        )
         background = (
             COLOURS["bad"] if is_infinite and column.scale is not None else background
         )  # colour scales skip texts
@@ -441,7 +521,8 @@ class Workbook:
         return len(textwrap.wrap(text, self.max_text_width)) if wraps else 1
 
     def find_link(self, key: str, kind: str, value: Any) -> str:
-        """Return the link of a cell: from a raw file to its samples, from a point to its raw summary."""
+        """Return the link of a cell: from a raw file to its samples, from a point to its raw
+        summary."""
         if kind == "file" and value:
             link = make_raw_link(self.report.results, value)
             stem = PurePosixPath(value).name.partition(".")[0]
@@ -450,7 +531,8 @@ class Workbook:
 
     @cached_property
     def raw_rows(self) -> dict[object, str]:
-        """Links to the rows of points in the raw summary. That sheet is written later, but its first row is known."""
+        """Links to the rows of points in the raw summary. That sheet is written later, but its
+        first row is known."""
         sections = [section for section in self.report.sections if section.name == RAW_SECTION]
         return layout.link_first_rows(sections[0]) if sections else {}
 
@@ -467,7 +549,8 @@ class Workbook:
         wrap: bool = False,
         background: str = "",
     ) -> object:
-        """Return the format of a cell. Every cell of a large table needs one, so formats are cached."""
+        """Return the format of a cell. Every cell of a large table needs one, so formats are
+        cached."""
         key = (numbers, is_marked, is_text, font_colour, wrap, background)
         if key not in self.cell_formats:
             cell_format: dict[str, Any] = {"bottom": 4, "bottom_color": RULE_COLOUR}

@@ -1,4 +1,5 @@
-"""Topologies: trees by name (`make_tree`). A spec is the name of a topology and its arguments, e.g. `kary:2^4`."""
+"""Topologies: trees by name (`make_tree`). A spec is the name of a topology and its arguments, e.g.
+`kary:2^4`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,7 +9,8 @@ from commodel.patterns.arguments import SpecType
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import lookup
 
-MRNET = {"b": ("kary", "balanced"), "k": ("knomial",), "g": ("generic",)}  # names in MRNet's generator
+# names in MRNet's generator
+MRNET = {"b": ("kary", "balanced"), "k": ("knomial",), "g": ("generic",)}
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,8 @@ class Topology(SpecType):
 
 
 def canonicalize_topology(spec: str) -> str:
-    """Return MRNet's b:F^D, b:AxB, k:K@N and g:… with the name in this project, and any other spec unchanged."""
+    """Return MRNet's b:F^D, b:AxB, k:K@N and g:… with the name in this project, and any other spec
+    unchanged."""
     name, colon, arguments = spec.partition(":")
     names = MRNET.get(name.strip())
     return f"{names[-1] if 'x' in arguments else names[0]}:{arguments}" if names and colon else spec

@@ -1,9 +1,10 @@
 """Optimal broadcast trees under LogP and the postal model (`make_optimal_tree`).
 
-A node that has the message sends it to one more node every `gap`, and each message arrives `latency` after its send
-starts. In an optimal broadcast, all nodes send as early and as often as possible: the N earliest arrivals of that
-infinite tree are the optimal tree (Karp, Sahay, Santos, Schauser, SPAA 1993; for gap 1, the postal model, Bar-Noy and
-Kipnis, SPAA 1992). Times are integers, so they are compared exactly.
+A node that has the message sends it to one more node every `gap`, and each message arrives
+`latency` after its send starts. In an optimal broadcast, all nodes send as early and as often as
+possible: the N earliest arrivals of that infinite tree are the optimal tree (Karp, Sahay, Santos,
+Schauser, SPAA 1993; for gap 1, the postal model, Bar-Noy and Kipnis, SPAA 1992). Times are
+integers, so they are compared exactly.
 """
 
 from fractions import Fraction
@@ -21,11 +22,16 @@ DEEPEST_TREE = 100_000
 
 
 def _read_times(text: str) -> list[Fraction]:
-    """Return L, o and g: three times such as 5us, or three numbers, since only their ratios matter."""
+    """Return L, o and g: three times such as 5us, or three numbers, since only their ratios
+    matter."""
     times = [time.strip() for time in text.split(",")]
     if len(times) != 3:
         raise UserError("wanted three times such as 5us")
-    parse = parse_number if all(parse_bare_number(time) is not None for time in times) else parse_seconds
+    parse = (
+        parse_number
+        if all(parse_bare_number(time) is not None for time in times)
+        else parse_seconds
+    )
     L, o, g = (Fraction(str(parse(time))) for time in times)
     if not L + 2 * o:
         raise UserError("wanted L or o above 0")
@@ -40,7 +46,8 @@ def _read_latency(text: str) -> Fraction:
 
 
 def _logp(times: list[Fraction], nodes: int) -> Tree:
-    """Return the tree under LogP: a message arrives L + 2·o after its start, and the next may start max(g, o) later."""
+    """Return the tree under LogP: a message arrives L + 2·o after its start, and the next may start
+    max(g, o) later."""
     L, o, g = times
     return make_optimal_tree(nodes, L + 2 * o, max(g, o))
 
@@ -53,19 +60,22 @@ def _postal(latency: Fraction, nodes: int) -> Tree:
 def make_optimal_tree(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
     """Return the optimal tree, built level by level, so that parents come first.
 
-    The children of a node are in the order of sending: the first has the most time left, and the largest subtree.
-    Complexity: O(nodes), with one pass of numpy per level.
+    The children of a node are in the order of sending: the first has the most time left, and the
+    largest subtree. Complexity: O(nodes), with one pass of numpy per level.
     """
     check_size(nodes)
-    # If one message takes as long as sending to all, no node forwards it. If all can forward it within one gap, no node
-    # sends twice. Larger and smaller ratios give the same trees.
+    # If one message takes as long as sending to all, no node forwards it. If all can forward it
+    # within one gap, no node sends twice. Larger and smaller ratios give the same trees.
     ratio = min(latency / gap, Fraction(nodes)) if gap else Fraction(nodes)
     ratio = max(ratio, Fraction(1, nodes)).limit_denominator(MAX_DENOMINATOR)
     if ratio < Fraction(1, DEEPEST_TREE):
-        raise UserError(f"found a tree deeper than {DEEPEST_TREE:,}, since the latency is a small part of the gap")
+        raise UserError(
+            f"found a tree deeper than {DEEPEST_TREE:,}, since the latency is a small part of the gap"
+        )
     travel, unit = ratio.numerator, ratio.denominator
     end = _find_finish_time(nodes, travel, unit)
-    level, first = np.zeros(1, dtype=int), 0  # arrival times of a level's nodes, and the number of the first
+    # arrival times of a level's nodes, and the number of the first
+    level, first = np.zeros(1, dtype=int), 0
     parents, arrivals = [np.array([-1])], [level]
     while len(level):
         children = np.maximum((end - travel - level) // unit + 1, 0)
@@ -74,7 +84,11 @@ def make_optimal_tree(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
         first += len(level)
         level = np.repeat(level, children) + travel + nth * unit
         arrivals.append(level)
-    return Tree(_remove_surplus_leaves(np.concatenate(parents), np.flatnonzero(np.concatenate(arrivals) == end), nodes))
+    return Tree(
+        _remove_surplus_leaves(
+            np.concatenate(parents), np.flatnonzero(np.concatenate(arrivals) == end), nodes
+        )
+    )
 
 
 def count_reached(end: int, travel: int, unit: int, limit: int) -> int:
@@ -104,12 +118,17 @@ def _find_finish_time(nodes: int, travel: int, unit: int) -> int:
     low, high = 0, travel + unit * nodes
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if count_reached(middle, travel, unit, nodes) >= nodes else (middle + 1, high)
+        low, high = (
+            (low, middle)
+            if count_reached(middle, travel, unit, nodes) >= nodes
+            else (middle + 1, high)
+        )
     return low
 
 
 def _remove_surplus_leaves(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarray:
-    """Return the tree with `nodes` nodes: remove surplus leaves, all with the latest arrival time."""
+    """Return the tree with `nodes` nodes: remove surplus leaves, all with the latest arrival
+    time."""
     keep = np.delete(np.arange(len(parent)), last[len(last) - (len(parent) - nodes) :])
     number = np.zeros(len(parent), dtype=int)
     number[keep] = np.arange(nodes)
@@ -117,9 +136,14 @@ def _remove_surplus_leaves(parent: np.ndarray, last: np.ndarray, nodes: int) -> 
 
 
 NODES = count_argument("NODES")
-TIMES, LATENCY = Argument("L,o,g", Kind.TIMES, _read_times), Argument("LAMBDA", Kind.NUMBER, _read_latency)
+TIMES, LATENCY = (
+    Argument("L,o,g", Kind.TIMES, _read_times),
+    Argument("LAMBDA", Kind.NUMBER, _read_latency),
+)
 
 TOPOLOGY = (
     Topology("optimal", "optimal broadcast tree under LogP", (TIMES, NODES), "@", build=_logp),
-    Topology("postal", "optimal broadcast tree of the postal model", (LATENCY, NODES), "@", build=_postal),
+    Topology(
+        "postal", "optimal broadcast tree of the postal model", (LATENCY, NODES), "@", build=_postal
+    ),
 )

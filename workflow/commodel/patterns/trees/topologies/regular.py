@@ -31,15 +31,18 @@ def _chain(height: int) -> Tree:
 def _binomial(order: int) -> Tree:
     """Return B_K with 2^K nodes, half of them leaves; its root has the children B_(K-1), …, B_0."""
     if order > MAX_ORDER:
-        raise UserError(f"found 'binomial:{order}', wanted an order up to {MAX_NODES.bit_length() - 1}")
+        raise UserError(
+            f"found 'binomial:{order}', wanted an order up to {MAX_NODES.bit_length() - 1}"
+        )
     return _knomial(2, 1 << order)
 
 
 def _knomial(radix: int, nodes: int) -> Tree:
-    """Return the k-nomial tree: in every round each node that has the message sends it to K − 1 more.
+    """Return the k-nomial tree: in every round each node that has the message sends it to K − 1
+    more.
 
-    The number of a parent is that of its child without the first digit to the base K. Children with smaller numbers
-    have larger subtrees, so the deepest comes first.
+    The number of a parent is that of its child without the first digit to the base K. Children with
+    smaller numbers have larger subtrees, so the deepest comes first.
     """
     check_size(nodes)
     node = np.arange(nodes)
@@ -59,7 +62,8 @@ def _read_levels(text: str) -> list[np.ndarray]:
 
 
 def _generic(levels: list[np.ndarray]) -> Tree:
-    """Return the tree of listed fan-outs: in generic:2:8,4 the root has 2 children, which have 8 and 4 children.
+    """Return the tree of listed fan-outs: in generic:2:8,4 the root has 2 children, which have 8
+    and 4 children.
 
     A single number applies to every node of its level.
     """
@@ -83,8 +87,8 @@ def _read_groups(text: str) -> list[list[int]]:
 
 
 def _groups(groups: list[list[int]]) -> Tree:
-    """Return a tree of two levels: groups:6,6,5 has three inner nodes with 6, 6 and 5 leaves; 12x7 means 12, seven
-    times."""
+    """Return a tree of two levels: groups:6,6,5 has three inner nodes with 6, 6 and 5 leaves; 12x7
+    means 12, seven times."""
     sizes: list[int] = []
     for size, *times in groups:
         (repeats,) = times or (1,)
@@ -96,7 +100,8 @@ def _groups(groups: list[list[int]]) -> Tree:
 
 
 def _random(nodes: int, seed: int) -> Tree:
-    """Return a random recursive tree: each node's parent is one of the previous nodes, all equally likely."""
+    """Return a random recursive tree: each node's parent is one of the previous nodes, all equally
+    likely."""
     check_size(nodes)
     numbers = np.random.Generator(np.random.PCG64(seed))
     return Tree(np.concatenate([[-1], numbers.integers(0, np.arange(1, nodes))]))
@@ -110,19 +115,36 @@ FANOUTS = Argument("AxBx…", Kind.SHAPE, partial(parse_whole_numbers, separator
 CHILDREN = Argument("CHILDREN[,CHILDREN…]:…", Kind.SHAPE, _read_levels)
 SIZES = Argument("SIZE[xTIMES],SIZE[xTIMES],…", Kind.SHAPE, _read_groups)
 PATH, RADIX = Argument("PATH", Kind.PATH, str), count_argument("K", Kind.RADIX, least=2)
-FANOUT, HEIGHT, LEAVES, NODES, ORDER = map(count_argument, ("FANOUT", "HEIGHT", "LEAVES", "NODES", "ORDER"))
+FANOUT, HEIGHT, LEAVES, NODES, ORDER = map(
+    count_argument, ("FANOUT", "HEIGHT", "LEAVES", "NODES", "ORDER")
+)
 
 TOPOLOGY = (
-    Topology("balanced", "every node of a level has the same fan-out", (FANOUTS,), build=make_tree_by_levels),
+    Topology(
+        "balanced",
+        "every node of a level has the same fan-out",
+        (FANOUTS,),
+        build=make_tree_by_levels,
+    ),
     Topology("binomial", "binomial tree of 2^ORDER nodes", (ORDER,), build=_binomial),
     Topology("chain", "every node has one child", (HEIGHT,), build=_chain),
-    Topology("file", "a tree from a file: MRNet's format, or a CSV of node,parent", (PATH,), build=_from_file),
     Topology(
-        "flat", "all leaves directly under the root", (LEAVES,), build=lambda leaves: make_tree_by_levels([leaves])
+        "file",
+        "a tree from a file: MRNet's format, or a CSV of node,parent",
+        (PATH,),
+        build=_from_file,
+    ),
+    Topology(
+        "flat",
+        "all leaves directly under the root",
+        (LEAVES,),
+        build=lambda leaves: make_tree_by_levels([leaves]),
     ),
     Topology("generic", "children of every node, level by level", (CHILDREN,), build=_generic),
     Topology("groups", "inner nodes of the given sizes under the root", (SIZES,), build=_groups),
     Topology("kary", "full tree of one fan-out", (FANOUT, HEIGHT), "^", build=_kary),
-    Topology("knomial", "k-nomial tree; K = 2 is the binomial one", (RADIX, NODES), "@", build=_knomial),
+    Topology(
+        "knomial", "k-nomial tree; K = 2 is the binomial one", (RADIX, NODES), "@", build=_knomial
+    ),
     Topology("random", "random recursive tree", (NODES, SEED), "@", build=_random),
 )
