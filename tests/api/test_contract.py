@@ -135,6 +135,25 @@ CALLS |= {
         }
         | {"values": {"L": "2us"}},
     ),
+    "predict_plan": (
+        {"plan": "results/sample", "parameters": "loggp.yaml", "values": {"L": "2us"}},
+        {
+            "plan": "results/sample/plan.json",
+            "parameters": [SETS],
+            "model": "loggp",
+            "out": "of-plan.csv",
+        },
+        {"plan": "results/sample", "parameters": f"{SETS}/loggp.yaml", "out": "old"},
+    ),
+    "measure_batch": (
+        {
+            "plan": "results/sample",
+            "batch": "fast-ethernet-32-upto16n",
+            "out": "raw-by-function",
+            "setting": "api",
+        }
+        | {"progress": print},
+    ),
     "advise_score": ({"platform": PLATFORM, "experiment": "sample"},),
     "plan_": ({"experiment": "sample", "only": PLATFORM, "survey": False, "write": False},),
     "predict_kernel": (
@@ -272,7 +291,7 @@ EXAMPLE_VALUES = {
     "64,": "16,",
 }
 
-MEASURING = ("tune(", "calibrate(", "measure_speeds(")
+MEASURING = ("tune(", "calibrate(", "measure_batch(", "measure_speeds(")
 
 FUNCTIONS = [name for name in dir(commodel) if inspect.isfunction(getattr(commodel, name))]
 CLASSES = [name for name in dir(commodel) if inspect.isclass(getattr(commodel, name))]
@@ -453,6 +472,12 @@ ANSWERS = {
         "--params loggp.yaml"
     ): lambda: commodel.advise_layouts(
         "gemm", 8, "speeds.yaml", "mycluster", layouts="params/layouts/mine", evidence="loggp.yaml"
+    ),
+    "predict plan results/sample/plan.json --params loggp.yaml -o of-plan.csv": lambda: (
+        commodel.predict_plan("results/sample", "loggp.yaml", "of-plan.csv")
+    ),
+    "measure --in results/sample --batch fast-ethernet-32-upto16n -q": lambda: (
+        commodel.measure_batch("results/sample", "fast-ethernet-32-upto16n")
     ),
     "plan sample --no-survey --verbose": lambda: commodel.plan_("sample", survey=False),
     "doctor": commodel.doctor,

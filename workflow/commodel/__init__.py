@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.imports import Imported, import_
     from commodel.api.installation import Programs, doctor
     from commodel.api.matrices import MatrixPredictions, predict_matrix
+    from commodel.api.measured_batches import MeasuredBatch, measure_batch
+    from commodel.api.plan_predictions import PlanPredictions, predict_plan
     from commodel.api.plans import PlannedWork, plan_
     from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
@@ -58,8 +60,12 @@ _MODULES = {
     "show": "api.catalogues",
     "AdviceScore": "api.advice_scores",
     "advise_score": "api.advice_scores",
+    "MeasuredBatch": "api.measured_batches",
+    "measure_batch": "api.measured_batches",
     "MatrixPredictions": "api.matrices",
     "predict_matrix": "api.matrices",
+    "PlanPredictions": "api.plan_predictions",
+    "predict_plan": "api.plan_predictions",
     "PlannedWork": "api.plans",
     "plan_": "api.plans",
     "Recalibration": "api.calibration",
@@ -79,7 +85,9 @@ __all__ = [
     "History",
     "Imported",
     "MatrixPredictions",
+    "MeasuredBatch",
     "ParameterSet",
+    "PlanPredictions",
     "PlannedWork",
     "Predictions",
     "Programs",
@@ -99,9 +107,11 @@ __all__ = [
     "fit",
     "import_",
     "load",
+    "measure_batch",
     "plan_",
     "predict",
     "predict_matrix",
+    "predict_plan",
     "report",
     "run",
     "show",

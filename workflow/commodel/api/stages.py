@@ -88,30 +88,30 @@ class PredictionStage:
     def _plan_digest(self) -> str:
         return digest_files([self.plan_file])
 
-    def predict(self, model: str, sets: Sequence[AnyPath]) -> bool:
-        """Predict with a model's sets, given by their files, and write the table. Return False if
+    def predict(self, model: str, sets: Sequence[AnyPath]) -> pd.DataFrame | None:
+        """Predict with a model's sets, given by their files, and write the table; return None if
         the table in the folder is kept."""
         name = find_family(model).name
         digest = digest_inputs(list_prediction_code(name), self._plan_digest, digest_files(sets))
         if self.files.is_current(f"{name}.csv", digest):
-            return False
-        table = predict_plan(
+            return None
+        table = predict_points(
             self.plan, Results.of(self.plan_file.parent), choose_sets(sets, name, ())
         )
         write_table(self.files.prepare(f"{name}.csv"), table)
         self.files.record(f"{name}.csv", digest)
-        return True
+        return table
 
 
-def predict_plan(
+def predict_points(
     plan: Plan, results: Results, sets: Sequence[ParameterSet], by_hand: bool = False
 ) -> pd.DataFrame:
-    """Return the predictions of each platform's points under the sets of that platform; `by_hand`:
-    with a column that names the values that were set by hand."""
+    """Return the predictions of each platform's points under the sets of that platform and those of
+    none; `by_hand`: with a column that names the values that were set by hand."""
     tables = []
     with use_archived_inputs(results, plan.files):
         for parameters in sets:
-            points = [point for point in plan.points if point.platform == parameters.platform]
+            points = [point for point in plan.points if parameters.platform in ("", point.platform)]
             rows = tabulate(predict_all(parameters, points))
             tables.append(
                 rows.assign(**{BY_HAND_KEY: describe_changes(parameters)}) if by_hand else rows

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -24,13 +26,11 @@ from commodel.cli._options import (
 from commodel.cli._output import (
     copy_output_of_model,
     count_progress,
+    make_progress_printer,
     print_rows,
     show_waiting,
 )
-from commodel.errors import UserError
-
-if TYPE_CHECKING:
-    from commodel.files.safe_paths import SafePath
+from commodel.errors import JOB_VARIABLE, UserError
 
 STYLES = ("table", "json", "csv", "xlsx")
 PARAMS = click.option(
@@ -166,58 +166,33 @@ def predict_plan(
     out: Path,
 ) -> None:
     """Predict the points of a plan, as a run does."""
-    from commodel.api.predictions import choose_sets
-    from commodel.api.stages import predict_plan as predict_points
-    from commodel.files.results_folder import Results
-    from commodel.files.safe_paths import SafePath
-    from commodel.files.tables import write_table
-    from commodel.plan.planning import load_plan
+    from commodel.api.plan_predictions import ModelFailedError, PlanRequest
 
-    plan, target, *sets = (
-        SafePath.of_argument(path, plan_file.parent) for path in (plan_file, out, *params)
-    )
     if settings:
         refuse_campaign(out)
-    if out.is_dir():
-        if settings:
-            raise UserError("--set: --out is a folder, wanted a file")
-        _predict_models(plan, sets, model, target)
-        return
-    parameters = choose_sets(sets, model, settings)
-    with show_waiting("predicting", plain_lines=True):
-        table = predict_points(
-            load_plan(plan), Results.of(plan_file.parent), parameters, by_hand=bool(settings)
-        )
-    write_table(target, table)
+    request = PlanRequest.of(plan_file, params, model, settings)
+    try:
+        with nullcontext() if out.is_dir() else show_waiting("predicting", plain_lines=True):
+            result = request.predict(out, _watch_model)
+    except ModelFailedError as failure:  # its message is on the screen already
+        raise SystemExit(failure.exit_code) from None
+    click.echo(result.text())
 
 
-def _predict_models(
-    plan: SafePath, sets: list[SafePath], model: str | None, folder: SafePath
-) -> None:
-    """Write a table for each model, whose sets have its name. Tables whose inputs have not changed
-    are kept. The error of a model is printed, and the others are predicted."""
-    from commodel.api.stages import PredictionStage
-    from commodel.results.stage_files import StageFiles
-
-    stage = PredictionStage(plan, StageFiles(folder))
-    exit_code = 0
-    for name in [model] if model else dict.fromkeys(path.stem for path in sets):
-        with (
-            copy_output_of_model(f"predict.{name}"),
-            show_waiting(f"predicting by {name}", plain_lines=True),
-        ):
-            try:
-                if not stage.predict(name, [path for path in sets if path.stem == name]):
-                    click.echo(
-                        f"{name}: its inputs have not changed, so its predictions in {folder} are kept",
-                        err=True,
-                    )
-            except UserError as error:
-                error.show()
-                exit_code = error.exit_code
-    if exit_code:
-        raise SystemExit(exit_code)
-    stage.files.publish()
+@contextmanager
+def _watch_model(name: str) -> Iterator[Callable[[str], None]]:
+    """Copy the output of a model to its log, and print its error. Notes are for the log: the result
+    has them, too."""
+    in_job = bool(os.environ.get(JOB_VARIABLE))
+    with (
+        copy_output_of_model(f"predict.{name}"),
+        show_waiting(f"predicting by {name}", plain_lines=True),
+    ):
+        try:
+            yield make_progress_printer(quiet=not in_job)
+        except UserError as error:
+            error.show()
+            raise
 
 
 @predict.command(

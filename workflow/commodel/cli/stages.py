@@ -63,23 +63,12 @@ def build(toolchain: str) -> None:
 def measure(plan_file, batch, setting, out, quiet) -> None:
     if not (plan_file and batch):
         raise UserError("give --in PLAN and --batch NAME")
-    from commodel.files.cache import use_archived_inputs
-    from commodel.files.results_folder import Results
-    from commodel.files.safe_paths import SafePath
-    from commodel.measure.batch import find_setting, measure_batch
+    from commodel.api.measured_batches import measure_batch
 
-    plan, results = _read_plan(plan_file)
-    matching = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
-    batch = matching[0] if len(matching) == 1 else batch
-    out = out or results / "raw" / batch
-    with use_archived_inputs(Results.of(results), plan.files):
-        measure_batch(
-            plan,
-            plan.batch(batch),
-            SafePath.of_argument(out, results),
-            make_progress_printer(quiet),
-            find_setting(setting),
-        )
+    result = measure_batch(
+        plan_file, batch, out=out, setting=setting, progress=make_progress_printer(quiet)
+    )
+    click.echo(result.text())
 
 
 def _read_plan(path: Path) -> tuple[Plan, Path]:

@@ -240,6 +240,29 @@ def _is_external_failure(log: AnyPath, code: int, case: str) -> bool:
 
 
 Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class BatchOutcome:
+    """What a measurement of a batch did: the cases that are measured, and how many of them are new;
+    those that were given up, each with status and reason."""
+
+    batch: Batch
+    folder: AnyPath
+    measured: frozenset[str]
+    new: int
+    given_up: Mapping[str, tuple[str, str]]
+    was_complete: bool  # before this measurement
+
+    @property
+    def sentence(self) -> str:
+        text = f"{self.batch.name}: {self.new} measured"
+        if self.given_up:
+            suffixes = f"{self.folder}/*{raw_samples.MARKER_SUFFIX} and *{raw_samples.LATE_SUFFIX}"
+            text += f", {len(self.given_up)} not, see {suffixes}"
+        return f"{text}, nothing was missing." if self.was_complete else f"{text}."
+
+
 JOIN_SECONDS = 60.0  # seconds before the time limit at which measuring stops, to join the samples
 JOIN_MARGIN_SHARE = 0.1  # margin of a short time limit, relative to it
 
@@ -251,8 +274,8 @@ def measure_batch(
     progress: Progress,
     setting: str = "",
     environment: Mapping[str, str] | None = None,
-) -> int:
-    """Measure the missing cases of a batch into `folder`, and return how many were measured.
+) -> BatchOutcome:
+    """Measure the missing cases of a batch into `folder`.
 
     `setting` replaces that of the platform, `environment` is for the MPI library.
     """
@@ -291,13 +314,13 @@ def measure_batch(
             folder, None if context.launcher.simulated else 60 * batch.minutes, describe_commit()
         )
         try:
-            measured = _measure_locked(context, batch, attempt, progress)
+            outcome = _measure_locked(context, batch, attempt, progress)
         except BaseException as error:
             _record_failure(attempt, error)
             raise
         if attempt.last_write:
             attempt.end(DONE_OUTCOME)
-    return measured
+    return outcome
 
 
 def _name_nodes(plan: Plan, batch: Batch, platform: Platform, starter: str) -> tuple[str, ...]:
@@ -328,7 +351,7 @@ def _record_failure(attempt: OwnAttempt, error: BaseException) -> None:
 
 def _measure_locked(
     context: StartContext, batch: Batch, attempt: OwnAttempt, progress: Progress
-) -> int:
+) -> BatchOutcome:
     # a simulation has no time limit
     seconds = math.inf if context.launcher.simulated else 60.0 * batch.minutes
     deadline = time.monotonic() + seconds - min(JOIN_SECONDS, JOIN_MARGIN_SHARE * seconds)
@@ -365,12 +388,13 @@ def _measure_locked(
     for pass_folder in context.pass_folders:
         pass_folder.remove_tree()
     work.remove_tree()
-    measured, marked = raw_samples.list_finished(folder)
-    measured_count, marked_count = len(ids & measured - already_measured), len(ids & marked)
-    not_measured = f", {marked_count} not, see {folder}/*{raw_samples.MARKER_SUFFIX} and *{raw_samples.LATE_SUFFIX}"
-    text = f"{batch.name}: {measured_count} measured{not_measured if marked_count else ''}"
-    progress(text if starts_with_missing_cases else f"{text}, nothing was missing")
-    return measured_count
+    measured = raw_samples.list_finished(folder)[0] & ids
+    markers = {case: raw_samples.read_marker(folder, case) for case in batch.ids}
+    given_up = {case: marker for case, marker in markers.items() if marker}
+    new = len(measured - already_measured)
+    return BatchOutcome(
+        batch, folder, frozenset(measured), new, given_up, not starts_with_missing_cases
+    )
 
 
 def _set_aside_other_nodes(context: StartContext, attempt: OwnAttempt, progress: Progress) -> None:
@@ -527,7 +551,8 @@ def measure_now(
     # without levels, other nodes are welcome
     planned = planned if planned.levels else replace(planned, hosts=())
     plan = Plan(name, "", "", 1, (), {}, settings, {platform: planned}, (batch,), __version__)
-    measure_batch(plan, batch, raw, progress)
+    outcome = measure_batch(plan, batch, raw, progress)
+    progress(outcome.sentence)
     paths = [
         None if read_marker(raw, point.id) else find_raw_file(raw, point.id) for point in points
     ]
