@@ -401,6 +401,65 @@ def test_a_prediction_by_a_core_model_imports_no_model_of_an_extension(tmp_path)
     assert call(sys.executable, "--help", folder=tmp_path, paths=[site]).stderr == ""
 
 
+SUBSTRATE = """
+from commodel.errors import UserError
+from commodel.patterns.operations import find_operation
+from commodel.substrates import Alias, Substrate
+
+
+def check(combination):
+    if find_operation(combination["operation"]).name != "bcast":
+        raise UserError("pigeons only broadcast", key="operation")
+
+
+SUBSTRATE = Substrate(
+    name="pigeons",
+    title="pigeons",
+    launchers=("local",),
+    starts="commodel_strange.starts",
+    check=check,
+    runs_case=lambda probe, settings: probe == "chain",
+    latency=3600.0,
+    bandwidth=1e6,
+    seconds_per_case=60.0,
+    aliases={"coo": Alias("bcast", waves=2)},
+)
+"""
+PIGEONS = "launcher: local\nsubstrate: pigeons\nnodes: 1\ncores: 8\n"
+
+
+def test_an_extension_brings_a_substrate(tmp_path):
+    native = "(Native('pigeons', (), (), compiler='cc'),)"
+    extension = f"Extension('t', 1, substrates=('commodel_strange.loft',), native={native})"
+    site = install_by_hand(tmp_path / "site", "commodel-strange", "", extension)
+    (site / "commodel_strange/loft.py").write_text(SUBSTRATE)
+    for folder in ("platforms", "experiments"):
+        (tmp_path / "params" / folder).mkdir(parents=True)
+    (tmp_path / "params/platforms/loft.yaml").write_text(PIGEONS)
+
+    def plan(operation, code=0):
+        matrix = f"  - axes: {{operation: {operation}, topology: 'kary:2^2', bytes: 8}}\n"
+        text = f"platform: loft\nmodels: [tan, loggp]\nmatrix:\n{matrix}"
+        (tmp_path / "params/experiments/post.yaml").write_text(text)
+        return call(
+            sys.executable,
+            "plan",
+            "post",
+            "--format",
+            "json",
+            folder=tmp_path,
+            paths=[site],
+            code=code,
+        )
+
+    planned = yaml.safe_load(plan("coo").stdout)
+    assert {row.get("operation") for row in planned if row.get("operation")} == {"bcast"}
+    assert "pigeons only broadcast" in plan("reduce", code=2).stderr
+    (tmp_path / "params/platforms/loft.yaml").write_text(PIGEONS.replace("local", "slurm"))
+    message = "substrate: found 'pigeons', which launcher 'slurm' does not start; wanted 'local'"
+    assert message in plan("coo", code=2).stderr
+
+
 CORE = """
 platform: fast-ethernet-32
 models: [hockney]

@@ -2,7 +2,6 @@
 Extensions bring others, such as networks of processes over TCP, whose programs no MPI library
 starts."""
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,19 +26,16 @@ class Alias:
 
 @dataclass(frozen=True)
 class Substrate:
-    """A substrate other than MPI: what the core asks about it.
-
-    `starts` is the name of a module, which is imported when a platform with this substrate is
-    measured. Its functions are described in `commodel.measure.program_starts`.
-    """
+    """A substrate other than MPI: what the core asks about it. Its programs are a toolchain of its
+    name."""
 
     name: str  # in platform files
     title: str  # in messages, such as: an overlay network
-    toolchain: str  # the build of its programs
     launchers: tuple[str, ...]  # that can start its programs
+    # Module with the functions of `commodel.measure.program_starts.SubstrateStarts`.
     starts: str
     # Raises a UserError for a combination that it does not support: a value for each key of the
-    # matrix.
+    # matrix, of which the operation is as the user wrote it.
     check: Callable[[Mapping[str, Any]], None]
     # Returns whether it has an equivalent of a probe's case, from the name of the probe and the
     # settings of the case.
@@ -53,9 +49,6 @@ class Substrate:
     # By operation, the parameters that it adds: each a `Parameter` of
     # `commodel.patterns.operations`.
     parameters: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-
-    def load_starts(self) -> Any:
-        return importlib.import_module(self.starts)
 
 
 def find_substrate(name: str) -> Substrate:

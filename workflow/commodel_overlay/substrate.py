@@ -68,7 +68,6 @@ def _check_waves(name: str, waves: int) -> None:
 OVERLAY = Substrate(
     name="overlay",
     title="an overlay network",
-    toolchain="overlay",
     launchers=("local", "hosts", "slurm"),
     starts="commodel_overlay.starts",
     check=check,
@@ -85,5 +84,5 @@ OVERLAY = Substrate(
 )
 SUBSTRATE = (
     OVERLAY,
-    replace(OVERLAY, name="mrnet", title="MRNet", toolchain="mrnet", launchers=("local",)),
+    replace(OVERLAY, name="mrnet", title="MRNet", launchers=("local",)),
 )

@@ -36,6 +36,7 @@ from commodel.measure.program_starts import (
     StartContext,
     add_image_command,
     list_starts,
+    load_starts,
     prepare_start,
 )
 from commodel.measure.provenance import collect_provenance, describe_nodes
@@ -61,7 +62,6 @@ from commodel.results.raw_samples import (
     read_samples,
 )
 from commodel.sources import ROOT
-from commodel.substrates import find_substrate
 
 # Reasons for which `Watch` stops a program.
 STOPPED_BEFORE_FIRST_CASE, STOPPED_BY_TIMEOUT, STOPPED_BY_BUDGET = "starting", "timeout", "budget"
@@ -491,8 +491,9 @@ def _join_passes(context: StartContext, cases: list[str]) -> None:
         if sampled and case not in measured | marked:
             raw_samples.join_passes(sampled, context.folder, case)
             if not context.platform.uses_mpi:
-                starts = find_substrate(context.platform.substrate).load_starts()
-                starts.join_passes(context.pass_folders, context.folder, case)
+                load_starts(context.platform.substrate).join_passes(
+                    context.pass_folders, context.folder, case
+                )
 
 
 def _mark_unmeasured(context: StartContext, ids: set[str], attempt: OwnAttempt) -> None:

@@ -4,18 +4,10 @@ placement.
 `prepare_start` writes the inputs of a start into the work folder: its cases, the schedules and
 other files that they name, and the placement of ranks. Programs start in the work folder and all
 paths are relative to it, since smpirun accepts no path with a space.
-
-For another substrate than MPI, a module of its extension (`Substrate.starts`) has these functions:
-
-- `list_starts(batch, substrate)` yields the starts of all cases and points of a batch,
-- `store_inputs(rows, work, hosts)` writes what the rows of a start refer to, and returns the rows
-  of the case file,
-- `make_argv(launcher, job)` returns the command of a start,
-- `join_passes(pass_folders, folder, case)` joins further tables of a case that its program wrote in
-  each pass.
 """
 
 import csv
+import importlib
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -23,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from platform import node as this_machine
-from typing import Any
+from typing import Any, Protocol, cast
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
@@ -112,6 +104,37 @@ class Start:
         return replace(self, rows=tuple(row for row in self.rows if row["id"] not in finished))
 
 
+class SubstrateStarts(Protocol):
+    """The functions of the module that starts programs of another substrate than MPI
+    (`Substrate.starts`)."""
+
+    def list_starts(self, batch: Batch, substrate: str) -> Iterator[Start]:
+        """Yield the starts of all cases and points of a batch."""
+        ...
+
+    def store_inputs(
+        self, rows: list[dict[str, Any]], work: AnyPath, hosts: list[str]
+    ) -> list[dict[str, Any]]:
+        """Write what the rows of a start refer to, and return the rows of the case file.
+
+        `hosts` has the host of each rank; it is empty if all are on this machine.
+        """
+        ...
+
+    def make_argv(self, launcher: Launcher, job: Job) -> list[str]:
+        """Return the command of a start."""
+        ...
+
+    def join_passes(self, pass_folders: list[SafePath], folder: SafePath, case: str) -> None:
+        """Join further tables that a program wrote in each pass over a case, if it writes any."""
+        ...
+
+
+def load_starts(substrate: str) -> SubstrateStarts:
+    """Return the module that starts the programs of a substrate."""
+    return cast(SubstrateStarts, importlib.import_module(find_substrate(substrate).starts))
+
+
 @dataclass(frozen=True)
 class StartContext:
     """The common state of a batch's starts: the plan, the platform and its launcher, and the folder
@@ -158,10 +181,7 @@ class StartContext:
         """Return the command that starts all processes of a program."""
         if self.platform.uses_mpi:
             return self.launcher.argv(job)
-        command: list[str] = (
-            find_substrate(self.platform.substrate).load_starts().make_argv(self.launcher, job)
-        )
-        return command
+        return load_starts(self.platform.substrate).make_argv(self.launcher, job)
 
     def log(self, start: Start) -> SafePath:
         return self.work / f"{start.name}.log"
@@ -198,7 +218,7 @@ def list_starts(
     """Yield the starts of all cases and points of a batch. Those of `large` points, given by their
     ids, are the last ones, so that all others are measured first."""
     if substrate != MPI:
-        yield from find_substrate(substrate).load_starts().list_starts(batch, substrate)
+        yield from load_starts(substrate).list_starts(batch, substrate)
         return
 
     def case_key(case: Case) -> tuple[str, int, str, tuple[int, ...]]:
@@ -269,7 +289,7 @@ def prepare_start(context: StartContext, start: Start, number: int) -> Job:
     rows = [_store_inputs(row, work) for row in start.rows]
     if not platform.uses_mpi:
         hosts = [context.names[node] for node in start.nodes] if context.names else []
-        rows = find_substrate(platform.substrate).load_starts().store_inputs(rows, work, hosts)
+        rows = load_starts(platform.substrate).store_inputs(rows, work, hosts)
     with (work / f"{start.name}.cases").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()

@@ -16,7 +16,6 @@ from commodel.hierarchy import Hierarchy
 from commodel.platforms.mpi_libraries import find_kind_of_starter
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import end_steps, find_node_levels, find_node_names
-from commodel.substrates import find_substrate
 from commodel.units import show_value
 
 MPI_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by value of the key `mpi` in platform files
@@ -276,6 +275,4 @@ def require_job(name: str, platform: Platform) -> None:
 
 def get_toolchain(platform: Platform) -> str:
     """Return the build of native programs that a platform runs."""
-    if platform.uses_mpi:
-        return LAUNCHERS[platform.launcher].toolchain
-    return find_substrate(platform.substrate).toolchain
+    return LAUNCHERS[platform.launcher].toolchain if platform.uses_mpi else platform.substrate
