@@ -22,9 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from commodel.platforms.tools import NATIVE, find_tool
+from commodel.platforms.tools import NATIVE, ROOT, find_tool
 from commodel.stats import compute_median_interval
 
+KERNELS = ROOT / "workflow/commodel_kernels/native/programs"
 BLOCK = 32
 SHAPES = ((4, 4), (16, 16), (32, 32), (64, 64))  # blocks
 CELLS = (1024, 4096)
@@ -51,10 +52,10 @@ class Device(ctypes.Structure):
 
 def build_kernels(folder: Path) -> ctypes.CDLL:
     """Compile the sources of the programs into a library."""
-    folders = dict.fromkeys(KERNEL_SOURCES, "kernels") | dict.fromkeys(HARNESS_SOURCES, "harness")
-    sources = [NATIVE / place / f"{name}.c" for name, place in folders.items()]
+    sources = [KERNELS / f"{name}.c" for name in KERNEL_SOURCES]
+    sources += [NATIVE / "harness" / f"{name}.c" for name in HARNESS_SOURCES]
     target = folder / "kernels.so"
-    include = ["-I", NATIVE / "harness", "-I", NATIVE / "kernels"]
+    include = ["-I", NATIVE / "harness", "-I", KERNELS]
     subprocess.run(
         [find_tool("mpicc"), *FLAGS, *include, *sources, "-o", target, "-ldl", "-lm"], check=True
     )

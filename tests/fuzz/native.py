@@ -12,13 +12,8 @@ from commodel.errors import UserError
 from commodel.platforms.tools import ROOT, find_tool
 
 NATIVE = ROOT / "workflow" / "native"
-PARTS = (
-    "harness/cases.c",
-    "harness/text.c",
-    "harness/errors.c",
-    "player/schedule.c",
-    "kernels/partition.c",
-)
+KERNELS = ROOT / "workflow/commodel_kernels/native/programs"
+PARTS = ("harness/cases.c", "harness/text.c", "harness/errors.c", "player/schedule.c")
 SANITIZERS = [
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
@@ -42,8 +37,12 @@ def folder() -> tempfile.TemporaryDirectory:
 @lru_cache
 def program() -> Path:
     executable = Path(folder().name) / "parsers"
-    include = ["-I", NATIVE / "harness", "-I", NATIVE / "player", "-I", NATIVE / "kernels"]
-    sources = [Path(__file__).with_name("parsers.c"), *(NATIVE / part for part in PARTS)]
+    include = ["-I", NATIVE / "harness", "-I", NATIVE / "player", "-I", KERNELS]
+    sources = [
+        Path(__file__).with_name("parsers.c"),
+        *(NATIVE / part for part in PARTS),
+        KERNELS / "partition.c",
+    ]
     flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", *SANITIZERS]
     done = subprocess.run(
         [find_tool("mpicc"), *flags, *include, *sources, "-o", executable],

@@ -1,5 +1,5 @@
 """Fixtures that start the native programs of the kernels."""
 
-from tests.native.conftest import oversubscribed, real, relinked, simulated, start
+from tests.native.conftest import at_once, oversubscribed, real, relinked, simulated, start
 
-__all__ = ["oversubscribed", "real", "relinked", "simulated", "start"]
+__all__ = ["at_once", "oversubscribed", "real", "relinked", "simulated", "start"]

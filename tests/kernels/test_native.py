@@ -13,9 +13,11 @@ import pytest
 from commodel.patterns.build import build_schedule
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule_files import write_player_table
-from commodel.platforms.tools import NATIVE, find_tool
+from commodel.platforms.tools import ROOT, find_tool
+from tests.native.test_native_harness import assert_described
 
 HERE = Path(__file__).parent
+SOURCES = ROOT / "workflow/commodel_kernels/native"
 CHECKED = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 HEADER = "rank,x,y,width,height"
 PARTITIONS = {
@@ -25,6 +27,11 @@ PARTITIONS = {
     # rank 5 has no work
     "columns": (6, "0,0,0,3,1\n4,0,1,3,7\n1,3,0,4,5\n2,3,5,4,3\n3,7,0,1,8\n5,0,0,0,0"),
     "pinwheel": (5, "0,0,0,5,3\n1,5,0,3,5\n2,3,5,5,3\n3,0,3,3,5\n4,3,3,2,2"),
+}
+COLUMNS = {
+    "summa": ["partition", "bytes", "iteration", "overlapped", "barrier", "compute"],
+    "wave2d": ["partition", "bytes", "compute"],
+    "speed": ["kernel", "width", "height", "bytes", "watched"],
 }
 SUMMA = "id,partition,bytes,iteration,overlapped,barrier,compute"
 WAVE = "id,partition,bytes,compute"
@@ -60,7 +67,7 @@ def accelerator(tmp_path, monkeypatch):
     def use(broken=0):
         path = tmp_path / "accelerator.so"
         flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", f"-DBROKEN={broken}"]
-        include = ["-I", NATIVE / "kernels"]
+        include = ["-I", SOURCES / "programs"]
         subprocess.run(
             [find_tool("cc"), *flags, *include, HERE / "plain_accelerator.c", "-o", path],
             check=True,
@@ -206,7 +213,7 @@ def test_a_wrong_product_keeps_no_sample(oversubscribed, partition, tmp_path, mo
 def test_messages_that_change_on_the_way_are_found(
     relinked, oversubscribed, partition, program, cases, complaint
 ):
-    folder = relinked("turned_messages.c", ["summa", "wave2d"])
+    folder = relinked(HERE / "turned_messages.c", ["summa", "wave2d"])
     assert_unverified(oversubscribed(partition("even"), program, cases, build=folder), complaint)
 
 
@@ -214,15 +221,19 @@ def test_messages_that_change_on_the_way_are_found(
 def sanitized(mpi_programs, tmp_path_factory):
     """Return a build of the kernels with the sanitizers for addresses and undefined behaviour."""
     folder = tmp_path_factory.mktemp("checked")
-    # -O3 takes long
-    how = [f"MPICC={find_tool('mpicc')}", f"BUILD={folder}", f"CFLAGS={CHECKED}", "EXTRA=-fopenmp"]
+    how = [
+        f"MPICC={find_tool('mpicc')}",
+        f"BUILD={folder}",
+        f"CFLAGS={CHECKED}",
+        "EXTRA_FLAGS=-fopenmp",
+    ]  # -O3 takes long
     subprocess.run(
         [
             "make",
             "-s",
             "-j2",
             "-C",
-            NATIVE,
+            SOURCES,
             *how,
             *(folder / name for name in ("summa", "wave2d", "speed")),
         ],
@@ -390,3 +401,17 @@ def test_a_simulated_sample_is_the_player_s(simulated, tmp_path, monkeypatch):
     )
     refused = simulated(ranks, "summa", f"{SUMMA}\na,p,8192,all,0,1,1", out="none")
     assert "in simulated time nothing is computed" in refused.errors[0]
+
+
+@pytest.mark.parametrize("program", COLUMNS)
+def test_describe(mpi_programs, program):
+    done = subprocess.run([mpi_programs / program, "--describe"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert_described(done.stdout, program, COLUMNS[program], "kernel")
+
+
+def test_no_program_is_forgotten():
+    programs = {
+        path.stem for path in SOURCES.glob("programs/*.c") if "\nint main" in path.read_text()
+    }
+    assert programs == set(COLUMNS)

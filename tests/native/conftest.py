@@ -126,12 +126,12 @@ def _start(prefix, build, folder, program, cases, out, options, **settings):
 
 @pytest.fixture(scope="session")
 def relinked(mpi_programs, tmp_path_factory):
-    """relinked(file, programs): return a folder of these programs, linked with a C file of the
-    tests that intercepts MPI calls."""
+    """relinked(file, programs): return a folder of these programs, linked with a C file that
+    intercepts MPI calls, in this folder unless it has a path."""
 
     def link(file, programs):
         folder = tmp_path_factory.mktemp("relinked")
-        between, compiler = folder / f"{file}.o", find_tool("mpicc")
+        between, compiler = folder / f"{Path(file).name}.o", find_tool("mpicc")
         flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"]
         subprocess.run([compiler, *flags, "-c", HERE / file, "-o", between], check=True)
         objects = set((mpi_programs / "obj").glob("*/*.o"))
@@ -142,7 +142,7 @@ def relinked(mpi_programs, tmp_path_factory):
                 for path in objects - mains
                 if path.parent.name in ("harness", main.parent.name)
             ]
-            libraries = ["-fopenmp", "-ldl", "-lm"] if main.parent.name == "kernels" else []
+            libraries = ["-fopenmp", "-ldl", "-lm"] if main.parent.name == "programs" else []
             if main.stem in programs:
                 command = [compiler, between, main, *parts, *libraries, "-o", folder / main.stem]
                 subprocess.run(command, check=True)

@@ -7,7 +7,7 @@ predictions of what a kernel takes. The functions are loaded when they are first
 import importlib
 from typing import TYPE_CHECKING
 
-from commodel.extensions import Extension, ReportSection, Verb
+from commodel.extensions import Extension, Native, ReportSection, Verb
 
 if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel_kernels.kernel_predictions import KernelPredictions, predict_kernel
@@ -77,6 +77,12 @@ EXTENSION = Extension(
             contents="partitions, speeds of processes, and single iterations",
         )
     },
+    native=tuple(
+        Native(
+            toolchain, folders=("native",), sources=("native/Makefile", "native/programs/*.[ch]")
+        )
+        for toolchain in ("mpi", "smpi")
+    ),
     columns="columns.csv",
     inputs={"speeds": "commodel_kernels.speeds:read_speeds"},
 )

@@ -68,7 +68,7 @@ def _make(
     return empty.add(root, Native("", folders, sources, settings=settings))
 
 
-PROGRAMS = ("Makefile", "harness/*.[ch]", "player/*.[ch]", "probes/*.[ch]", "kernels/*.[ch]")
+PROGRAMS = ("Makefile", "programs.mk", "harness/*.[ch]", "player/*.[ch]", "probes/*.[ch]")
 CORE = {
     "mpi": _make(
         "mpicc",
