@@ -471,6 +471,14 @@ matrix:
 """
 
 
+KERNELS = """
+platform: local
+models: [hockney]
+matrix:
+  - axes: {operation: "summa:n=8", algorithm: paper, ranks: 2, bytes: 8KiB}
+"""
+
+
 @pytest.fixture
 def core(tmp_path):
     """Return the import path of a clone without our own extensions, as links to this one."""
@@ -498,6 +506,26 @@ def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):
     run("init", ".")
     refused = run("plan", str(core.parent / "params/experiments/paper-tan.yaml"), code=2)
     assert "unknown paper 'tan'; install the extension that brings it" in refused.stderr
+    shutil.copy(ROOT / "params/platforms/local.yaml", folder / "params/platforms")
+    (folder / "params/experiments/kernels.yaml").write_text(KERNELS)
+    (folder / "params/experiments/speeds.yaml").write_text(CORE + "speeds: [speeds.yaml]\n")
+    (folder / "speeds.yaml").write_text("")
+    refused = run("plan", "kernels", code=2)
+    assert "operation 'summa' is in commodel_kernels, which is not installed" in refused.stderr
+    refused = run("plan", "speeds", code=2)
+    assert refused.stderr.endswith(
+        "speeds: found files, which commodel_kernels reads, which is not installed\n"
+    )
+    for verb in (
+        "partition",
+        "predict kernel",
+        "advise layouts",
+        "measure speeds",
+        "tune",
+        "export extrap",
+    ):
+        refused = run(*verb.split(), code=2)
+        assert f"No such command '{verb.split()[-1]}'. It is in commodel_" in refused.stderr
     for file in ("experiments/overlay.yaml", "platforms/local-overlay.yaml"):
         shutil.copy(ROOT / "params" / file, folder / "params" / file)
     refused = run("plan", "overlay", code=2)

@@ -27,7 +27,18 @@ INTERFACE = 1  # number of the interface described here; a change that breaks ex
 
 # Names of our own extensions, for the error where one is not installed.
 OUR_NAMES = {
+    "commodel_formats": (
+        "extrap",
+        "microbench",
+        "mpiblib",
+        "netgauge",
+        "pico",
+        "reprompi",
+        "simgrid",
+        "skampi",
+    ),
     "commodel_kernels": ("kernel", "layouts", "partition", "speeds", "summa", "wave2d"),
+    "commodel_tune": ("tune",),
 }
 
 # Field of an `Extension` with the modules that define a constant, by the constant.
@@ -256,15 +267,20 @@ def find_input_reader(key: str) -> Callable[[Any], object]:
     for installed in list_usable_extensions():
         if key in installed.extension.inputs:
             return load_function(installed.extension.inputs[key])
-    raise UserError(f"found files, but no extension reads them{describe_absence(key)}", key=key)
+    package = find_absent_package(key)
+    reader = (
+        f"which {package} reads, which is not installed" if package else "which no extension reads"
+    )
+    raise UserError(f"found files, {reader}", key=key)
 
 
-def describe_absence(name: str) -> str:
-    """Return the end of a sentence on a name that is unknown: which of our own extensions brings
-    it, if one does."""
+def find_absent_package(name: str) -> str:
+    """Return which of our own extensions brings a name; empty if none does, or if it is
+    installed."""
+    present = {installed.module.partition(".")[0] for installed in list_extensions()}
     for package, names in OUR_NAMES.items():
-        if name in names:
-            return f"; {name} is in {package}, which is not installed"
+        if name in names and package not in present:
+            return package
     return ""
 
 

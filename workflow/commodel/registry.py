@@ -13,7 +13,7 @@ from typing import Any
 
 from commodel.errors import UserError, find_similar_name, suggest_name
 from commodel.extensions import (
-    describe_absence,
+    find_absent_package,
     list_names_in_text,
     list_usable_extensions,
     read_names,
@@ -120,8 +120,9 @@ def lookup(folder: str, constant: str, name: str) -> Any:
         return entries[name]
     noun = NOUNS.get(constant, constant.lower())
     message = f"unknown {noun} '{name}'; {suggest_name(name, entries)}"
-    if absence := describe_absence(name):
-        message = f"unknown {noun} '{name}'{absence}"
+    package = find_absent_package(name)
+    if package:
+        message = f"{noun} '{name}' is in {package}, which is not installed"
     elif not find_similar_name(name, entries):
         message += "; or install the extension that brings it"
     raise UserError(message)

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from commodel.errors import find_similar_name, make_printable
-from commodel.extensions import describe_absence, list_subcommands
+from commodel.extensions import find_absent_package, list_subcommands
 
 # characters of names and metavar; with longer ones, the text is on the next line
 MAX_NAMES_LENGTH = 26
@@ -140,8 +140,11 @@ class VerbGroup(HelpPage, click.Group):
             args = [args[0].lower(), *args[1:]]
         elif args and not args[0].startswith("-"):
             meant = find_similar_name(args[0], names)
-            hint = describe_absence(args[0]) or (f" Did you mean '{meant}'?" if meant else "")
-            ctx.fail(f"No such command '{make_printable(args[0], 60)}'.{hint}".replace(".;", ";"))
+            hint = f" Did you mean '{meant}'?" if meant else ""
+            package = find_absent_package(args[0])
+            if package:
+                hint = f" It is in {package}, which is not installed."
+            ctx.fail(f"No such command '{make_printable(args[0], 60)}'.{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
