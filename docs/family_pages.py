@@ -139,9 +139,9 @@ def _lines(entry: Family) -> Iterator[str]:
             "| setting | values | meaning |",
         )
         yield "|---|---|---|"
-        for name, allowed in entry.settings.items():
-            values = ", ".join(f"`{value}`" for value in allowed)
-            yield f"| `{name}` | {values} | {(entry.setting_meanings or {}).get(name, '')} |"
+        for name, setting in entry.settings.items():
+            values = ", ".join(f"`{value}`" for value in setting.values)
+            yield f"| `{name}` | {values} | {setting.meaning} |"
     if published := read_published_sets(entry.name):
         yield from ("", "## Published values", "")
         yield from (f"- `{path}`: {values.source}" for path, values in published.items())
@@ -185,7 +185,7 @@ def _limits(entry: Family) -> Iterator[str]:
         yield "Ranks proceed independently: the model predicts streams of waves and overlapping steps."
     else:
         yield "The model adds up steps that all ranks share: it predicts no stream of waves."
-    if entry.initial_values or entry.fit_points or entry.priors:
+    if entry.table_fit:
         yield "Measured collectives alone are enough to fit the model: `commodel fit table`."
     else:
         yield "The model needs probes: measured collectives alone do not determine its parameters."

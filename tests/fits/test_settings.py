@@ -192,14 +192,14 @@ def test_draws_of_a_recalibrated_set_include_the_uncertainty_of_the_factors():
 @lru_cache
 def sets():
     """Return a parameter set of every model, from its initial values for fits to collectives."""
-    guesses = {name: find_family(name).initial_values for name in list_family_names()}
-    texts = {
-        name: [
-            f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (guess or {}).items()
-        ]
-        for name, guess in guesses.items()
-    }
-    return {name: make_given_set(name, text) for name, text in texts.items() if text}
+    found = {}
+    for name in list_family_names():
+        table_fit = find_family(name).table_fit
+        guess = table_fit.initial_values if table_fit else {}
+        if guess:
+            texts = [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in guess.items()]
+            found[name] = make_given_set(name, texts)
+    return found
 
 
 @pytest.mark.parametrize("name", sorted(sets()))

@@ -69,8 +69,8 @@ def test_nothing_by_hand_is_the_very_set(parameters):
 
 
 def test_settings_are_recorded_too(parameters):
-    for name, choices in (find_family(parameters.model).settings or {}).items():
-        for choice in choices:
+    for name, setting in find_family(parameters.model).settings.items():
+        for choice in setting.values:
             try:
                 (changed,) = replace_by_hand([parameters], [f"{name}={choice}"])
             except UserError:

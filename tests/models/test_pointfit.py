@@ -235,6 +235,6 @@ def test_too_few_points_and_families_that_need_probes_are_refused():
         fit_points(find_family("loggp"), chosen, np.ones(4))
     for name in list_family_names():
         entry = find_family(name)
-        if not (entry.initial_values or entry.fit_points or entry.priors):
+        if not entry.table_fit:
             with pytest.raises(UserError, match="needs its probes"):
                 fit_points(entry, chosen, np.ones(4))

@@ -119,7 +119,7 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
             )
     if name == "taulop":
         settings = {
-            reading: draw.choice(find_family(name).settings[reading])
+            reading: draw.choice(find_family(name).settings[reading].values)
             for reading in ("shared", "rings")
         }
         forms["gamma"], values["gamma.a"], values["gamma.b"] = "linear", 0.0, values.pop("gamma")

@@ -8,9 +8,9 @@ k is the number of ranks of the sender's node that send to other nodes in the sa
 import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_round_by_round
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, TableFit, Values, fit_local_work
 from commodel.models.fitting.regression import fit_line, make_line_curve
-from commodel.patterns.schedule import NETWORK
+from commodel.patterns.schedule import NETWORK, Schedule
 
 MIN_SLOWDOWN = 1.1  # below it, all processes together do not reach the rate of the port
 
@@ -71,6 +71,6 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_message=True,
-    initial_values={"alpha": 1e-5, "per_byte": 1e-9, "per_byte_node": 1e-10},
+    table_fit=TableFit(initial_values={"alpha": 1e-5, "per_byte": 1e-9, "per_byte_node": 1e-10}),
     ignores="protocols; contention beyond the node's port",
 )

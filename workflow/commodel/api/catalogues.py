@@ -254,8 +254,8 @@ def _collect_model_fields(entry: Family) -> dict[str, Any]:
     return {name: getattr(entry, name) for name in names} | {
         "parameters": parameters,
         "probes": list(entry.probes),
-        "settings": {key: list(allowed) for key, allowed in (entry.settings or {}).items()},
-        "decides": dict(entry.setting_meanings or {}),
+        "settings": {key: list(setting.values) for key, setting in entry.settings.items()},
+        "decides": {key: setting.meaning for key, setting in entry.settings.items()},
         "published": list(read_published_sets(entry.name)),
     }
 
@@ -282,11 +282,8 @@ def _format_model(entry: Family) -> str:
         f"probes     {', '.join(entry.probes)}",
         f"size       {'predictions grow with the message' if entry.uses_bytes else 'size not modelled'}",
     ]
-    for name, allowed in (entry.settings or {}).items():
-        lines += wrap(
-            "setting",
-            f"{name}: {' or '.join(allowed)}. {(entry.setting_meanings or {}).get(name, '')}",
-        )
+    for name, setting in entry.settings.items():
+        lines += wrap("setting", f"{name}: {' or '.join(setting.values)}. {setting.meaning}")
     lines += ["", format_table(parameters)] if parameters else ["", "no parameters"]
     for path, values in read_published_sets(entry.name).items():
         limits = values.bytes_range

@@ -94,9 +94,14 @@ class SearchTask:
     is_rough: bool = False  # whether the points are only some of a large table
 
     @property
+    def by_size(self) -> tuple[str, ...]:
+        """The functions of the model that change at the same message sizes."""
+        return self.model.table_fit.by_size if self.model.table_fit else ()
+
+    @property
     def fixed(self) -> dict[str, float]:
         """The edges as values of the model, which are not searched."""
-        functions = self.model.by_size if self.edges else ()
+        functions = self.by_size if self.edges else ()
         return {
             make_key(name, f"x{number}"): edge
             for name in functions
@@ -274,7 +279,7 @@ VALUES_PER_EDGE = 3  # values that an edge adds: itself and two of the new piece
 def find_protocol_changes(task: SearchTask, best: Array) -> tuple[SearchTask, Array]:
     """Return the task with as many pieces as the points justify, and its best logarithms."""
     count, largest = len(task.seconds), _find_largest_messages(task)
-    for _ in range(MAX_EDGES if task.model.by_size else 0):
+    for _ in range(MAX_EDGES if task.by_size else 0):
         trials = []
         for edge in _list_candidate_edges(largest, task.edges):
             report_step(f"whether values change at {format_bytes(int(edge))}")
@@ -323,7 +328,7 @@ def _add_edge(task: SearchTask, best: Array, edge: float) -> tuple[SearchTask, A
     """Return the task with the piece at the edge split into two pieces of equal values."""
     logs, piece = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
     pieces: dict[str, float] = {}
-    for function in task.model.by_size:
+    for function in task.by_size:
         values_of_pieces = [
             logs.pop(make_key(function, f"a{number or ''}"))
             for number in range(len(task.edges) + 1)
@@ -335,5 +340,5 @@ def _add_edge(task: SearchTask, best: Array, edge: float) -> tuple[SearchTask, A
         }
     logs = pieces | logs
     edges = tuple(sorted((*task.edges, edge)))
-    forms = dict(task.forms) | dict.fromkeys(task.model.by_size, "piecewise")
+    forms = dict(task.forms) | dict.fromkeys(task.by_size, "piecewise")
     return replace(task, names=tuple(logs), edges=edges, forms=forms), np.array(list(logs.values()))

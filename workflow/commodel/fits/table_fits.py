@@ -259,9 +259,11 @@ def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> 
         return np.array([refit_points(np.flatnonzero(flags)) for flags in masks])
 
     def refit_points(numbers: np.ndarray) -> Array:
-        assert entry.fit_points is not None
+        assert entry.table_fit is not None
+        assert entry.table_fit.fit is not None
+        of_points = [schedules[number] for number in numbers]
         try:
-            fitted = entry.fit_points([schedules[number] for number in numbers], seconds[numbers])
+            fitted = entry.table_fit.fit(of_points, seconds[numbers])
         except UserError:  # too few points remain
             return np.full(len(seconds), np.nan)
         model = Model.of_fit(entry, fitted)
@@ -291,11 +293,7 @@ ONE_SIZE_NOTE = "points of one size do not determine it"
 
 def list_fitted_by_collectives() -> list[str]:
     """Return the names of the models whose values can be determined from collectives alone."""
-    return [name for name in list_family_names() if _can_fit_tables(find_family(name))]
-
-
-def _can_fit_tables(entry: Family) -> bool:
-    return bool(entry.initial_values or entry.fit_points or entry.priors)
+    return [name for name in list_family_names() if find_family(name).table_fit]
 
 
 def fit_measured(
@@ -324,16 +322,17 @@ def fit_regression(points: Sequence[Point], seconds: Sequence[float]) -> Paramet
     """Fit a regression in the performance model normal form, without residuals of held-out
     points."""
     entry = find_family("pmnf")
-    assert entry.fit_points is not None
-    return make_parameter_set(
-        entry, entry.fit_points([build_schedule(point) for point in points], np.asarray(seconds))
-    )
+    assert entry.table_fit is not None
+    assert entry.table_fit.fit is not None
+    schedules = [build_schedule(point) for point in points]
+    return make_parameter_set(entry, entry.table_fit.fit(schedules, np.asarray(seconds)))
 
 
 def fit_points(
     entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1
 ) -> Fitted:
-    if not _can_fit_tables(entry):
+    how = entry.table_fit
+    if how is None:
         raise UserError(
             f"model {entry.name} cannot be fitted to collectives alone: it needs its probes"
         )
@@ -341,18 +340,19 @@ def fit_points(
         entry, list(points), np.asarray(seconds, dtype=float)
     )
     rng = np.random.default_rng(seed)
-    if entry.priors is None:
+    if how.priors is None:
         table_points, table_seconds = _take_sample(table_points, table_seconds, rng)
     order, points, sorted_seconds = _sort_points(table_points, table_seconds)
     # this fit does not depend on the last bit, so times are not rounded
-    if entry.fit_points is not None:
-        schedules, exact_seconds = [build_schedule(point) for point in points], table_seconds[order]
+    if how.fit is not None:
+        schedules = [build_schedule(point) for point in points]
+        exact_seconds = table_seconds[order]
         residuals = cross_validate_points(points, make_refit(entry, schedules, exact_seconds))
-        return replace(entry.fit_points(schedules, exact_seconds), residuals=residuals)
-    if entry.priors is not None:
+        return replace(how.fit(schedules, exact_seconds), residuals=residuals)
+    if how.priors is not None:
         return _fit_by_priors(entry, points, sorted_seconds, rng)
     stacks = list(stack_parts(points))
-    guess = dict(entry.initial_values or {})
+    guess = dict(how.initial_values)
     has_local_work = any(pattern.reduces for _, pattern, _ in stacks)
     if has_local_work and entry.uses_bytes and "gamma" in entry.by_name:
         guess["gamma"] = GAMMA_GUESS  # at a single small size it is not identifiable
@@ -438,19 +438,22 @@ def _fit_by_priors(
 ) -> Fitted:
     """Return the fit of a model with a prior for each value. Classes of distance without messages
     have no value."""
-    assert entry.priors is not None
+    how = entry.table_fit
+    assert how is not None
+    assert how.priors is not None
     operations = list_operations()
     reduces = any(operations[find_base_name(point.operation)].reduces for point in points)
     present = {"", *list_placements(points), *([LOCAL_WORK] if reduces else [])}
-    all_priors = entry.priors(_count_ranks_per_node(points))
+    all_priors = how.priors(_count_ranks_per_node(points))
     priors = {name: prior for name, prior in all_priors.items() if prior.needs in present}
-    limits = [name for name, need in (entry.eager_limits or {}).items() if need in present]
+    limits = [name for name, need in how.eager_limits.items() if need in present]
     if len(points) <= len(priors):
         raise UserError(
             f"model {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values"
         )
     constants = dict.fromkeys(_list_origins(priors), 0.0)
-    forms, settings = infer_forms(entry, [*priors, *constants]), dict(entry.table_settings or {})
+    forms = infer_forms(entry, [*priors, *constants])
+    settings = dict(how.settings)
     task = PriorTask(entry, priors, forms, constants, limits, points, seconds, settings)
     fit = fit_with_priors(task, rng)
     sample = [points[number] for number in fit.sample]

@@ -211,7 +211,7 @@ def _find_name(entry: Family, parameters: ParameterSet, name_text: str, many_set
     effect.
     """
     if _find_parameter(name_text) not in entry.by_name:
-        suggestion = suggest_name(name_text, [*entry.by_name, *(entry.settings or {})])
+        suggestion = suggest_name(name_text, [*entry.by_name, *entry.settings])
         hint = "; --set MODEL:NAME=VALUE is of one model alone" if many_sets else ""
         raise UserError(
             f"--set {name_text}: model {entry.name} has no parameter or setting '{name_text}'; {suggestion}{hint}"
@@ -260,7 +260,5 @@ def _split_settings(
         if not equals:
             raise UserError(f"found '{pair}', wanted NAME=VALUE")
         pairs.append((name, value))
-    available = entry.settings or {}
-    return {name: value for name, value in pairs if name in available}, [
-        (name, value) for name, value in pairs if name not in available
-    ]
+    settings = {name: value for name, value in pairs if name in entry.settings}
+    return settings, [(name, value) for name, value in pairs if name not in entry.settings]

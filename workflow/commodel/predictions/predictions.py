@@ -559,7 +559,8 @@ def explain_missing_statistic(entry: Family, point: Point) -> str:
     predicts what it was fitted to."""
     if point.statistic is Statistic.COMPLETION or point.operation not in ROOTED_OPERATIONS:
         return ""
-    if not entry.same_for_all_ranks or entry.fit_points:
+    is_regression = entry.table_fit is not None and entry.table_fit.fit is not None
+    if is_regression or not entry.same_for_all_ranks:
         return ""
     return f"{entry.title} has one time for all ranks of a {point.operation}, so it has no '{point.statistic}'"
 

@@ -4,7 +4,7 @@ Each model is one file in this folder. `find_family` returns a model by name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -109,6 +109,36 @@ class Prior:
 
 
 @dataclass(frozen=True)
+class TableFit:
+    """How a model is fitted to a table of measured collectives: by a search from first values, by
+    one in which priors hold values that the table does not determine, or by a function of its own.
+    """
+
+    initial_values: Mapping[str, float] = field(default_factory=dict)
+    # functions among these that change at the same message sizes
+    by_size: tuple[str, ...] = ()
+    # returns the priors from the largest number of ranks on a node
+    priors: Callable[[int], Mapping[str, Prior]] | None = None
+    # with priors: settings of the fitted set
+    settings: Mapping[str, str] = field(default_factory=dict)
+    # with priors: values that are chosen among message sizes, with what each needs
+    eager_limits: Mapping[str, str] = field(default_factory=dict)
+    fit: Callable[[Sequence[Schedule], Array], Fitted] | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A variant of a model: its values, the default first, and what it decides."""
+
+    values: tuple[str, ...]
+    meaning: str
+
+    @property
+    def default(self) -> str:
+        return self.values[0]
+
+
+@dataclass(frozen=True)
 class Family:
     name: str
     title: str
@@ -129,28 +159,16 @@ class Family:
     by_message: bool = False  # a prediction replays all messages, also those of repeated rounds
     # for a fit on another substrate, if they differ from `probes`
     probes_without_mpi: tuple[str, ...] = ()
-    # variants of the model, the default first
-    settings: Mapping[str, tuple[str, ...]] | None = None
-    setting_meanings: Mapping[str, str] | None = None
+    settings: Mapping[str, Setting] = field(default_factory=dict)  # variants of the model, by name
     # returns the validity of a prediction as text, "" if valid; one text, or one for each size of a
     # stack
     limits: Callable[[Schedule, Values], str | list[str]] | None = None
     # returns the smallest share of packets that a receiver gets, for each size; None without a
     # buffer size
     delivered: Callable[[Schedule, Values], Array | None] | None = None
-    initial_values: Mapping[str, float] | None = None  # for a fit to measured collectives
-    # own fit to measured collectives
-    fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None
-    # for a fit to measured collectives with priors: returns them from the largest number of ranks
-    # on a node
-    priors: Callable[[int], Mapping[str, Prior]] | None = None
-    table_settings: Mapping[str, str] | None = None  # settings of a fit to measured collectives
-    # values that it chooses among message sizes, with what each needs
-    eager_limits: Mapping[str, str] | None = None
+    table_fit: TableFit | None = None  # None: it cannot be fitted to measured collectives
     # ranks whose messages may have values by distance class: EVERYWHERE, BETWEEN nodes
     by_class: str = ""
-    # functions of `initial_values` that change at the same message sizes
-    by_size: tuple[str, ...] = ()
 
     def list_probes(self, uses_mpi: bool) -> tuple[str, ...]:
         """Return the probes for a fit on a platform with MPI, or with another substrate."""
@@ -224,10 +242,11 @@ def complete_values(entry: Family, values: Values) -> Values:
             [[parameter.default]]
         )
     for name, chosen in values.settings.items():
-        allowed = (entry.settings or {}).get(name)
-        if allowed and chosen not in allowed:
+        setting = entry.settings.get(name)
+        if setting and chosen not in setting.values:
+            wanted = " or ".join(setting.values)
             raise UserError(
-                f"model {entry.name}, setting {name}: found '{chosen}', wanted {' or '.join(allowed)}"
+                f"model {entry.name}, setting {name}: found '{chosen}', wanted {wanted}"
             )
     return replace(values, numbers=numbers, forms=_check_forms(entry, values.forms, numbers))
 

@@ -21,6 +21,7 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -123,7 +124,7 @@ FAMILY = Family(
     probes=("hrelation", "work"),
     fit=fit,
     predict=predict,
-    initial_values={"g": 1e-6, "l.a": 1e-5},
+    table_fit=TableFit(initial_values={"g": 1e-6, "l.a": 1e-5}),
     ignores="the size of a message; that ranks need not wait for each other; which rank sends to which",
     uses_bytes=False,
     overlaps_work=False,

@@ -40,6 +40,7 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    Setting,
     Values,
     fit_local_work,
 )
@@ -65,7 +66,11 @@ PACKET_BYTES = 1500.0
 RTO_SECONDS = 0.2  # TCP_RTO_MIN of Linux; RFC 6298 has 1 s
 COPY_OF_PARAMETER = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
 LATENCY_PARAMETERS = ("L_0", "L_p", "L_m")
-RECOVERY_SETTING = {"recovery": ("timeout", "tcp")}
+RECOVERY = Setting(
+    ("timeout", "tcp"),
+    "Whether a lost packet is sent again a timeout later, as in the paper, or as TCP does, "
+    "simulated",
+)
 MEDIAN_CHANCE = 0.5  # value of the parameter `chance` for the estimate: the median of repeats
 MEDIAN_RUNS, RUN_REPEATS = 31, 3  # simulations whose median is predicted, and repeats of each
 MIN_RUNS = 20  # minimum of simulations for an interval
@@ -217,7 +222,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
 
 def _recovers_as_tcp(values: Values) -> bool:
     """Return whether lost packets are sent again as TCP does."""
-    return values.settings.get("recovery", RECOVERY_SETTING["recovery"][0]) == "tcp"
+    return values.settings.get("recovery", RECOVERY.default) == "tcp"
 
 
 def _predict_over_tcp(
@@ -549,10 +554,7 @@ FAMILY = Family(
     fit=fit,
     predict=predict,
     independent=True,
-    settings=RECOVERY_SETTING,
-    setting_meanings={
-        "recovery": "Whether a lost packet is sent again a timeout later, as in the paper, or as TCP does, simulated"
-    },
+    settings={"recovery": RECOVERY},
     limits=describe_limits,
     delivered=compute_delivered_share,
     ignores="which nodes ranks share; that in a full network packets are further apart (only L has its capacity); "

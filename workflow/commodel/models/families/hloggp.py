@@ -18,6 +18,7 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -109,6 +110,6 @@ FAMILY = Family(
     predict=predict_by_replay(find_costs, by_type=True),
     independent=True,
     by_class=BETWEEN,
-    initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
+    table_fit=TableFit(initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9}),
     ignores="contention in the network; overheads that grow with the message",
 )

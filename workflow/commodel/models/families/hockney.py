@@ -29,6 +29,7 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -131,8 +132,7 @@ FAMILY = Family(
     predict=predict_by_replay(find_costs),
     independent=True,
     by_class=EVERYWHERE,
-    initial_values={"alpha.a": 1e-5, "beta.a": 1e-9},
-    by_size=("alpha", "beta"),
+    table_fit=TableFit(initial_values={"alpha.a": 1e-5, "beta.a": 1e-9}, by_size=("alpha", "beta")),
     limits=describe_limits,
     ignores="that latency overlaps with the next message: a port is busy for all of α + β·m; contention in the network",
 )

@@ -20,6 +20,7 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -111,6 +112,6 @@ FAMILY = Family(
     predict=predict_by_replay(find_costs, by_type=True),
     independent=True,
     by_class=BETWEEN,
-    initial_values={"C": 1e-6, "t": 1e-10, "L": 1e-5, "invbeta": 1e-9},
+    table_fit=TableFit(initial_values={"C": 1e-6, "t": 1e-10, "L": 1e-5, "invbeta": 1e-9}),
     ignores="contention in the network; that a port is busy while a message passes it",
 )

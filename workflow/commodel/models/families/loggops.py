@@ -30,6 +30,8 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    Setting,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -172,11 +174,13 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=EVERYWHERE,
-    initial_values={"L": 1e-5, "o": 1e-6, "g": 1e-6, "G": 1e-9, "O": 1e-10},
+    table_fit=TableFit(initial_values={"L": 1e-5, "o": 1e-6, "g": 1e-6, "G": 1e-9, "O": 1e-10}),
     ignores="contention in the network; that the two overheads differ",
-    settings={"convention": ("stepwise", "loggopsim")},
-    limits=describe_limits,
-    setting_meanings={
-        "convention": "Whether a message is received in its step, or when it arrives, as in LogGOPSim"
+    settings={
+        "convention": Setting(
+            ("stepwise", "loggopsim"),
+            "Whether a message is received in its step, or when it arrives, as in LogGOPSim",
+        )
     },
+    limits=describe_limits,
 )

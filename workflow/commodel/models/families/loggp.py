@@ -17,6 +17,7 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -86,6 +87,6 @@ FAMILY = Family(
     predict=predict_by_replay(find_costs),
     independent=True,
     by_class=EVERYWHERE,
-    initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
+    table_fit=TableFit(initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9}),
     ignores="contention in the network; overheads that grow with the message",
 )

@@ -19,6 +19,7 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -91,6 +92,6 @@ FAMILY = Family(
     predict=predict_by_replay(find_costs),
     independent=True,
     by_class=BETWEEN,
-    initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
+    table_fit=TableFit(initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9}),
     ignores="contention in the channels; differences between nodes",
 )

@@ -31,6 +31,8 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    Setting,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -219,12 +221,14 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=EVERYWHERE,
-    initial_values={"L": 1e-5, "o": 1e-6, "g": 1e-6},
+    table_fit=TableFit(initial_values={"L": 1e-5, "o": 1e-6, "g": 1e-6}),
     ignores="the size of a message; contention in the network",
     uses_bytes=False,
-    settings={"capacity": ("unlimited", "finite")},
-    limits=describe_limits,
-    setting_meanings={
-        "capacity": "Whether a sender stalls while ⌈L/g⌉ messages are in flight to its receiver"
+    settings={
+        "capacity": Setting(
+            ("unlimited", "finite"),
+            "Whether a sender stalls while ⌈L/g⌉ messages are in flight to its receiver",
+        )
     },
+    limits=describe_limits,
 )

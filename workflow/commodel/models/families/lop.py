@@ -43,6 +43,7 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    Setting,
     Values,
     fit_local_work,
 )
@@ -314,14 +315,15 @@ FAMILY = Family(
     ignores="the size of a message; contention between ranks that share nothing; more than one message to a partner",
     uses_bytes=False,
     settings={
-        "posting": tuple(FUNCTIONS_OF_WAY),
-        "statistic": ("median", "min", "mean"),
-        "latency": ("halved", "printed"),
-    },
-    setting_meanings={
-        "posting": "One by one, as a list, or put into the partner's memory",
-        "statistic": "Which of the measured round trips",
-        "latency": "L(n) is half of the round trip without overheads, or half of the round trip minus whole overheads",
+        "posting": Setting(
+            tuple(FUNCTIONS_OF_WAY), "One by one, as a list, or put into the partner's memory"
+        ),
+        "statistic": Setting(("median", "min", "mean"), "Which of the measured round trips"),
+        "latency": Setting(
+            ("halved", "printed"),
+            "L(n) is half of the round trip without overheads, or half of the round trip minus "
+            "whole overheads",
+        ),
     },
     limits=describe_limits,
 )

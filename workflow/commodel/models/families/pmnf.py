@@ -25,7 +25,16 @@ from itertools import combinations, product, zip_longest
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
+from commodel.models.families import (
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    TableFit,
+    Values,
+)
 from commodel.models.fitting.observed import DEFAULT_DRAWS
 from commodel.models.fitting.regression import add_misfit_draws, make_curve
 
@@ -235,5 +244,5 @@ FAMILY = Family(
     same_for_all_ranks=True,
     ignores="the pattern: who sends to whom, in which order, and where ranks sit",
     overlaps_work=False,
-    fit_points=fit_points,
+    table_fit=TableFit(fit=fit_points),
 )

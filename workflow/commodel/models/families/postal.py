@@ -19,6 +19,7 @@ from commodel.models.families import (
     Observed,
     Parameter,
     Schedule,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -75,7 +76,7 @@ FAMILY = Family(
     independent=True,
     by_class=EVERYWHERE,
     limits=describe_limits,
-    initial_values={"lam": 10.0, "g": 1e-6},
+    table_fit=TableFit(initial_values={"lam": 10.0, "g": 1e-6}),
     ignores="the size of a message; that messages keep processors busy; contention in the network",
     uses_bytes=False,
 )

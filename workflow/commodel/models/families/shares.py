@@ -71,6 +71,8 @@ from commodel.models.families import (
     Parameter,
     Prior,
     Schedule,
+    Setting,
+    TableFit,
     Values,
 )
 from commodel.models.fitting.channels import fit_local_work
@@ -103,9 +105,20 @@ from commodel.patterns.repeated import CompactSchedule
 from commodel.units import format_bytes
 
 SETTINGS = {
-    "order": (SHARED, ONE_AT_A_TIME),
-    "sharing": SHARINGS,
-    "entry": ENTRIES,
+    "order": Setting(
+        (SHARED, ONE_AT_A_TIME),
+        "Whether a rank's messages to another share their links, or go one after the other",
+    ),
+    "sharing": Setting(
+        SHARINGS,
+        "Whether messages on a link get equal shares, or shares in inverse proportion to their "
+        "latency",
+    ),
+    "entry": Setting(
+        ENTRIES,
+        "Whether messages reach a link after the latency of the path to it, or after their whole "
+        "latency",
+    ),
 }
 MIN_NETWORK_SHARE = 0.01  # of half a round trip that is not copying
 # relative change of overheads from one size to the next that is another protocol
@@ -166,7 +179,7 @@ def fit(observed: Observed) -> Fitted:
     sent_estimate = partial.estimate()
     orders = {
         order: replace(sent_estimate, settings={**partial.settings, "order": order})
-        for order in SETTINGS["order"]
+        for order in SETTINGS["order"].values
     }
     if distinguished := distinguish_behaviours(observed, "order", orders, predict):
         partial.settings["order"] = distinguished[0][1]
@@ -409,13 +422,9 @@ FAMILY = Family(
     independent=True,
     by_message=True,
     settings=SETTINGS,
-    priors=lambda ranks_per_node: PRIORS,
-    eager_limits={"S": BEYOND, "S_inside": NODE},
-    setting_meanings={
-        "order": "Whether a rank's messages to another share their links, or go one after the other",
-        "sharing": "Whether messages on a link get equal shares, or shares in inverse proportion to their latency",
-        "entry": "Whether messages reach a link after the latency of the path to it, or after their whole latency",
-    },
+    table_fit=TableFit(
+        priors=lambda ranks_per_node: PRIORS, eager_limits={"S": BEYOND, "S_inside": NODE}
+    ),
     limits=describe_limits,
     ignores="which of several links between two groups a message takes",
 )

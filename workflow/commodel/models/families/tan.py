@@ -27,7 +27,17 @@ from commodel.errors import UserError
 from commodel.models.evaluation.repeated_rounds import Batch, State, place_rounds
 from commodel.models.evaluation.replay import find_largest_phase, iterate_phases
 from commodel.models.evaluation.values import FORMS, evaluate, format_form
-from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
+from commodel.models.families import (
+    Array,
+    Family,
+    Fitted,
+    Observed,
+    Parameter,
+    Schedule,
+    Setting,
+    TableFit,
+    Values,
+)
 from commodel.models.fitting.functions_of_count import SHAPES, fit_trees
 from commodel.models.fitting.regression import (
     choose_form,
@@ -332,11 +342,13 @@ FAMILY = Family(
     predict=predict,
     pipelined=predict_period,
     limits=describe_limits,
-    settings={"recipe": ("joint", "paper")},
-    setting_meanings={
-        "recipe": "o and C from chain and N-to-1 together, or by the paper's own recipe (section IV)"
+    settings={
+        "recipe": Setting(
+            ("joint", "paper"),
+            "o and C from chain and N-to-1 together, or by the paper's own recipe (section IV)",
+        )
     },
-    initial_values={"L": 1e-5, "o.a": 1e-6, "o.b": 1e-7},
+    table_fit=TableFit(initial_values={"L": 1e-5, "o.a": 1e-6, "o.b": 1e-7}),
     overlaps_work=False,
     ignores="the size of a message; that a sender with many receivers is busy (it was made for reductions)",
     uses_bytes=False,

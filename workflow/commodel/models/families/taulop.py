@@ -75,6 +75,8 @@ from commodel.models.families import (
     Parameter,
     Prior,
     Schedule,
+    Setting,
+    TableFit,
     Values,
     fit_local_work,
 )
@@ -311,6 +313,16 @@ def list_priors(ranks_per_node: int) -> dict[str, Prior]:
     return priors
 
 
+# What each setting of `taulop_algebra` decides.
+MEANINGS = {
+    "network": "Between nodes a message goes directly to its receiver (equation 3) or is copied at both ends (2)",
+    "shared": "τ counts all transfers on a channel (equation 4), those into one node, or those that share a node's "
+    "memory or one way of its port",
+    "join": "A1 joins successive messages on a channel, in a rank and from stage to stage (equations 8 to 10); "
+    "overheads: with A1, but each transmission keeps its own overhead, as short messages require",
+    "rest": "The rest of a longer message continues, or is a message of its own (A2 literally)",
+    "rings": "Directions of the transfers in the rings to which L_1 was fitted",
+}
 FAMILY = Family(
     name="taulop",
     title="τ–Lop",
@@ -370,19 +382,9 @@ FAMILY = Family(
     fit=fit,
     predict=predict,
     same_for_all_ranks=True,
-    settings=SETTINGS,
-    setting_meanings={
-        "network": "Between nodes a message goes directly to its receiver (equation 3) or is copied at both ends (2)",
-        "shared": "τ counts all transfers on a channel (equation 4), those into one node, or those that share a node's "
-        "memory or one way of its port",
-        "join": "A1 joins successive messages on a channel, in a rank and from stage to stage (equations 8 to 10); "
-        "overheads: with A1, but each transmission keeps its own overhead, as short messages require",
-        "rest": "The rest of a longer message continues, or is a message of its own (A2 literally)",
-        "rings": "Directions of the transfers in the rings to which L_1 was fitted",
-    },
+    settings={name: Setting(SETTINGS[name], meaning) for name, meaning in MEANINGS.items()},
     limits=describe_limits,
     by_class=BETWEEN,
-    priors=list_priors,
-    table_settings={"shared": "port"},
+    table_fit=TableFit(priors=list_priors, settings={"shared": "port"}),
     ignores="that ranks reach a step at different times; the cost of many messages at a receiver beyond the channel",
 )
