@@ -43,10 +43,8 @@ def test_two_levels_are_as_even_as_can_be():
         inner = [size for size in sizes if size]
         assert max(inner) - min(inner) == 1
     assert "groups:12x7,11x4" in list(list_two_level_trees(128))
-    assert list(list_two_level_trees(7)) == [
-        "groups:4x1,3x1",
-        "groups:3x1,2x2",
-    ]  # up to half as many inner nodes as leaves
+    # up to half as many inner nodes as leaves
+    assert list(list_two_level_trees(7)) == ["groups:4x1,3x1", "groups:3x1,2x2"]
 
 
 def test_listed_trees_include_the_trees_of_the_tan_paper():

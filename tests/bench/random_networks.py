@@ -34,9 +34,8 @@ class Tree:
     sizes: tuple[int, ...]
     speed: float  # bytes per second of a node's cable
     latency: float  # seconds, of a node's cable
-    oversubscription: tuple[
-        tuple[float, ...], ...
-    ]  # by level and switch: total bandwidth of its downlinks divided by that of its uplink
+    # by level and switch: total bandwidth of its downlinks divided by that of its uplink
+    oversubscription: tuple[tuple[float, ...], ...]
     uplink_latency: tuple[float, ...]  # seconds, by level
     # node number: divisor of its cable's speed
     slowdown: dict[int, float] = field(default_factory=dict)

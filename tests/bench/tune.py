@@ -58,13 +58,14 @@ RATES = {
     "G": "0.04ns",
     "gamma": "0.1ns",
 }
+# names in tables of PICO
 ALGORITHMS_WITH_ARGUMENT = (
     "knomial:4",
     "binary:2GiB",
     "split-binary:2GiB",
     "in-order:2GiB",
     "linear-sync:2GiB",
-)  # names in tables of PICO
+)
 MAX_REGRET = 0.05
 TIME_SHARE = 0.1  # of the time of all points
 PRINTED_COUNTS = (0, 5, 10, 20, 40, 60, 80, 120, 160, 240, 320)

@@ -208,13 +208,14 @@ WITHOUT_FORMAT = re.compile(
     r"export extrap|status .*--watch|diff .*--out"
 )
 # In slow examples.
+# in slow examples
 SMALLER_VALUES = {
     "mycluster": "desk",
     "64": "2",
     "8:1MiB:*16": "8",
     "10": "0.01",
     "16:256": "16:64",
-}  # in slow examples
+}
 # Remains of Python in a text for people, and `1 rows`.
 NOT_FOR_PEOPLE = re.compile(
     r"\b(?:nan|None(?! of)|NaN|NaT|Traceback|Sentinel|dtype)\b| object at 0x|"

@@ -55,9 +55,8 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     command = PAGES[page]
     text = run(f"{page} --help").output
     sentence = command.help
-    assert re.fullmatch(r"[A-Z][^.]*(?:\.\w+[^.]*)*\.", sentence), (
-        sentence
-    )  # only the dots of file names and the last one
+    # only the dots of file names and the last one
+    assert re.fullmatch(r"[A-Z][^.]*(?:\.\w+[^.]*)*\.", sentence), sentence
     assert sentence.split()[0] not in ("A", "The", "What", "How", "Which")
     assert len(command.examples) == 2
     assert all(
@@ -67,9 +66,8 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
     assert len(text.splitlines()) <= MAX_LENGTH
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert all(hasattr(option, "group_title") for option in options)
-    assert not {"What", "Where"} & {
-        option.group_title for option in options
-    }  # a title is a noun that names the options
+    # a title is a noun that names the options
+    assert not {"What", "Where"} & {option.group_title for option in options}
     for option in options:
         assert re.match(r"[A-Z].*(\.|\])$", option.help.replace("\n", " ")), (page, option.name)
         assert len(option.help.split()) <= 22, (page, option.name)

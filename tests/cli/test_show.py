@@ -98,9 +98,8 @@ def test_every_algorithm_is_listed():
 
 @pytest.mark.parametrize("verb", [["predict"], ["show", "schedule"], ["export", "goal"]])
 def test_help_names_every_operation(verb):
-    names = re.split(
-        r"[^a-z0-9-]+", output(*verb, "--help").replace("-\n", "-")
-    )  # a line may end within reduce-scatter
+    # a line may end within reduce-scatter
+    names = re.split(r"[^a-z0-9-]+", output(*verb, "--help").replace("-\n", "-"))
     assert set(list_operations()) <= {*names, *map("".join, pairwise(names))}
 
 

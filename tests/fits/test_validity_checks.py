@@ -468,10 +468,11 @@ def test_distance_classes_with_unequal_pairs_are_listed_with_the_ratio():
     assert not find_unequal_classes(
         find_family("shares"), make_pair_evidence(32, lambda one, two: 1e-5)
     )
+    # a slow node
     assert not find_unequal_classes(
         find_family("shares"),
         make_pair_evidence(32, lambda one, two: 3e-5 if 5 in (one, two) else 1e-5),
-    )  # a slow node
+    )
 
 
 def test_unequal_node_types_count_for_models_with_levels_but_without_node_types():
@@ -481,9 +482,8 @@ def test_unequal_node_types_count_for_models_with_levels_but_without_node_types(
     evidence = make_pair_evidence(32, seconds, {"leaf": 16}, {"fat": 10, "thin": 22})
     assert find_unequal_classes(find_family("shares"), evidence) == {"leaf": 2.0}
     assert not find_unequal_classes(find_family("hloggp"), evidence)
-    assert not find_unequal_classes(
-        find_family("loggp"), evidence
-    )  # is fitted to nodes of the first type, and says where others are
+    # is fitted to nodes of the first type, and says where others are
+    assert not find_unequal_classes(find_family("loggp"), evidence)
 
 
 @pytest.mark.parametrize("name", ["shares", "hockney"])

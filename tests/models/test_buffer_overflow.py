@@ -219,9 +219,8 @@ def test_bounds_of_the_gather():
     assert choose_window(15, 100, 1.0, 1.0, 1935)[0] == 15  # the buffer holds all 1500 packets
     # admissible: 3 to 9; the last round has 6 senders, enough
     assert choose_window(15, 700, 3.0, 1.0, 7000)[0] == 9
-    assert (
-        choose_window(15, 700, 3.0, 1.0, 6000)[0] == 6
-    )  # admissible: 3 to 7; with 7, the last round would have 1 sender, too few
+    # admissible: 3 to 7; with 7, the last round would have 1 sender, too few
+    assert choose_window(15, 700, 3.0, 1.0, 6000)[0] == 6
 
 
 @given(

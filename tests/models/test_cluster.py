@@ -337,9 +337,8 @@ def test_retransmissions_do_not_change_the_gap():
 
 
 def test_receives_completed_in_the_background_do_not_change_the_time_to_receive():
-    assert fitted().values["U_r"][0] == pytest.approx(
-        9e-6
-    )  # TRUTH: 0 at 1500 bytes, where receives complete in the background
+    # TRUTH: 0 at 1500 bytes, where receives complete in the background
+    assert fitted().values["U_r"][0] == pytest.approx(9e-6)
 
 
 def test_the_buffer_excludes_losses_of_the_receivers_socket():

@@ -527,9 +527,8 @@ def test_ranks_that_are_not_symmetric_have_no_representatives():
         is None
     )
     assert find_representatives(exchange, even, {}, 4 * 47 - 1) is None
-    assert (
-        find_representatives(exchange, even, {"leaf": 5}, MAX_MESSAGES) is None
-    )  # the destination selects one of five links
+    # the destination selects one of five links
+    assert find_representatives(exchange, even, {"leaf": 5}, MAX_MESSAGES) is None
     assert find_representatives(exchange, even, {"leaf": 4}, MAX_MESSAGES) is not None
 
 

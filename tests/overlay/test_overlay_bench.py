@@ -75,9 +75,8 @@ def test_modes_streams_start_up_and_the_layer_below(measured):
         if case != "pingpong"
         for row in rows
     )
-    assert all(
-        float(row["seconds"]) > 0.02 for row in samples["busy"] if row["valid"] == "1"
-    )  # at two nodes, 10 ms each
+    # at two nodes, 10 ms each
+    assert all(float(row["seconds"]) > 0.02 for row in samples["busy"] if row["valid"] == "1")
     assert {row["stop"] for rows in samples.values() for row in rows} <= {
         "precision",
         "samples",

@@ -79,9 +79,8 @@ def test_an_agent_starts_internal_processes_and_back_ends_on_hosts(start, agent,
         "localhost",
         "localhost",
     ]
-    assert {line.split()[1].rpartition("/")[2] for line in lines} == {
-        "overlay-node"
-    }  # back-ends, too: then it becomes one
+    # back-ends, too: then it becomes one
+    assert {line.split()[1].rpartition("/")[2] for line in lines} == {"overlay-node"}
 
 
 def test_hosts_with_unresolvable_names_still_join_the_network(start, agent):

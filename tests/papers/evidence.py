@@ -55,9 +55,10 @@ def evidence(
     """Return the evidence of a paper. `points` are rows of a comparison; omitted columns are
     blank."""
     comparison = pd.DataFrame(points, columns=POINT)
+    # without model and times
     comparison["point"] = [
         "/".join(map(str, row[:-3])) for row in comparison.itertuples(index=False)
-    ]  # without model and times
+    ]
     summary = pd.DataFrame(list(probed), columns=CASE)
     return Evidence(
         comparison.assign(platform=PLATFORM),

@@ -10,11 +10,12 @@ from commodel.registry import discover
 
 ENTRIES = discover("patterns.algorithms", "ALGORITHM")
 SIZES, COUNTS = ("24",), ("1", "2", "3", "5", "7")  # arguments that tests try
+# where all of one would be long
 BRIEF = {
     "pairs": "pairs:messages=3:directions=2",
     "summa": "summa:n=9:iteration=4",
     "wave2d": "wave2d:n=9",
-}  # where all of one would be long
+}
 
 
 def takes(entry: Algorithm, text: str) -> bool:

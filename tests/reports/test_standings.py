@@ -34,11 +34,8 @@ from commodel.reports.sections.summary import describe_what_to_use
 from tests.reading import sentences
 from tests.reports.reading import make_report
 
-DEFAULT_SLOWDOWNS = {
-    "allreduce": 2.0,
-    "reduce": 1.0,
-    "bcast": 0.5,
-}  # the MPI default's time over that of the fastest alternative
+# the MPI default's time over that of the fastest alternative
+DEFAULT_SLOWDOWNS = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}
 ANY_LAYOUT = "any layout, 16 nodes"
 PREDICTION_COLUMNS = ("seconds", "low", "high", "relative_error", "mu", "regret")
 
@@ -138,9 +135,10 @@ def test_use_counts_workloads_recommends_and_keeps_the_mpi_default_for_the_other
     rows = make_comparison(WORKLOADS)
     default, first, second, keep = describe_what_to_use(rows.iloc[:0], rows)
     assert default == describe_default(rows)
+    # (1.5 · 3 · 4 · 1.2)^¼
     assert (
         "beats the MPI default in 4 of 7 workloads measured with it (2.16× on average)" in default
-    )  # (1.5 · 3 · 4 · 1.2)^¼
+    )
     assert default.endswith("is tied with it in 1; the MPI default is the fastest in 2.")
     assert [first, second] == [entry.sentence for entry in list_recommendations(rows)[:2]]
     assert keep == "Keep the MPI default for gather."

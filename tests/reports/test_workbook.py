@@ -443,9 +443,8 @@ def test_wide_content(comparison, tmp_path):
 
 def test_charts_are_native_logarithmic_and_refer_to_cells(workbook, report):
     charts = parts(workbook, r"charts/chart\d+\.xml")
-    assert (
-        len(charts) == len(report.charts) + 2 * 2 + 1 > 10
-    )  # two again on each platform's first sheet, one of the calculator
+    # two again on each platform's first sheet, one of the calculator
+    assert len(charts) == len(report.charts) + 2 * 2 + 1 > 10
     over = [text for text in charts.values() if "predicted [µs]" in text]
     assert len(over) == 2 * 2
     for text in over:

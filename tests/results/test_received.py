@@ -128,10 +128,8 @@ REPLACED = {  # files that a verb replaces without reading them, so that a link 
     "predict": ("predictions/hockney.csv",),
     "compare": ("comparison.csv",),
 }
-IGNORED_PIPES = {
-    "status": (f"{RAW}/state.json",),
-    "measure": (f"{RAW}/provenance.json",),
-}  # pipes here stop no verb
+# pipes here stop no verb
+IGNORED_PIPES = {"status": (f"{RAW}/state.json",), "measure": (f"{RAW}/provenance.json",)}
 
 
 @contextmanager

@@ -19,12 +19,8 @@ from commodel.errors import UserError, suggest_name
 from commodel.units import MAX_WAVES, format_extent
 
 ENOUGH_EQUAL_SAMPLES = 2  # of a simulated case without noise: more of them would be the same
-STOP_REASONS = (
-    "equal samples",
-    "precision",
-    "samples",
-    "time",
-)  # why sampling ended, from the best reason to the worst
+# why sampling ended, from the best reason to the worst
+STOP_REASONS = ("equal samples", "precision", "samples", "time")
 BARRIER = "barrier"  # the operation that may align ranks before a sample
 LIBRARY = "library"  # the algorithm of the library default: measured, never predicted
 DEFAULT_LABEL = "MPI default"  # its name in reports

@@ -38,11 +38,8 @@ from commodel_kernels.rectangles import Rectangles
 from commodel_kernels.speeds import Speeds
 from commodel_kernels.times import count_iterations, predict_computation
 
-COLUMN_COSTS = (
-    1.0,
-    0.5,
-    2.0,
-)  # weight of columns; 1: minimal sum of half perimeters; lower: more columns; higher: fewer
+# weight of columns; 1: minimal sum of half perimeters; lower: more columns; higher: fewer
+COLUMN_COSTS = (1.0, 0.5, 2.0)
 OPERATIONS = {"gemm": "summa", "wave": "wave2d"}
 
 

@@ -309,12 +309,13 @@ def choose_algorithms(
     fast, and for operations whose rules the MPI library ignores. The `size_independent_operations`
     get the algorithm that is fastest over all sizes of a number of ranks."""
     arms, seconds = search.arms.arms, np.exp(search.belief.mean)
+    # the default with rules for other sizes, if any
     default_seconds = {
         arm.workload: seconds[index]
         for name in DEFAULT_ARMS
         for index, arm in enumerate(arms)
         if arm.algorithm == name
-    }  # the default with rules for other sizes, if any
+    }
     chosen_arms = {arms[arm].workload: arm for arm in search.belief.choices()}
     ruled = {
         workload

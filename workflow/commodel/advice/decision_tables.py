@@ -14,6 +14,7 @@ from commodel.compare.combined_prediction import is_default_kept
 from commodel.progress import report_within
 from commodel.records import LIBRARY
 
+# the basis of a row
 BASIS_COLUMNS = (
     "platform",
     "simulated",
@@ -22,7 +23,7 @@ BASIS_COLUMNS = (
     "weights",
     "notes",
     "layout_name",  # `near` in place of the nodes of its ranks
-)  # the basis of a row
+)
 COLUMNS = (
     *(
         "operation",

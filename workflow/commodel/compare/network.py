@@ -28,9 +28,8 @@ from commodel.records import Plan
 from commodel.torus import Torus, find_torus
 from commodel.units import format_ranges
 
-MIN_LOG_DIFFERENCE = float(
-    np.log(1.1)
-)  # difference of logarithms of times; smaller ones count as equal, even without noise
+# difference of logarithms of times; smaller ones count as equal, even without noise
+MIN_LOG_DIFFERENCE = float(np.log(1.1))
 EQUALITY_HALF_INTERVALS = 3.0  # half confidence intervals, within which times are equal
 MIN_GAIN_PER_PAIR = 0.05  # description length that a level saves, in nats a pair
 # of times: a level that gains more than in all of them is due to chance in 2.5 % of networks

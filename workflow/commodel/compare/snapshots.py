@@ -221,9 +221,8 @@ def list_changes(old: Snapshot, new: Snapshot) -> list[Change]:
     }
     if not set(old.quantities) & set(new_values):
         raise UserError(f"{old.name} and {new.name} have no point and no parameter in common")
-    new_names = {
-        old_name: name for name, old_name in renamed.items()
-    }  # quantities of the new snapshot only keep their platform
+    # quantities of the new snapshot only keep their platform
+    new_names = {old_name: name for name, old_name in renamed.items()}
     return [
         _make_change(
             key, old.quantities.get(key), new_values.get(key), new_names.get(key[1], key[1])

@@ -33,9 +33,8 @@ class ArchivedInputs:
 
     results: Results
     files: Mapping[str, ArchivedFile]
-    unchanged: set[tuple[str, int, int]] = field(
-        default_factory=set
-    )  # name, mtime and size of files whose digest was checked
+    # name, mtime and size of files whose digest was checked
+    unchanged: set[tuple[str, int, int]] = field(default_factory=set)
 
 
 _ARCHIVE: ContextVar[ArchivedInputs | None] = ContextVar("archived_inputs", default=None)

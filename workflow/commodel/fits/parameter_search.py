@@ -48,10 +48,9 @@ START_RANGE = 4.6
 MAX_LOG_VALUE = 13.8
 DIFFERENCE_STEP = 1e-4  # step of a logarithm in difference quotients
 SEARCH_STEPS = {"difference_step": DIFFERENCE_STEP, "max_change": 1.5}
-MIN_GAIN_OF_DRAW, MIN_GAIN_OF_BEST = (
-    1e-4,
-    1e-10,
-)  # relative gain at which a search stops: of a draw, and of the best values
+# relative gain at which a search stops: of a draw, and of the best values
+MIN_GAIN_OF_DRAW = 1e-4
+MIN_GAIN_OF_BEST = 1e-10
 MIN_SQUARED_RESIDUAL = 1e-10  # mean squared misfit of points that lie on the model: rounding errors
 # Gauss-Newton steps: of the best values, from a start far from them or near them, and of a rough
 # search in large tables
@@ -65,9 +64,8 @@ HUBER_SD = 1.5
 MIN_BEND = 0.005
 # 95 % quantile of χ² with one degree of freedom; a smaller increase of the loss is insignificant
 CHI_SQUARED_95 = 3.84
-PROFILE_OFFSETS = np.round(
-    np.geomspace(0.02, MAX_LOG_VALUE, 16), 6
-)  # distances from the best logarithm at which the profile likelihood is evaluated
+# distances from the best logarithm at which the profile likelihood is evaluated
+PROFILE_OFFSETS = np.round(np.geomspace(0.02, MAX_LOG_VALUE, 16), 6)
 
 
 def stack_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:

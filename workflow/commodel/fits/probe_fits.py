@@ -46,11 +46,8 @@ from commodel.records import Plan, PlannedPlatform
 
 # probes that measure round trips; the first one covers most node pairs
 ROUND_TRIPS = ("distance", "pingpong", "prtt")
-SINGLE_MESSAGE_SETTINGS = {
-    "n": 1,
-    "delay": 0,
-    "late": 0,
-}  # settings of prtt at which a round trip is a single message each way
+# settings of prtt at which a round trip is a single message each way
+SINGLE_MESSAGE_SETTINGS = {"n": 1, "delay": 0, "late": 0}
 FIRST_NODES = ""  # label of cases on the first nodes
 # by probe: the distance class of each case; None: it counts for all classes
 Labels = Mapping[str, list[str | None]]

@@ -275,10 +275,9 @@ def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> 
 
 GAMMA_GUESS = 1e-10
 STARTS, FEWER_STARTS = 40, 12  # starts of the search; the second number is for large tables
-MAX_REWEIGHTINGS, MAX_WEIGHT_CHANGE = (
-    10,
-    0.02,
-)  # updates of weights and fit in turn; they end when no weight changes by more
+# updates of weights and fit in turn; they end when no weight changes by more
+MAX_REWEIGHTINGS = 10
+MAX_WEIGHT_CHANGE = 0.02
 # best results of the starts that are searched to the minimum
 STARTS_TO_REFINE, FEWER_STARTS_TO_REFINE = 5, 3
 # significant digits of a time: fewer than a float has, more than measurements need

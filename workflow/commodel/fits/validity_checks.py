@@ -102,9 +102,8 @@ def make_case_schedule(
     if types and pair.sender_type and not where:
         members = Site(sum(types.values()), 1, types).members()
         first, second = pair.types
-        second_node = (
-            members[second][:2][-1] if first == second else members[second][-1]
-        )  # the next node, as it was measured
+        # the next node, as it was measured
+        second_node = members[second][:2][-1] if first == second else members[second][-1]
         nodes = np.array([members[first][0], second_node])[nodes % 2]
     return pattern.place(nodes)
 
@@ -134,9 +133,8 @@ def check_contention(
     low, high = parameters.bytes_range or (0.0, inf)
     high = max(high, MIN_BYTES)
     for case in evidence.probes.get(MIXTURE_PROBE, ()):
-        is_in_range = (
-            entry.uses_bytes or low <= int(case.settings["bytes"]) <= high
-        )  # predictions outside of the range are flagged anyway
+        # predictions outside of the range are flagged anyway
+        is_in_range = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high
         if is_in_range and len(case.seconds) and int(case.settings["turn"]) != TURN_WITHIN:
             try:
                 pattern = make_case_schedule(MIXTURE_PROBE, case.settings, evidence.types)

@@ -72,9 +72,8 @@ def measure_busy_processors(stat: Path = STAT) -> float | None:
 
 def _read_ticks(stat: Path) -> list[int]:
     try:
-        columns = (
-            stat.read_text(encoding="ascii").partition("\n")[0].split()[1:9]
-        )  # the time of guests is also in the columns user and nice
+        # the time of guests is also in the columns user and nice
+        columns = stat.read_text(encoding="ascii").partition("\n")[0].split()[1:9]
         return [int(column) for column in columns] if len(columns) == 8 else []
     except (OSError, ValueError):
         return []

@@ -170,10 +170,8 @@ ELEMENTS = {
     ),
     *("trace", "trace_connect"),
 }
-TRACE_ATTRIBUTES = {
-    "BANDWIDTH": "bandwidth_file",
-    "LATENCY": "latency_file",
-}  # a link's attribute for each kind of trace
+# a link's attribute for each kind of trace
+TRACE_ATTRIBUTES = {"BANDWIDTH": "bandwidth_file", "LATENCY": "latency_file"}
 XML_HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
 TRACE_LINE = re.compile(rf"\s*{NUMBER}\s+{NUMBER}\s*|\s*")
 FILE_ATTRIBUTES = re.compile(r"(?i)(.*_)?file|content|path")

@@ -51,9 +51,8 @@ MAX_EXPANDED_MESSAGES = 1 << 20  # messages; repeated rounds with more are not e
 MAX_MESSAGES, MAX_LINKS = 1 << 26, 1 << 20
 # messages of an exchange in one step, beyond which only some ranks are replayed
 MAX_EXCHANGE_MESSAGES = 1 << 17
-MAX_RING_MESSAGES = (
-    1 << 23
-)  # messages of rings replayed in pieces; longer ones, round by round, may be an eighth too low
+# messages of rings replayed in pieces; longer ones, round by round, may be an eighth too low
+MAX_RING_MESSAGES = 1 << 23
 # draws × messages whose costs are computed at a time, which limits memory
 MAX_COSTS_AT_ONCE = 1 << 20
 SHARED, ONE_AT_A_TIME = "shared", "turn"  # values of the setting `order`

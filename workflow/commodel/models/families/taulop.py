@@ -94,9 +94,8 @@ from commodel.models.keys import Pair, make_key, make_sample_key, parse_key
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 
-_PREPARED: WeakKeyDictionary[Schedule, dict[Any, Any]] = (
-    WeakKeyDictionary()
-)  # cached expressions; removed with their schedules
+# cached expressions; removed with their schedules
+_PREPARED: WeakKeyDictionary[Schedule, dict[Any, Any]] = WeakKeyDictionary()
 CHANNEL_NAMES = {MEMORY: "within nodes", NETWORK: "between nodes"}
 
 

@@ -49,10 +49,9 @@ STREAM_LENGTHS = (4, 12)  # messages of each sender
 FRAME_BYTES = 1472  # with headers, one Ethernet frame
 DATAGRAM_COUNTS = (64, 256, 1024, 4096)
 SUPERSTEP_MESSAGES, MAX_SUPERSTEP_RANKS = (0, 1, 2, 4, 8), 64
-REUSED_BUFFER, NEW_BUFFER = (
-    "ctc",
-    "anew",
-)  # paths of copies: always into the same buffer (cache to cache), or each into a new one
+# paths of copies: always into the same buffer (cache to cache), or each into a new one
+REUSED_BUFFER = "ctc"
+NEW_BUFFER = "anew"
 MMAP_BYTES = 32 << 20  # bytes: glibc returns larger buffers to the system when freed
 OVERLAPPING_MESSAGES = 16
 
@@ -291,9 +290,8 @@ def plan_deal(site: Site, sizes: list[int]) -> ProbePlan:
     """
     placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
     receivers = placement.ranks - 1
-    lengths = [
-        length * MAX_SENDERS // receivers for length in STREAM_LENGTHS
-    ]  # with fewer receivers, each gets more messages
+    # with fewer receivers, each gets more messages
+    lengths = [length * MAX_SENDERS // receivers for length in STREAM_LENGTHS]
     return list_combinations(placement, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 

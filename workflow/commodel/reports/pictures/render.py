@@ -33,9 +33,8 @@ from commodel.sources import ROOT
 
 TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # texts have &lt; instead of <
 CLIP_ID = re.compile(r'(id="|url\(#)clip(\d+)')
-CIRCLE_PATH = re.compile(
-    r'<path (.*)d="M([0-9.]+),0A\2,\2,0,1,1,-\2,0A\2,\2,0,1,1,\2,0"(.*)/>'
-)  # a circle in the form that Vega writes
+# a circle in the form that Vega writes
+CIRCLE_PATH = re.compile(r'<path (.*)d="M([0-9.]+),0A\2,\2,0,1,1,-\2,0A\2,\2,0,1,1,\2,0"(.*)/>')
 DEFAULT_STROKE_WIDTH = ' stroke-width="2"'  # removed where there is no stroke
 MAX_SCRIPT_BYTES = 8 * MIB  # of the scripts of a page
 DRAWING_PROGRAM = Path(scripts.__file__)

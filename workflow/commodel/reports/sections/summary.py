@@ -57,13 +57,8 @@ BEST_MODEL, WHAT_TO_USE, CERTAINTY = (
     "How certain this is",
 )
 MISSING = "What is missing"
-MAX_SENTENCES = {
-    RECOMMENDED_FIRST: 2,
-    BEST_MODEL: 3,
-    WHAT_TO_USE: 3,
-    CERTAINTY: 2,
-    MISSING: 2,
-}  # sentences of a platform, twelve at most; sheet Findings has all
+# sentences of a platform, twelve at most; sheet Findings has all
+MAX_SENTENCES = {RECOMMENDED_FIRST: 2, BEST_MODEL: 3, WHAT_TO_USE: 3, CERTAINTY: 2, MISSING: 2}
 FINDINGS = "Findings"
 MAX_RECOMMENDED = 2  # alternatives
 

@@ -508,9 +508,8 @@ class Workbook:
             if is_infinite or (is_text and text not in TEXT_COLOURS)
             else TEXT_COLOURS.get(text, "#8A8A8A")
         )
-        background = (
-            COLOURS["bad"] if is_infinite and column.scale is not None else background
-        )  # colour scales skip texts
+        # colour scales skip texts
+        background = COLOURS["bad"] if is_infinite and column.scale is not None else background
         may_overflow = len(table.columns) > MAX_A4_COLUMNS or column_index + 1 == len(table.columns)
         wraps = self.max_text_width < len(text) <= MAX_WRAPPED_LENGTH and not may_overflow
         cell_format = self.make_cell_format("", is_marked, is_text, font_colour, wraps, background)
