@@ -168,36 +168,33 @@ def advise(
     sets = evidence.by_model()
     ranks = workload.ranks or workload.leaves + 1
     points, names, omitted = _list_points(workload, evidence, sets, layouts, only)
-    patterns, measured_times = (
-        [_build_single_schedule(point) for point in points],
-        evidence.find_measured(points),
-    )
+    patterns = [_build_single_schedule(point) for point in points]
+    measured_times = evidence.find_measured(points)
     chosen = evidence.choose_among_equal(points, patterns, measured_times)
     equal_alternatives = _list_equal_alternatives(points, chosen)
     numbers = list(dict.fromkeys(chosen))
-    points, patterns = (
-        [points[number] for number in numbers],
-        [patterns[number] for number in numbers],
-    )
+    points = [points[number] for number in numbers]
+    patterns = [patterns[number] for number in numbers]
     panel = assess_alternatives(sets, points, patterns, streams)
-    held_out, placements = evidence.predicted_points(), [find_placement(point) for point in points]
+    held_out = evidence.predicted_points()
+    placements = [find_placement(point) for point in points]
     recommended = _recommend_alternatives(evidence, points, panel)
     left_out = sorted(
         {points[number].alternative for number in np.flatnonzero(recommended.is_left_out)}
     )
     numbers = np.flatnonzero(~recommended.is_left_out).tolist()
-    points, placements = (
-        [points[number] for number in numbers],
-        [placements[number] for number in numbers],
-    )
-    panel, recommended = panel.only(numbers), recommended.only(numbers)
+    points = [points[number] for number in numbers]
+    placements = [placements[number] for number in numbers]
+    panel = panel.only(numbers)
+    recommended = recommended.only(numbers)
     models = list(panel.models)
     if not models:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.missing.items())
         raise UserError(f"no model predicts all alternatives: {why}")
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     # first: never left out
-    weights, notes = {}, describe_origins(evidence.sets, evidence.resources.name)
+    weights = {}
+    notes = describe_origins(evidence.sets, evidence.resources.name)
     notes += evidence.resources.describe_extension(ranks)
     notes += [
         *_describe_omitted(omitted),
@@ -243,10 +240,9 @@ def advise(
     period = panel.period(of_streams)
     rows = pd.DataFrame(
         {
-            **{
-                name: [getattr(point, name) for point in points]
-                for name in ("alternative", "layout", "ranks")
-            },
+            "alternative": [point.alternative for point in points],
+            "layout": [point.layout for point in points],
+            "ranks": [point.ranks for point in points],
             "same_messages": [equal_alternatives.get(point, "") for point in points],
             "layout_name": [names[point] for point in points],
             "measured": [measured_times.get(point, np.nan) for point in points],
@@ -442,29 +438,26 @@ def _recommend_alternatives(
     """Return the recommended predictions, which are those of `commodel predict`."""
     placements = np.array([find_placement(point) for point in points])
     seconds, low, high = np.full((3, len(points)), np.nan)
-    bases, covariance = (
-        np.full(len(points), PARAMETERS_ONLY, dtype=object),
-        np.zeros((len(points), len(points))),
-    )
-    is_left_out, recommenders = np.zeros(len(points), dtype=bool), {}
+    bases = np.full(len(points), PARAMETERS_ONLY, dtype=object)
+    covariance = np.zeros((len(points), len(points)))
+    is_left_out = np.zeros(len(points), dtype=bool)
+    recommenders = {}
     for placement in dict.fromkeys(placements.tolist()):
         recommender = evidence.find_recommender(list(evidence.by_model()), placement)
         if recommender is None or not panel.assessments.keys() >= recommender.weights.keys():
             continue
         numbers = np.flatnonzero(placements == placement).tolist()
-        of_models = {
-            name: _list_model_times([panel.assessments[name][number] for number in numbers])
-            for name in recommender.weights
-        }
+        of_models = {}
+        for name in recommender.weights:
+            assessments = panel.assessments[name]
+            of_models[name] = _list_model_times([assessments[number] for number in numbers])
         predictions, covariance[np.ix_(numbers, numbers)] = recommend(
             recommender, [points[number] for number in numbers], of_models
         )
         for number, prediction in zip(numbers, predictions, strict=True):
-            seconds[number], low[number], high[number] = (
-                prediction.seconds,
-                prediction.low,
-                prediction.high,
-            )
+            seconds[number] = prediction.seconds
+            low[number] = prediction.low
+            high[number] = prediction.high
             bases[number] = prediction.basis
         if np.isfinite(seconds[numbers]).any():
             recommenders[placement] = recommender

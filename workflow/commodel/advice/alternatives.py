@@ -9,6 +9,7 @@ other. A `Panel` holds the predictions of all models, of one wave and of the tim
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -113,9 +114,11 @@ def find_growing_trees(kind: str, leaves: int) -> list[str]:
     further node adds a leaf or none; an empty list if no tree of this size exists."""
 
     def first_with(leaf_count: int) -> int:
-        low, high = leaf_count + 1, 2 * leaf_count
+        low = leaf_count + 1
+        high = 2 * leaf_count
         while make_tree(f"{kind}{high}").leaves < leaf_count:
-            low, high = high + 1, 2 * high
+            low = high + 1
+            high = 2 * high
         while low < high:
             middle = (low + high) // 2
             low, high = (
@@ -140,7 +143,10 @@ def list_algorithms(
     algorithms = find_algorithms(operation)
     ordered = [algorithms[name] for name in PREFERRED_NAMES if name in algorithms]
     ordered += [entry for name, entry in algorithms.items() if name not in PREFERRED_NAMES]
-    return [spec for entry in ordered for spec in _list_specs(entry, ranks, bytes, windows)]
+    specs = []
+    for algorithm in ordered:
+        specs += _list_specs(algorithm, ranks, bytes, windows)
+    return specs
 
 
 def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
@@ -189,10 +195,8 @@ def make_combination_point(
     if combination["layout"] != NEAR_LAYOUT:
         return make_point(resources, combination)
     block = make_point(resources, {**combination, "layout": "block"})
-    weights, slots = (
-        make_traffic_graph(build_schedule(block)),
-        place_ranks(block.layout, block.ranks),
-    )
+    weights = make_traffic_graph(build_schedule(block))
+    slots = place_ranks(block.layout, block.ranks)
     columns = [np.asarray(column) for _, column in resources.levels]
     node = map_ranks(weights, slots, columns)
     gain = count_crossings(weights, node, columns) <= MAX_CROSSING_SHARE * count_crossings(
@@ -252,7 +256,8 @@ class Assessment:
         seconds = np.broadcast_to(model.cost(pattern), model.rows)
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
             raise UserError("it predicts a time of 0, or no number")
-        period, stream_validity = np.array(np.nan), validity
+        period = np.array(np.nan)
+        stream_validity = validity
         if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
             (stream_validity,) = assess_validity(
@@ -311,18 +316,18 @@ class Panel:
 
     def only(self, numbers: Sequence[int]) -> "Panel":
         """Return the predictions for some of the alternatives."""
-        selected = {
-            name: [entries[number] for number in numbers]
-            for name, entries in self.assessments.items()
-        }
+        selected = {}
+        for name, assessments in self.assessments.items():
+            selected[name] = [assessments[number] for number in numbers]
         return Panel(selected, self.reasons)
 
     def values(self, field: str) -> dict[str, np.ndarray]:
         """Return a field of the assessments by model, with alternatives on the last axis."""
-        return {
-            name: np.stack([getattr(assessment, field) for assessment in assessments], axis=-1)
-            for name, assessments in self.models.items()
-        }
+        values = {}
+        for name, assessments in self.models.items():
+            columns = [getattr(assessment, field) for assessment in assessments]
+            values[name] = np.stack(columns, axis=-1)
+        return values
 
     @property
     def validity_texts(self) -> list[str]:
@@ -346,36 +351,28 @@ class Panel:
     def unprobed(self, numbers: Collection[int]) -> dict[str, str]:
         """Return the models that were not probed for some of these alternatives, each with the text
         of that validity."""
-        return {
-            name: missing[0]
-            for name, assessments in self.models.items()
-            if (
-                missing := [
-                    assessments[number].validity.text
-                    for number in numbers
-                    if assessments[number].validity.kind is ValidityKind.NOT_PROBED
-                ]
-            )
-        }
+        texts: dict[str, str] = {}
+        for name, assessments in self.models.items():
+            for number in numbers:
+                validity = assessments[number].validity
+                if validity.kind is ValidityKind.NOT_PROBED:
+                    texts.setdefault(name, validity.text)
+        return texts
 
     def losses(self, choices: Sequence[str]) -> list[str]:
         """Return a sentence on the alternatives that lose packets, and on the models that do not
         predict losses; none without losses."""
         delivered_shares: dict[str, list[float]] = {}
         for name, assessments in self.models.items():
-            shares = [
-                share
-                for assessment in assessments
-                if (share := assessment.delivered_share) is not None
-            ]
-            if len(shares) == len(assessments):
-                delivered_shares[name] = shares
-        lossy = {
-            choice: share
-            for shares in delivered_shares.values()
-            for choice, share in sorted(zip(choices, shares, strict=True), key=lambda pair: pair[1])
-            if share < 1
-        }
+            shares = [assessment.delivered_share for assessment in assessments]
+            known = [share for share in shares if share is not None]
+            if len(known) == len(shares):
+                delivered_shares[name] = known
+        lossy = {}
+        for known in delivered_shares.values():
+            for choice, share in sorted(zip(choices, known, strict=True), key=itemgetter(1)):
+                if share < 1:
+                    lossy[choice] = share
         if not lossy:
             return []
         named_losses = ", ".join(
@@ -402,15 +399,12 @@ class Panel:
     def limited_streams(self) -> dict[str, str]:
         """Models that are less valid for a stream of some alternative than for one wave, and
         why."""
-        return {
-            name: changed[0].stream_validity.text
-            for name, assessments in self.models.items()
-            if (
-                changed := [
-                    entry for entry in assessments if entry.stream_validity != entry.validity
-                ]
-            )
-        }
+        texts: dict[str, str] = {}
+        for name, assessments in self.models.items():
+            for assessment in assessments:
+                if assessment.stream_validity != assessment.validity:
+                    texts.setdefault(name, assessment.stream_validity.text)
+        return texts
 
     @cached_property
     def streaming(self) -> list[str]:
@@ -465,11 +459,13 @@ def assess_alternatives(
     prediction for what it cannot predict, or whose message size it ignores. Long schedules get
     fewer draws."""
     draws = max(MIN_DRAWS, MAX_CELLS // max(*(pattern.messages for pattern in patterns), 1))
-    models, reasons = {}, {}
+    models = {}
+    reasons = {}
     assessments: dict[str, list[Assessment | None]] = {}
     for name, parameters in sets.items():
         try:
-            models[name], assessments[name] = Model.of_set(parameters, draws), []
+            models[name] = Model.of_set(parameters, draws)
+            assessments[name] = []
         except UserError as error:
             reasons[name] = error.message
     for number, (point, pattern) in enumerate(zip(points, patterns, strict=True), 1):

@@ -54,10 +54,12 @@ def decide(
     the evidence for both. `only` returns the alternatives to consider, none for all. The
     `size_independent_operations` get, for each number of ranks, the alternative that is fastest on
     average over all sizes."""
-    rows, advised = [], {}
+    rows = []
+    advised = {}
     platforms = {parameters.platform for parameters in evidence.sets} - {""}
     platform = evidence.resources.name or ", ".join(sorted(platforms))
-    if changed := describe_manual_values(evidence):
+    changed = describe_manual_values(evidence)
+    if changed:
         platform = f"{platform or 'no platform'}, by hand: {changed}"
     simulated = any(parameters.simulated for parameters in evidence.sets)
     for number, workload in enumerate(workloads, 1):
@@ -171,12 +173,16 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
             without_numbers = re.sub(r"\d+([.]\d+)?", "#", note)
             kind = without_numbers.replace("# doublings", "# doubling")
             kinds.setdefault(kind, []).append((note, workload.text))
-    return [
-        notes[0][0]
-        if len(notes) == len(table) and len({note for note, _ in notes}) == 1
-        else f"{len(notes)} of {len(table)} workloads, such as {notes[0][1]}: {notes[0][0]}"
-        for notes in kinds.values()
-    ]
+    texts = []
+    for notes in kinds.values():
+        first, workload_text = notes[0]
+        if len(notes) == len(table) and all(note == first for note, _ in notes):
+            texts.append(first)
+        else:
+            texts.append(
+                f"{len(notes)} of {len(table)} workloads, such as {workload_text}: {first}"
+            )
+    return texts
 
 
 def describe_weights(advice: Ranking) -> str:

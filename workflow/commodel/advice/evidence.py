@@ -177,7 +177,8 @@ def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarr
     doublings = np.zeros(len(points))
     for name in ("ranks", "bytes") if len(deciding) else ():
         values = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
-        low, high = max(deciding[name].min(), 1), max(deciding[name].max(), 1)
+        low = max(deciding[name].min(), 1)
+        high = max(deciding[name].max(), 1)
         doublings += np.maximum(np.log2(values / high), 0) + np.maximum(np.log2(low / values), 0)
     return doublings
 
@@ -186,7 +187,10 @@ def describe_evidence(
     evidence: Evidence, operation: str, deciding: pd.DataFrame, points: Sequence[Point]
 ) -> list[str]:
     """Return notes on the evidence: weights without measurements, and extrapolation."""
-    notes, doublings = [], float(np.max(count_doublings(points, deciding)))
+    notes = []
+    doublings = float(np.max(count_doublings(points, deciding)))
+    deciding_operations = set(deciding["operation"].map(find_base_name))
+    other_operations = sorted(deciding_operations - {find_base_name(operation)})
     if deciding.empty:
         if any(parameters.residuals for parameters in evidence.sets):
             notes.append("weights and intervals come from the residuals that the sets store")
@@ -195,9 +199,7 @@ def describe_evidence(
             notes.append(
                 f"{unweighted}: all weights are equal, and intervals contain no model error"
             )
-    elif other_operations := sorted(
-        set(deciding["operation"].map(find_base_name)) - {find_base_name(operation)}
-    ):
+    elif other_operations:
         notes.append(
             f"too little of {operation} was measured here: the weights come from {', '.join(other_operations)}"
         )
@@ -212,14 +214,16 @@ def describe_evidence(
         notes.append(
             f"EXTRAPOLATED by {extent}: measured were {measured_range}; intervals are wider for that"
         )
-    if changed := describe_manual_values(evidence):
+    changed = describe_manual_values(evidence)
+    if changed:
         weights_note = "" if deciding.empty else "; weights come from the errors of the fitted sets"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{weights_note}")
-    if sheets := sorted(
+    sheets = sorted(
         parameters.model
         for parameters in evidence.sets
         if DATA_SHEET_SOURCE in parameters.provenance
-    ):
+    )
+    if sheets:
         notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} are not measured")
     return notes
 
@@ -314,16 +318,16 @@ def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
     rows = rows.sort_values(["bytes", "measured"], kind="stable").drop_duplicates("bytes")
     if rows.empty or not rows["bytes"].iloc[0] <= size <= rows["bytes"].iloc[-1]:
         return None
-    below, above = rows[rows["bytes"] <= size].iloc[-1], rows[rows["bytes"] >= size].iloc[0]
+    below = rows[rows["bytes"] <= size].iloc[-1]
+    above = rows[rows["bytes"] >= size].iloc[0]
     sizes = tuple(sorted({int(below["bytes"]), int(above["bytes"])}))
     share = (
         np.log((1 + size) / (1 + sizes[0])) / np.log((1 + sizes[-1]) / (1 + sizes[0]))
         if len(sizes) > 1
         else 0.0
     )
-    lower_times, upper_times = (
-        [float(row[name]) for name in MEASURED_COLUMNS] for row in (below, above)
-    )
+    lower_times = [float(below[name]) for name in MEASURED_COLUMNS]
+    upper_times = [float(above[name]) for name in MEASURED_COLUMNS]
     seconds, low, high = _interpolate(lower_times, upper_times, float(share))
     return LibraryDefault(seconds, low, high, sizes)
 
@@ -376,11 +380,8 @@ def combine_sets(
 ) -> Evidence:
     """Return parameter sets as evidence without measured points. Without a platform, any number of
     nodes with one rank each is assumed."""
-    duplicates = {
-        family
-        for family, count in Counter(parameters.model for parameters in sets).items()
-        if count > 1
-    }
+    counts = Counter(parameters.model for parameters in sets)
+    duplicates = [model for model, count in counts.items() if count > 1]
     if duplicates:
         raise UserError(
             f"found two sets of model {min(duplicates)}; give one set a model, all of one platform"
@@ -424,11 +425,11 @@ def find_only_platform(experiment: str, results: Path) -> str:
     folder = Results.of(results / experiment)
     platforms = folder.platforms()
     if len(platforms) > 1:
-        real = [
-            name
-            for name in platforms
-            if not any(read_set(path).simulated for path in folder.sets(name)[:1])
-        ]
+
+        def is_simulated(platform: str) -> bool:
+            return any(read_set(path).simulated for path in folder.sets(platform)[:1])
+
+        real = [platform for platform in platforms if not is_simulated(platform)]
         platforms = real if len(real) == 1 else platforms
     if not platforms:
         raise UserError(

@@ -29,13 +29,17 @@ def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str,
     (`through`, equation 4). If the network's buffer (B_L) is unknown, the window is all senders.
     """
     values = Model.of_set(parameters).values
-    packet, senders = float(values["packet"][0, 0]), ranks - 1
-    packet_bytes, packets = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
+    packet = float(values["packet"][0, 0])
+    senders = ranks - 1
+    packet_bytes = min(float(bytes), packet)
+    packets = max(int(np.ceil(bytes / packet)), 1)
     g_s, g_r = (float(values.at(name, np.array([packet_bytes]))[0, 0]) for name in ("g_s", "g_r"))
     low = min(find_fewest_senders(g_s, g_r), senders)
     if "B_L" not in values:
         high = window_size = senders
-        rule, full_after, delivered = "no B_L: losses are not predicted", None, None
+        rule = "no B_L: losses are not predicted"
+        full_after = None
+        delivered = None
     else:
         buffer = float(values["B_L"][0, 0])
         high = find_most_senders(senders, packets * senders, g_s, g_r, buffer)

@@ -100,10 +100,12 @@ def average_models(
     basis = (
         without_residuals[-1].basis if without_residuals else intervals[int(shares.argmax())].basis
     )
-    low_name, high_name = (
-        ("parameter_low", "parameter_high") if without_residuals else ("low", "high")
-    )
-    low, high = ([getattr(entry, name) for entry in intervals] for name in (low_name, high_name))
+    if without_residuals:
+        low = [interval.parameter_low for interval in intervals]
+        high = [interval.parameter_high for interval in intervals]
+    else:
+        low = [interval.low for interval in intervals]
+        high = [interval.high for interval in intervals]
     return _average(shares, seconds), _average(shares, low), _average(shares, high), basis
 
 
@@ -139,17 +141,18 @@ def recommend_times(
     if models is None:
         ranked = rank_models(evidence.predicted_points())["model"]
         models = [name for name in ranked if name in sets][:1] or list(sets)
-    return [
-        prediction
-        for number in range(len(points))
-        for prediction in (recommended[number], *(by_model[name][number] for name in models))
-    ]
+    predictions = []
+    for number in range(len(points)):
+        predictions.append(recommended[number])
+        predictions += [by_model[name][number] for name in models]
+    return predictions
 
 
 def _find_equal_points(evidence: Evidence, points: Sequence[Point]) -> list[int]:
     """Return for each point the number of the point whose recommended prediction it gets: the same
     messages take the same time under every name."""
-    chosen, workloads = list(range(len(points))), defaultdict(list)
+    chosen = list(range(len(points)))
+    workloads = defaultdict(list)
     for number, point in enumerate(points):
         if len(list_parts(point)) == 1:
             workloads[point.operation, point.ranks, point.bytes, point.layout, point.waves].append(
@@ -177,13 +180,11 @@ def _recommend(
     recommender = evidence.find_recommender(list(by_model), placement)
     if recommender is None:
         return _average_equally(numbers, by_model)
-    of_placement = {
-        name: [by_model[name][number] for number in numbers] for name in recommender.weights
-    }
-    points = [row.point for row in next(iter(of_placement.values()))]
-    return recommend(
-        recommender, points, {name: ModelTimes.of(rows) for name, rows in of_placement.items()}
-    )[0]
+    points = [next(iter(by_model.values()))[number].point for number in numbers]
+    of_models = {}
+    for name in recommender.weights:
+        of_models[name] = ModelTimes.of([by_model[name][number] for number in numbers])
+    return recommend(recommender, points, of_models)[0]
 
 
 def _average_equally(
@@ -191,27 +192,26 @@ def _average_equally(
 ) -> list[Prediction]:
     """Return the means of the models' predictions of the points of one placement, where too little
     was measured for a recommender. A model without a prediction of a point does not count there."""
-    has_value = {
-        name: [
-            number
-            for number in numbers
-            if rows[number].validity.has_weight and rows[number].seconds > 0
-        ]
-        for name, rows in by_model.items()
-    }
-    complete = [name for name in by_model if len(has_value[name]) == len(numbers)]
-    counting = complete or [name for name in by_model if has_value[name]]
-    unprobed = [
-        name
-        for name in counting
-        if any(
-            by_model[name][number].validity.kind is ValidityKind.NOT_PROBED for number in numbers
-        )
-    ]
+
+    def has_value(row: Prediction) -> bool:
+        return row.validity.has_weight and row.seconds > 0
+
+    def is_unprobed(row: Prediction) -> bool:
+        return row.validity.kind is ValidityKind.NOT_PROBED
+
+    predicted = {}
+    for name, rows in by_model.items():
+        predicted[name] = [number for number in numbers if has_value(rows[number])]
+    complete = [name for name in by_model if len(predicted[name]) == len(numbers)]
+    counting = complete or [name for name in by_model if predicted[name]]
+    unprobed = []
+    for name in counting:
+        if any(is_unprobed(by_model[name][number]) for number in numbers):
+            unprobed.append(name)
     predictions = []
     for number in numbers:
         point = next(iter(by_model.values()))[number].point
-        rows = [by_model[name][number] for name in counting if number in has_value[name]]
+        rows = [by_model[name][number] for name in counting if number in predicted[name]]
         if not rows:
             validity = Validity(ValidityKind.NO_PREDICTION, "no model has one")
             predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))

@@ -21,7 +21,8 @@ def list_named_algorithms(
     for spec in only:
         if not rules.can_select(workload.operation, spec):
             raise UserError(f"Open MPI's rules cannot name '{spec}' for {workload.operation}")
-        if risk := rules.find_risk(workload.operation, spec, assumptions):
+        risk = rules.find_risk(workload.operation, spec, assumptions)
+        if risk:
             raise UserError(
                 f"found --only {spec} for {workload.operation}, which {risk}; {_suggest_option(risk)}"
             )

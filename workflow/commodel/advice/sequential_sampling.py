@@ -109,10 +109,8 @@ class Arms:
     @cached_property
     def places(self) -> Places:
         """The places of the arms. Ranks count as nodes of their own."""
-        operations, algorithms = (
-            np.array([find(arm) for arm in self.arms], dtype=str)
-            for find in (lambda arm: arm.workload.operation, lambda arm: arm.algorithm)
-        )
+        operations = np.array([arm.workload.operation for arm in self.arms], dtype=str)
+        algorithms = np.array([arm.algorithm for arm in self.arms], dtype=str)
         size, ranks = np.array(
             [(arm.workload.bytes, arm.workload.ranks) for arm in self.arms], dtype=float
         ).T
@@ -233,10 +231,8 @@ RESTART_DEVIATION, RESTART_WEIGHT = 0.1, 4.0
 def estimate_restart_noise(measured: Sequence[Measured]) -> float:
     """Return the standard deviation of a logarithm between starts, from alternatives that were
     measured repeatedly."""
-    arms, logs = (
-        np.array([row.arm for row in measured], dtype=int),
-        np.log([row.seconds for row in measured]),
-    )
+    arms = np.array([row.arm for row in measured], dtype=int)
+    logs = np.log([row.seconds for row in measured])
     counts = np.bincount(arms)[arms] if len(arms) else arms
     means = np.bincount(arms, logs)[arms] / counts if len(arms) else logs
     freedom = len(arms) - len(np.unique(arms))
@@ -330,7 +326,8 @@ class Belief:
         """Return the arms to measure next, at most one of a workload: the `first`, then those with
         the highest value for their seconds, given those before; none of a value up to `least`. Arms
         with a precise measurement are not measured again, nor arms `without` samples."""
-        belief, points = self, list(first)
+        belief = self
+        points = list(first)
         for arm in first:
             belief = belief.assume_measured(arm)
         settled = {arm for arm in self.measured_arms if self.noise[arm] <= MAX_SETTLED_NOISE} | set(

@@ -4,7 +4,7 @@ size, `find_fastest_trees` the trees among them with their critical paths."""
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 
 import numpy as np
@@ -176,10 +176,8 @@ def find_fastest_trees(
             for row in _find_fastest_rows(rows_of_platform)
             if row.point in points
         ]
-        drawn = (
-            tree for point, measured in fastest for tree in _predict_tree(point, measured, families)
-        )
-        trees += islice(drawn, MAX_DRAWN_TREES)
+        drawn = (_predict_tree(point, measured, families) for point, measured in fastest)
+        trees += islice(chain.from_iterable(drawn), MAX_DRAWN_TREES)
     return trees
 
 
@@ -211,6 +209,7 @@ def _predict_tree(
     for parameters in models:
         # a topology unknown to this version, or one that the model cannot predict
         with suppress(UserError):
-            if (attribution := attribute_time(point, parameters)) is not None:
+            attribution = attribute_time(point, parameters)
+            if attribution is not None:
                 yield PredictedTree(make_tree(point.topology), attribution, measured)
                 return

@@ -37,7 +37,9 @@ from commodel.predictions.predictions import predict
 from commodel.predictions.validity import have_weight
 from commodel.records import Point
 
-NEAREST, INTERPOLATION, REGRESSION = "nearest point", "interpolation", "pmnf per algorithm"
+NEAREST = "nearest point"
+INTERPOLATION = "interpolation"
+REGRESSION = "pmnf per algorithm"
 NEAREST_RATIO = " × nearest ratio"  # after the name of a model
 ALWAYS_SAME, LIBRARY = "always one", "library"
 BASELINE = "baseline"  # in place of a prediction's validity
@@ -62,7 +64,8 @@ def predict_baselines(
     times; NaN without a prediction. The regression uses the points of the setting `reference`, as
     the models do. `of_fitted` and `of_held_out` are the rows of models at all fitted and held-out
     points (`predict_held_out`)."""
-    points, fitted = list_points(parts.held_out), select_setting(parts.fitted, reference)
+    points = list_points(parts.held_out)
+    fitted = select_setting(parts.fitted, reference)
     times = {
         NEAREST: predict_by_nearest_point(parts.fitted, parts.held_out),
         INTERPOLATION: predict_by_interpolation(parts.fitted, parts.held_out),
@@ -106,7 +109,8 @@ def _predict_folds(points: pd.DataFrame, comparison: pd.DataFrame) -> dict[str, 
     measured = Measured(
         [_make_point(row) for row in points.itertuples()], points["measured"].tolist(), 0
     )
-    ratios, name = np.full(len(points), np.nan), ""
+    ratios = np.full(len(points), np.nan)
+    name = ""
     best = summarize_recommended(points, comparison)["prediction"].iloc[1:]
     if len(best):
         name = best.iloc[0]
@@ -159,7 +163,8 @@ def predict_by_nearest_ratio(
     """Return a model's prediction of each held-out point times measured over predicted time at the
     nearest fitted point; NaN if the model predicts no fitted point of its operation and
     alternative, or not the point itself. The rows are those of one model."""
-    predicted_fitted, predicted = _select_valid_times(of_fitted), _select_valid_times(of_held_out)
+    predicted_fitted = _select_valid_times(of_fitted)
+    predicted = _select_valid_times(of_held_out)
     return (
         _take_nearest(
             parts.fitted, parts.held_out, np.array(parts.fitted.seconds) / predicted_fitted
@@ -180,11 +185,10 @@ def _take_nearest(fitted: Measured, held_out: Measured, values: Array) -> Array:
     near points, it is that of the same layout, then that of the fewest ranks, then that of the
     fewest bytes."""
     values_of_nearest = np.full(len(held_out.points), np.nan)
-    fitted_places, held_out_places = _locate_points(fitted), _locate_points(held_out)
-    fitted_names, held_out_names = (
-        _name_settings_and_layouts(fitted),
-        _name_settings_and_layouts(held_out),
-    )
+    fitted_places = _locate_points(fitted)
+    held_out_places = _locate_points(held_out)
+    fitted_names = _name_settings_and_layouts(fitted)
+    held_out_names = _name_settings_and_layouts(held_out)
     for numbers, held_out_numbers in _group_by_algorithm(fitted, held_out):
         with_value = numbers[np.isfinite(values[numbers])]
         if not len(with_value):
@@ -210,11 +214,10 @@ def predict_by_interpolation(fitted: Measured, held_out: Measured) -> np.ndarray
     operation and alternative: those of the same setting and layout if there are any, else those of
     the same setting, else all. NaN without any."""
     times = np.full(len(held_out.points), np.nan)
-    fitted_places, held_out_places = _locate_points(fitted), _locate_points(held_out)
-    fitted_names, held_out_names = (
-        _name_settings_and_layouts(fitted),
-        _name_settings_and_layouts(held_out),
-    )
+    fitted_places = _locate_points(fitted)
+    held_out_places = _locate_points(held_out)
+    fitted_names = _name_settings_and_layouts(fitted)
+    held_out_names = _name_settings_and_layouts(held_out)
     logs = np.log(fitted.seconds)
     for numbers, held_out_numbers in _group_by_algorithm(fitted, held_out):
         curves: dict[tuple[str, str], dict[float, Curve]] = {}
@@ -326,7 +329,8 @@ def score_choices(rows: pd.DataFrame, parts: Split) -> pd.DataFrame:
     for name, ratios in [*_choose_by_prediction(rows), *ratios_by_rule]:
         times = np.array(ratios)
         if len(times):
-            mean, worst = float(np.exp(np.log(times).mean())), float(times.max())
+            mean = float(np.exp(np.log(times).mean()))
+            worst = float(times.max())
             table.append(
                 (name, is_baseline(name), len(times), float(np.mean(times <= 1)), mean, worst)
             )
@@ -350,14 +354,13 @@ def choose_by_rule(parts: Split) -> pd.DataFrame:
     """Return a row for each held-out workload with alternatives and each of the baselines `always
     one` and `library`: the measured time of its choice and that of the fastest alternative. A
     workload has no row if the alternative or the MPI default was not measured there."""
-    fitted_workloads, held_out = _group_by_workload(parts.fitted), parts.held_out
+    fitted_workloads = _group_by_workload(parts.fitted)
+    held_out = parts.held_out
     workloads = {
         key: times for key, times in _group_by_workload(held_out).items() if len(times) > 1
     }
-    best_on_average = {
-        operation: _find_best_on_average(fitted_workloads, operation)
-        for operation in {key[0] for key in workloads}
-    }
+    operations = {operation for operation, _, _ in workloads}
+    best_on_average = {name: _find_best_on_average(fitted_workloads, name) for name in operations}
     chosen: list[tuple[str, tuple[str, str, str], float]] = []
     for key, times in workloads.items():
         alternative = best_on_average[key[0]]

@@ -38,10 +38,11 @@ def arrange_weights(
 ) -> dict[str, np.ndarray]:
     """Return for each model an array over alternatives, each entry from the weights at the
     alternative's place."""
-    models = next(iter(weights.values()))
-    return {
-        name: np.array([weights[placement][name] for placement in placements]) for name in models
-    }
+    weights_of_places = [weights[placement] for placement in placements]
+    arrays = {}
+    for name in next(iter(weights.values())):
+        arrays[name] = np.array([of_place[name] for of_place in weights_of_places])
+    return arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ def combine_predictions(
         deviations.T @ deviations / len(deviations) if len(deviations) else 0.0
     )
     regret = compute_expected_regret(logs[0], covariance)
-    best, spread = int(np.lexsort((logs[0], regret))[0]), np.sqrt(np.diag(covariance))
+    best = int(np.lexsort((logs[0], regret))[0])
+    spread = np.sqrt(np.diag(covariance))
     support = np.zeros(shape)
     for name in counting:
         first = predictions[name][0] <= predictions[name][0].min() * (1 + 1e-9)
@@ -136,7 +138,8 @@ def combine_predictions(
     tied = excess <= np.maximum(
         NORMAL_QUANTILE * np.sqrt(np.maximum(difference, 0)), np.log1p(NEGLIGIBLE_DIFFERENCE)
     )
-    seconds, ratio = np.exp(logs[0]), np.exp(NORMAL_QUANTILE * spread)
+    seconds = np.exp(logs[0])
+    ratio = np.exp(NORMAL_QUANTILE * spread)
     interval = seconds / ratio, seconds * ratio
     return CombinedPrediction(
         seconds, *interval, support, regret, np.expm1(excess), tied, spread, covariance
@@ -165,13 +168,16 @@ def _resample(logs: np.ndarray, draws: int) -> np.ndarray:
     return np.concatenate([logs[:1], logs[1 + np.arange(draws - 1) % (len(logs) - 1)]])
 
 
+def _round_digits(values: np.ndarray) -> np.ndarray:
+    return np.array([float(f"{value:.12g}") for value in values])
+
+
 def find_pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
     """Return flags of the alternatives that no other one dominates: none is as fast in time and
     time between waves, and faster in one of them. Of equal alternatives all are flagged. Times that
     differ by rounding are equal."""
-    seconds, period = (
-        np.array([float(f"{value:.12g}") for value in column]) for column in (seconds, period)
-    )
+    seconds = _round_digits(seconds)
+    period = _round_digits(period)
     order = np.lexsort((period, seconds))
     efficient = np.zeros(len(seconds), dtype=bool)
     last = None
@@ -181,7 +187,8 @@ def find_pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
             period[last],
         )
         if last is None or is_equal or period[index] < period[last]:
-            efficient[index], last = True, index
+            efficient[index] = True
+            last = index
     return efficient
 
 

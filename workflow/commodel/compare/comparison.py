@@ -64,7 +64,8 @@ class Measurement:
 
     @classmethod
     def parse(cls, text: str) -> Measurement:
-        if passes := re.fullmatch(r"ok(?:, (\d+ of \d+ passes))?(?:, .*)?", text):
+        passes = re.fullmatch(r"ok(?:, (\d+ of \d+ passes))?(?:, .*)?", text)
+        if passes:
             return cls(True, passes=passes[1] or "")
         return cls(False, text.removeprefix("not measured").lstrip(": "))
 
@@ -79,13 +80,13 @@ def compare(
     """Return a row for each point and model. A point that was not measured keeps its rows, with the
     reason from `unmeasured`. A point of the library default has one row, without a model.
     `processors` is their number on the first host of each batch."""
-    points = pd.DataFrame(
-        [
-            _describe_point(plan, batch.name, point, (processors or {}).get(batch.name))
-            for batch in plan.batches
-            for point in batch.points
+    rows = []
+    for batch in plan.batches:
+        host_processors = (processors or {}).get(batch.name)
+        rows += [
+            _describe_point(plan, batch.name, point, host_processors) for point in batch.points
         ]
-    )
+    points = pd.DataFrame(rows)
     points["fan_in"] = (
         points["point"]
         .map(find_fan_ins(point for point in plan.points if point.predictable))

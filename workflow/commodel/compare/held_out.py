@@ -77,10 +77,8 @@ def fit_without_held_out(
 ) -> ParameterSet:
     """Fit a model to the points that are not held out. The provenance of the set names the
     expression."""
-    parameters, count = (
-        fit_in_settings(split.fitted, model, table, setting),
-        len(split.held_out.points),
-    )
+    parameters = fit_in_settings(split.fitted, model, table, setting)
+    count = len(split.held_out.points)
     return replace(
         parameters,
         source=f"{parameters.source}; the other {count}, where {split.expression}, are",
@@ -91,17 +89,14 @@ def fit_without_held_out(
 
 def list_points(measured: Measured) -> pd.DataFrame:
     """Return a row for each measured point, as in a comparison without predictions."""
-    rows = [
-        {name: getattr(point, name) for name in POINT_FIELDS}
-        | {
-            "workload": name_in_setting(point.workload, setting),
-            "setting": setting,
-            "measured": seconds,
-        }
-        for point, seconds, setting in zip(
-            measured.points, measured.seconds, list_settings(measured), strict=True
-        )
-    ]
+    settings = list_settings(measured)
+    rows = []
+    for point, seconds, setting in zip(measured.points, measured.seconds, settings, strict=True):
+        row = {name: getattr(point, name) for name in POINT_FIELDS}
+        row["workload"] = name_in_setting(point.workload, setting)
+        row["setting"] = setting
+        row["measured"] = seconds
+        rows.append(row)
     return pd.DataFrame(rows).assign(held_out=True)
 
 
@@ -113,9 +108,9 @@ def predict_held_out(
     predictions = predict(parameters, held_out.points, strict=False, draws=draws)
     columns = {name: name for name in ("seconds", "low", "high", "parameter_low", "parameter_high")}
     columns |= {"basis": "interval", "validity": "validity_text"}
-    values = {
-        name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()
-    }
+    values = {}
+    for name, field in columns.items():
+        values[name] = [getattr(prediction, field) for prediction in predictions]
     return add_errors(list_points(held_out).assign(model=parameters.model, **values))
 
 
@@ -125,21 +120,17 @@ def recommend_held_out(
     """Return a row for each held-out point with the recommended prediction. It is fitted to
     residuals at the points of the models' own fits; no row if there are too few. The arguments are
     the rows of all models at fitted and held-out points."""
-    fitted, held_out = (
-        pd.concat(
-            [
-                _describe_places(rows_of_model, points)
-                for _, rows_of_model in rows.groupby("model", sort=False)
-            ]
-        )
-        for rows, points in ((of_fitted, split.fitted), (of_held_out, split.held_out))
-    )
+
+    def describe_models(rows: pd.DataFrame, points: Measured) -> pd.DataFrame:
+        by_model = rows.groupby("model", sort=False)
+        return pd.concat([_describe_places(rows_of_model, points) for _, rows_of_model in by_model])
+
+    fitted = describe_models(of_fitted, split.fitted)
+    held_out = describe_models(of_held_out, split.held_out)
     recommender = Recommender.fit(fitted)
-    return (
-        fitted.iloc[:0]
-        if recommender is None
-        else add_errors(recommend_rows(recommender, held_out))
-    )
+    if recommender is None:
+        return fitted.iloc[:0]
+    return add_errors(recommend_rows(recommender, held_out))
 
 
 def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:

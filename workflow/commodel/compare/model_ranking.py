@@ -12,7 +12,8 @@ from commodel.compare.comparison import ERROR_COLUMNS, summarize_errors
 from commodel.patterns.operations import find_base_name
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
-MAX_MU_GOOD, MAX_MU_FAIR = 1.10, 1.35  # highest mean μ of a model with this grade
+MAX_MU_GOOD = 1.10
+MAX_MU_FAIR = 1.35  # highest mean μ of a model with this grade
 # a model is ranked if it predicts this share of the points of the most complete model
 MIN_SHARE_OF_POINTS = 0.8
 # Models are equal if their predictions differ by less than this share at every point.
@@ -194,7 +195,8 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
             "enough": False,
         }
         if best is not None:
-            tied, same = find_tied_models(part, best), find_equal_models(part, best["model"])
+            tied = find_tied_models(part, best)
+            same = find_equal_models(part, best["model"])
             enough = points >= MIN_POINTS
             row |= {
                 "best": best["model"],

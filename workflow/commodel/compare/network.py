@@ -97,10 +97,8 @@ def learn_distances(
     )
     slow = _find_slow_nodes(pairs, logs, equality_limits, nodes)
     fast = ~np.isin(pairs, slow).any(axis=1)
-    levels, torus = (
-        _choose_levels(PairTimes(pairs[fast], logs[fast], equality_limits / 3, nodes, slow)),
-        None,
-    )
+    levels = _choose_levels(PairTimes(pairs[fast], logs[fast], equality_limits / 3, nodes, slow))
+    torus = None
     class_of_pair = _classify(levels, pairs[fast])
     if _find_mixed_classes(
         logs[fast], equality_limits, noise[fast], class_of_pair, len(levels) + 1
@@ -148,7 +146,8 @@ def _find_mixed_classes(
     """Return the classes whose times spread by more than noise. Within one level, times differ only
     by noise. Such a class therefore consists of several levels, or has paths of several lengths, as
     on a torus."""
-    mixed, repeated = [], np.exp(2 * np.nanmedian(noise, axis=0)).tolist()
+    mixed = []
+    repeated = np.exp(2 * np.nanmedian(noise, axis=0)).tolist()
     for number in range(classes):
         logs_of_class = logs[class_of_pair == number]
         if len(logs_of_class) < MIN_NODES_TO_FIND_SLOW or np.isnan(logs_of_class).all(axis=0).any():
@@ -185,7 +184,8 @@ def _find_slow_nodes(
         fastest = _find_fastest_pairs(pairs, values, nodes)
         order = np.argsort(fastest, kind="stable")
         gaps = np.diff(fastest[order], prepend=fastest[order[0]])
-        if (large := np.flatnonzero(gaps[-most_slow:] > limit)).size and np.isfinite(fastest).all():
+        large = np.flatnonzero(gaps[-most_slow:] > limit)
+        if large.size and np.isfinite(fastest).all():
             slow |= set(order[nodes - most_slow + large[0] :].tolist())
     return sorted(slow) if len(slow) <= most_slow else []
 
@@ -218,11 +218,8 @@ def _find_single_pairs(
             if most_slow < 1:
                 continue
             gaps = np.diff(values[order])[-most_slow:]
-            if (
-                large := np.flatnonzero(
-                    gaps > np.maximum(limit, np.ptp(values[order[:-most_slow]]))
-                )
-            ).size:
+            large = np.flatnonzero(gaps > np.maximum(limit, np.ptp(values[order[:-most_slow]])))
+            if large.size:
                 single[order[len(order) - most_slow + large[0] :]] = True
     return np.flatnonzero(single)
 
@@ -282,13 +279,16 @@ def _choose_levels(times: PairTimes) -> list[np.ndarray]:
 def _find_level(levels: list[np.ndarray], times: PairTimes) -> tuple[float, list[np.ndarray]]:
     """Return by how much one more level shortens the description of the times, and the levels with
     it."""
-    tried = [
-        (_describe_times(extended, times, times.logs)[0] + cost, number, extended)
-        for number, (column, cost) in enumerate(times.candidates)
-        if (extended := _insert_level(levels, column)) is not None
-    ]
-    best, _, extended = min(tried, default=(np.inf, 0, []), key=lambda entry: entry[:2])
-    return _describe_times(levels, times, times.logs)[0] - best, extended
+    best = np.inf
+    best_levels: list[np.ndarray] = []
+    for column, cost in times.candidates:
+        extended = _insert_level(levels, column)
+        if extended is not None:
+            length = _describe_times(extended, times, times.logs)[0] + cost
+            if length < best:
+                best = length
+                best_levels = extended
+    return _describe_times(levels, times, times.logs)[0] - best, best_levels
 
 
 def _occurs_by_chance(gain: float, levels: list[np.ndarray], times: PairTimes) -> bool:
@@ -297,13 +297,15 @@ def _occurs_by_chance(gain: float, levels: list[np.ndarray], times: PairTimes) -
     messages were measured. A level of few nodes counts as chance unless it explains nearly all the
     variance of latencies or of bandwidths."""
     residuals = _describe_times(levels, times, times.measured)[1]
-    if (nodes := times.nodes - len(times.slow)) < MIN_PERMUTED_NODES:
+    nodes = times.nodes - len(times.slow)
+    if nodes < MIN_PERMUTED_NODES:
         unexplained = _describe_times(_find_level(levels, times)[1], times, times.measured)[1]
         shares = np.nanmean(unexplained**2, axis=0) / np.maximum(
             np.nanmean(residuals**2, axis=0), 1e-12
         )
         return nodes < MIN_TESTED_NODES or bool((shares > MAX_UNEXPLAINED).all())
-    class_of_pair, rng = _classify(levels, times.pairs), np.random.default_rng(1)
+    class_of_pair = _classify(levels, times.pairs)
+    rng = np.random.default_rng(1)
     spreads = np.ones_like(residuals)
     for number in np.unique(class_of_pair):
         spreads[class_of_pair == number] = np.maximum(
@@ -338,7 +340,8 @@ def _insert_level(levels: list[np.ndarray], column: np.ndarray) -> list[np.ndarr
     """Return the levels and one more in its place; None if it does not nest with them."""
     groups = column.max()
     index = sum(bool(level.max() > groups) for level in levels)
-    around, within = levels[index:], levels[:index]
+    around = levels[index:]
+    within = levels[:index]
     if not all(_is_nested(inner, column) for inner in within) or not all(
         _is_nested(column, outer) for outer in around
     ):
@@ -358,8 +361,10 @@ def _describe_times(
     residuals (pairs, 2). The length is infinite unless the classes get slower from level to level.
     Small and large messages have equal weight, however many of each were measured. If nodes differ,
     a constant of each node is part of the description, provided that this is shorter."""
-    pairs, class_of_pair = times.pairs, _classify(levels, times.pairs)
-    length, medians = 0.0, np.full((2, len(levels) + 1), np.nan)
+    pairs = times.pairs
+    class_of_pair = _classify(levels, times.pairs)
+    length = 0.0
+    medians = np.full((2, len(levels) + 1), np.nan)
     described = np.full_like(logs, np.nan)
     for size, (medians_of_size, values, floor) in enumerate(
         zip(medians, logs.T, times.floors, strict=True)
@@ -367,7 +372,8 @@ def _describe_times(
         measured = np.flatnonzero(~np.isnan(values))
         residuals = values[measured].copy()
         for number in range(len(medians_of_size)):
-            if (in_class := class_of_pair[measured] == number).any():
+            in_class = class_of_pair[measured] == number
+            if in_class.any():
                 medians_of_size[number] = np.median(residuals[in_class])
                 residuals[in_class] -= medians_of_size[number]
         without_effects = _remove_node_effects(pairs[measured], residuals)
@@ -395,7 +401,8 @@ def _spread_length(residuals: np.ndarray, class_of_pair: np.ndarray, floor: floa
 
 def _remove_node_effects(pairs: np.ndarray, residuals: np.ndarray) -> np.ndarray:
     """Return the residuals of pairs minus a constant of each node."""
-    remainders, nodes = residuals.copy(), int(pairs.max()) + 1
+    remainders = residuals.copy()
+    nodes = int(pairs.max()) + 1
     degree = np.maximum(np.bincount(pairs.ravel(), minlength=nodes), 1)
     for _ in range(NODE_EFFECT_ITERATIONS):
         sums = sum(np.bincount(ends, remainders, nodes) for ends in pairs.T)
@@ -476,15 +483,12 @@ class Network:
     def agrees(self) -> bool:
         """Whether declared and learned levels group the nodes alike, without levels of one group or
         of single nodes."""
-        declared, learned = (
-            [
-                column.tolist()
-                for column in levels.groups.values()
-                if 0 < column.max() < len(column) - 1
-            ]
-            for levels in (self.declared, self.distances.hierarchy)
-        )
-        return declared == learned
+
+        def list_groups(levels: Hierarchy) -> list[list[int]]:
+            columns = levels.groups.values()
+            return [column.tolist() for column in columns if 0 < column.max() < len(column) - 1]
+
+        return list_groups(self.declared) == list_groups(self.distances.hierarchy)
 
     @property
     def order(self) -> np.ndarray:
@@ -531,11 +535,11 @@ def find_recorded_nodes(
     plan: Plan, provenance: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Mapping[str, Any]]:
     """Return the recorded nodes of each platform whose pairs were measured."""
-    return {
-        batch.platform: provenance.get(batch.name, {})
-        for batch in plan.batches
-        if any(case.probe == PROBE for case in batch.cases)
-    }
+    recorded = {}
+    for batch in plan.batches:
+        if any(case.probe == PROBE for case in batch.cases):
+            recorded[batch.platform] = provenance.get(batch.name, {})
+    return recorded
 
 
 def read_networks(results: Results) -> list[Network]:
@@ -556,7 +560,8 @@ def find_networks(name: str, platform: str | None = None) -> list[Network]:
         with suppress(UserError):  # an unknown name may be an experiment that has not been run
             platform = find_config_file("platform", name).stem
             paths = sorted(folder.glob("*/summary.csv"), key=lambda path: path.stat().st_mtime)
-            runs = [run for path in paths if (run := Results.of(path.parent)).plan.exists()]
+            runs = [Results.of(path.parent) for path in paths]
+            runs = [run for run in runs if run.plan.exists()]
             runs = [run for run in runs if platform in find_recorded_nodes(load_plan(run.plan), {})]
             results = runs[-1] if runs else None
     networks = (
@@ -575,10 +580,9 @@ def find_networks(name: str, platform: str | None = None) -> list[Network]:
 
 
 def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, Any]) -> Network | None:
-    settings = [
-        dict(word.split("=", 1) for word in text.split() if "=" in word)
-        for text in rows["settings"]
-    ]
+    settings = []
+    for text in rows["settings"]:
+        settings.append(dict(word.split("=", 1) for word in text.split() if "=" in word))
     columns = pd.DataFrame(settings, index=rows.index)[list(SETTINGS)].astype(int)
     rows = columns.join(rows[["median", "low", "high", "simulated"]])
     rows["low"] = rows["low"].where(rows["low"] > 0, rows["median"])
@@ -592,7 +596,8 @@ def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, Any]) 
     )
     if joined["seconds_large"].isna().all() or large == small:
         return None
-    pairs, nodes = joined[["one", "two"]].to_numpy(), int(joined["nodes"].max())
+    pairs = joined[["one", "two"]].to_numpy()
+    nodes = int(joined["nodes"].max())
     noise = (
         np.log(joined[["high", "high_large"]].to_numpy() / joined[["low", "low_large"]].to_numpy())
         / 2

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from math import inf, nan
 from operator import attrgetter
 from typing import Any
@@ -56,7 +57,8 @@ SINGLE_MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
 MESSAGE_SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))
 # held-out points without a campaign
 HELD_OUT_PATTERNS = (("bcast", "binomial"), ("allgather", "ring"))
-MAX_HELD_OUT_RANKS, HELD_OUT_SIZES = 8, (1 << 10, 1 << 16)  # ranks and bytes of held-out points
+MAX_HELD_OUT_RANKS = 8
+HELD_OUT_SIZES = (1 << 10, 1 << 16)  # ranks and bytes of held-out points
 MAX_CANDIDATE_POINTS = 400  # points of a campaign among which calibration points are selected
 MAX_MEASURED_SECONDS = 0.1  # seconds: slower points are not measured again
 MIN_RELATIVE_SHARE = (
@@ -142,24 +144,17 @@ def list_single_messages(
     layouts += ["block:2"] if resources.cores > 1 else []
     if not layouts:
         raise UserError(f"platform '{resources.name}' has room for one rank alone, wanted two")
-    messages = [
-        {**SINGLE_MESSAGE, "layout": layout, "bytes": size}
-        for pair in MESSAGE_SIZES
-        for layout in layouts
-        for size in pair
-    ]
+    points = []
+    for pair in MESSAGE_SIZES:
+        for layout, size in product(layouts, pair):
+            message = {**SINGLE_MESSAGE, "layout": layout, "bytes": size}
+            points.append(CalibrationPoint(make_point(resources, message)))
     ranks = min(MAX_HELD_OUT_RANKS, resources.nodes if resources.nodes > 1 else resources.cores)
-    patterns = [
-        {"operation": name, "algorithm": choice, "ranks": ranks}
-        for name, choice in HELD_OUT_PATTERNS
-    ]
-    held_out_points = [
-        {**pattern, "bytes": size} for pattern in patterns for size in HELD_OUT_SIZES
-    ]
-    points, held_out = (
-        [CalibrationPoint(make_point(resources, entry)) for entry in combinations]
-        for combinations in (messages, held_out_points)
-    )
+    held_out = []
+    for name, choice in HELD_OUT_PATTERNS:
+        for size in HELD_OUT_SIZES:
+            pattern = {"operation": name, "algorithm": choice, "ranks": ranks, "bytes": size}
+            held_out.append(CalibrationPoint(make_point(resources, pattern)))
     return points, held_out
 
 
@@ -210,9 +205,7 @@ def select_informative(
     ]
     selected: list[int] = []
     while remaining and len(selected) < count:
-        for distance_class, factor in [
-            (of_class, factor) for of_class in sorted(set(distance)) for factor in (0, 1)
-        ]:
+        for distance_class, factor in product(sorted(set(distance)), (0, 1)):
             in_class = [number for number in remaining if distance[number] == distance_class]
             if in_class and len(selected) < count:
                 largest_share = max(shares[number, factor] for number in in_class)
@@ -280,16 +273,15 @@ def recalibrate_set(
         setting,
         f"{setting} by {len(predicted)} points",
     )
-    before, after = (
-        [
-            max(row.seconds / entry.seconds, entry.seconds / row.seconds)
-            for entry, row in _pair_with_predictions(set_used, held_out_times)
-        ]
-        for set_used in (parameters, scaled)
-    )
-    mean_before, mean_after = (
-        float(np.mean(ratios)) if ratios else nan for ratios in (before, after)
-    )
+
+    def list_error_factors(set_used: ParameterSet) -> list[float]:
+        pairs = _pair_with_predictions(set_used, held_out_times)
+        return [max(row.seconds / time.seconds, time.seconds / row.seconds) for time, row in pairs]
+
+    before = list_error_factors(parameters)
+    after = list_error_factors(scaled)
+    mean_before = float(np.mean(before)) if before else nan
+    mean_after = float(np.mean(after)) if after else nan
     return RecalibratedSet(scaled, factors, mean_before, mean_after, len(after))
 
 
@@ -316,7 +308,8 @@ def _compute_model_error(
     between settings is not significant."""
     if residuals is None or not predictions:
         return 0.0
-    model, places = load_residuals(residuals), Places.of_points([row.point for row in predictions])
+    model = load_residuals(residuals)
+    places = Places.of_points([row.point for row in predictions])
     logs, half_width = model.predict_singly(places)
     largest = np.maximum(np.abs(logs - half_width), np.abs(logs + half_width))
     has_interval = [basis.of_residuals for basis in model.find_bases(places)]
@@ -332,7 +325,8 @@ def recalibrate_sets(
 ) -> tuple[list[RecalibratedSet], dict[str, str]]:
     """Return every set that can be scaled, the one with the smallest error afterwards first; and
     the reason for each model that cannot be scaled."""
-    calibrated, reasons = [], {}
+    calibrated = []
+    reasons = {}
     for parameters in sets:
         try:
             if not parameters.values:
@@ -453,11 +447,11 @@ def _name_allocations(rows: pd.DataFrame) -> pd.Series:
 
 
 def _make_factor_columns(factors: RecalibrationFactors | RecordedFactors) -> dict[str, float]:
-    return {
-        f"{part}_{end}": getattr(factor, end) if factor.known else np.nan
-        for part, factor in (("latency", factors.latency), ("per_byte", factors.per_byte))
-        for end in FACTOR_FIELDS
-    }
+    columns = {}
+    for part, factor in (("latency", factors.latency), ("per_byte", factors.per_byte)):
+        for end in FACTOR_FIELDS:
+            columns[f"{part}_{end}"] = getattr(factor, end) if factor.known else np.nan
+    return columns
 
 
 def differs_from_one(low: float, high: float) -> bool:

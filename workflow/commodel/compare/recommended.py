@@ -189,9 +189,11 @@ def _fit_weights(logs: pd.DataFrame, points: pd.DataFrame) -> Array:
     complete = logs.notna().all(axis=1)
     if not complete.any():
         return np.full(logs.shape[1], 1 / logs.shape[1])
-    values, points = logs[complete].to_numpy(), points[complete]
+    values = logs[complete].to_numpy()
+    points = points[complete]
     places = Places.of_rows(points)
-    operation, workloads = places.operation, number_labels(places.workload)
+    operation = places.operation
+    workloads = number_labels(places.workload)
     labels = list(places.labels().values())
     labels = [label for label in labels if len(np.unique(label)) > 1] or labels[:1]
     groups = number_labels(points["workload"].to_numpy(str))
@@ -236,7 +238,8 @@ def _combine_logs(logs: Array, weights: Array) -> Array:
     """Return the weighted mean of each row of logarithms, by model. Models are limited to
     MAX_DISAGREEMENT around the heaviest one: beyond the fitted range, a regression may be wrong by
     orders of magnitude."""
-    is_predicted, column = np.isfinite(logs), [weights.argmax()]
+    is_predicted = np.isfinite(logs)
+    column = [weights.argmax()]
     heaviest = np.where(is_predicted[:, column], logs[:, column], 0.0)
     limit = np.where(is_predicted[:, column], np.log(MAX_DISAGREEMENT), np.inf)
     limited = np.clip(np.where(is_predicted, logs, 0.0), heaviest - limit, heaviest + limit)
@@ -359,10 +362,8 @@ def _find_placements(rows: pd.DataFrame) -> pd.Series:
 def _evaluate_folds(rows: pd.DataFrame, scales: Mapping[str, Scales]) -> pd.DataFrame:
     """Return the rows of all points, each predicted by a fit without its workload, with these
     scales."""
-    fold, used = (
-        number_labels(Places.of_rows(rows).workload) % FOLDS,
-        rows[PLACE_COLUMNS + MODEL_COLUMNS],
-    )
+    fold = number_labels(Places.of_rows(rows).workload) % FOLDS
+    used = rows[PLACE_COLUMNS + MODEL_COLUMNS]
     folds = range(fold.max() + 1)
     fits = (
         (Recommender.fit_usable(used[fold != number], scales), used[fold == number])

@@ -8,6 +8,7 @@ the first.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -96,20 +97,18 @@ def _read_results(path: Path, name: str) -> Snapshot:
         quantities |= dict(list_parameter_quantities(parameters))
     texts_of_batch: dict[tuple[str, str], set[str]] = {}
     for batch in plan.batches:
-        if (file := results.provenance(batch.name)).exists():
+        file = results.provenance(batch.name)
+        if file.exists():
             fields = {
                 key: _format_text(value)
                 for key, value in read_json(file).items()
                 if key not in IGNORED_PROVENANCE
             }
             programs = [read_program(program) for program in results.programs(batch.name)]
-            fields |= {
-                key: ", ".join(sorted({getattr(program, key) for program in programs}))
-                for key in PROGRAM_FIELDS
-            }
-            fields["hosts"] = ", ".join(
-                sorted({host for program in programs for host in program.hosts})
-            )
+            for key in PROGRAM_FIELDS:
+                fields[key] = ", ".join(sorted({getattr(program, key) for program in programs}))
+            hosts = {host for program in programs for host in program.hosts}
+            fields["hosts"] = ", ".join(sorted(hosts))
             for key, text in fields.items():
                 texts_of_batch.setdefault((batch.platform, key), set()).add(text)
     fields_of_platform = {
@@ -167,8 +166,13 @@ def _find_simulated(sets: list[ParameterSet]) -> frozenset[str]:
     return frozenset(parameters.platform for parameters in sets if parameters.simulated)
 
 
-SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
-OTHER_MESSAGES, NOT_DETERMINED = "other messages", "not determined by the data"
+SAME = "same"
+SLOWER = "slower"
+FASTER = "faster"
+LARGER = "larger"
+SMALLER = "smaller"
+OTHER_MESSAGES = "other messages"
+NOT_DETERMINED = "not determined by the data"
 MAX_NAMED_QUANTITIES = 4  # quantities of only one snapshot that a sentence names
 ONLY_IN_OLD, ONLY_IN_NEW = "only in the old one", "only in the new one"
 CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
@@ -242,21 +246,20 @@ def _make_change(
     key: tuple[str, str, str], old: Quantity | None, new: Quantity | None, platform: str
 ) -> Change:
     """Return one change; `platform` is the new snapshot's name of it."""
-    nan, (kind, old_platform, name) = math.nan, key
+    kind, old_platform, name = key
     if old is None or new is None:
         either = new or old
-        unit = either.unit if either else ""
-        values = (old.value if old else nan, new.value if new else nan)
         return Change(
-            kind,
-            old_platform if old else platform,
-            name,
-            unit,
-            *values,
-            nan,
-            nan,
-            nan,
-            ONLY_IN_NEW if old is None else ONLY_IN_OLD,
+            kind=kind,
+            platform=old_platform if old else platform,
+            name=name,
+            unit=either.unit if either else "",
+            old=old.value if old else math.nan,
+            new=new.value if new else math.nan,
+            ratio=math.nan,
+            low=math.nan,
+            high=math.nan,
+            verdict=ONLY_IN_NEW if old is None else ONLY_IN_OLD,
         )
     if old.unit != new.unit:
         raise UserError(f"{name}: found the units {old.unit} and {new.unit}, wanted the same")
@@ -332,19 +335,21 @@ def describe_changes(old: Snapshot, new: Snapshot, changes: Sequence[Change]) ->
         with_ratio = [
             change for change in of_kind if change.ratio > 0 and change.verdict in (SAME, *CHANGED)
         ]
-        counts = {
-            verdict: sum(change.verdict == verdict for change in of_kind)
+        verdicts = Counter(change.verdict for change in of_kind)
+        text = ", ".join(
+            f"{verdicts[verdict]} {verdict}"
             for verdict in dict.fromkeys(VERDICTS)
-        }
-        text = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number)
+            if verdicts[verdict]
+        )
         if with_ratio and kind == POINT:
             mean = math.exp(sum(math.log(change.ratio) for change in with_ratio) / len(with_ratio))
             text += f"; new / old {mean:.3f} on average"
         yield f"{len(of_kind)} {kind}s: {text}"
     for verdict in (ONLY_IN_OLD, ONLY_IN_NEW):
-        if names := [
+        names = [
             f"{change.platform} {change.name}" for change in changes if change.verdict == verdict
-        ]:
+        ]
+        if names:
             more_text = (
                 f" and {len(names) - MAX_NAMED_QUANTITIES} more"
                 if len(names) > MAX_NAMED_QUANTITIES

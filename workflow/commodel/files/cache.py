@@ -63,7 +63,8 @@ def find_input(name: str, root: Path = Path()) -> AnyPath:
 
     Outside of a block of `use_archived_inputs`, it is the file itself.
     """
-    path, archive = root / name, _ARCHIVE.get()
+    path = root / name
+    archive = _ARCHIVE.get()
     if archive is None or name not in archive.files:
         return path
     file = archive.files[name]
@@ -88,7 +89,8 @@ def record_input(
     kind: ArchivedKind, name: str, root: Path = Path(), source: str = ""
 ) -> ArchivedFile:
     """Return the record of a file for a plan: its kind, digest, size, and the name of its copy."""
-    path, archive = find_input(name, root), _ARCHIVE.get()
+    path = find_input(name, root)
+    archive = _ARCHIVE.get()
     if archive and name in archive.files:
         return archive.files[name]
     with open_file(path) as stream:
@@ -133,7 +135,8 @@ def _matches_record(path: AnyPath, file: ArchivedFile) -> bool:
 def _compute_digest(stream: IO[bytes], max_bytes: int | None = None) -> tuple[str, int]:
     """Return the SHA-256 and the length of a stream; reading ends when the length exceeds
     `max_bytes`."""
-    hashed, size = hashlib.sha256(), 0
+    hashed = hashlib.sha256()
+    size = 0
     while (max_bytes is None or size <= max_bytes) and (part := stream.read(CHUNK_BYTES)):
         hashed.update(part)
         size += len(part)

@@ -188,7 +188,8 @@ def convert_quantity(parse: Parse, example: str, unit_optional: bool = True) -> 
     """
 
     def parse_positive(value: Any) -> float:
-        if not (number := parse(value)):
+        number = parse(value)
+        if not number:
             raise UserError(f"found {show_value(value)}, wanted more than 0")
         return number
 

@@ -1,6 +1,6 @@
 """Parameter sets as YAML files (`read_parameters`, `write_parameters`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from math import isfinite
 from typing import Annotated, Any, Literal, Self
@@ -132,14 +132,15 @@ def format_parameters(parameters: ParameterSet) -> str:
         "provenance": dict(parameters.provenance),
         "residuals": _collect_residuals(parameters.residuals) if parameters.residuals else None,
         "curves": [_collect_curve_fields(curve) for curve in parameters.curves],
-        "draws": {
-            name: [float(f"{draw:.6g}") for draw in draws]
-            for name, draws in parameters.draws.items()
-        },
+        "draws": {name: _round_draws(draws) for name, draws in parameters.draws.items()},
     }
     return format_yaml(
         {key: value for key, value in document.items() if value not in (None, {}, [])}
     )
+
+
+def _round_draws(draws: Iterable[float]) -> list[float]:
+    return [float(f"{draw:.6g}") for draw in draws]
 
 
 def _collect_estimate_fields(estimate: Estimate) -> dict[str, Any]:
@@ -212,7 +213,8 @@ def _complete_estimate(document: Document, name: str, entry: object) -> dict[str
     texts such as 5us."""
     entry = dict(entry) if isinstance(entry, dict) else {"value": entry}
     for key in ("value", "low", "high"):
-        if isinstance(text := entry.get(key), str):
+        text = entry.get(key)
+        if isinstance(text, str):
             try:
                 entry[key], unit = parse_with_unit(text)
                 if entry.setdefault("unit", unit) != unit:
@@ -279,7 +281,8 @@ def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str |
             parse_count(parameters.settings["ranks"])
         except UserError as error:
             yield ("settings", "ranks"), error.message
-    if unknown := parameters.draws.keys() - parameters.values.keys():
+    unknown = parameters.draws.keys() - parameters.values.keys()
+    if unknown:
         yield ("draws",), f"found draws of '{make_printable(min(unknown), 60)}', which has no value"
     if len({len(draws) for draws in parameters.draws.values()}) > 1 or not all(
         parameters.draws.values()

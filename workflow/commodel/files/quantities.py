@@ -110,7 +110,8 @@ def check_entry_count(entries: Sequence[Any]) -> Sequence[Any]:
 
 
 def _expand_mapping(values: Mapping[str, Any], parse: Callable[[object], int]) -> list[int]:
-    if unknown := [key for key in values if key not in RANGE_KEYS]:
+    unknown = [key for key in values if key not in RANGE_KEYS]
+    if unknown:
         raise UserError(
             f"found {show_value(unknown[0])} in a range; {suggest_name(str(unknown[0]), RANGE_KEYS)}"
         )
@@ -181,7 +182,8 @@ def parse_setting(value: object) -> str:
         return " ".join(words)
     pairs = sorted(words)
     names = [pair.partition("=")[0] for pair in pairs]
-    if twice := next((name for name in names if names.count(name) > 1), ""):
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
         raise UserError(f"found '{twice}' twice, wanted each name once")
     return " ".join(pairs)
 

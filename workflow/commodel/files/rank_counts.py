@@ -13,7 +13,8 @@ from pathlib import PurePath
 from commodel.units import MAX_COUNT
 
 # ends of a word in a name, in which `_` separates words
-START, END = r"(?<![a-z0-9])", r"(?![a-z0-9])"
+START = r"(?<![a-z0-9])"
+END = r"(?![a-z0-9])"
 PER_NODE = r"(?:(?:n?tasks|ranks?|procs?|processes)[-_]?per[-_]?node|per[-_]?node|ppn|rpn|tpn)"
 NODES = r"(?:nnodes|nodes?|n)"
 RANKS = r"(?:nprocs|ntasks|processes|procs?|ranks?|tasks|np)"
@@ -31,7 +32,8 @@ OTHER_MEANING = re.compile(
 PROGRAM = re.compile(r"(?:.*/)?osu_[a-z_]+")
 LAUNCHER = re.compile(r"(?:.*/)?(?:mpirun|mpiexec(?:\.\w+)?|orterun|prun|srun|aprun)")
 RANK_OPTIONS = ("-n", "-np", "--np", "--n", "--ntasks")
-NODE_OPTIONS, PER_NODE_OPTIONS = ("-N", "--nodes"), ("--ntasks-per-node",)  # of srun
+NODE_OPTIONS = ("-N", "--nodes")
+PER_NODE_OPTIONS = ("--ntasks-per-node",)  # of srun
 HEADER = re.compile(
     r"[#\s]*+(?:(?:number\s+of|num|total|mpi)[\s_]++)*+(?:nprocs|np|ranks|procs|processes|tasks|ntasks)\s*+[=:]\s*+"
     r"([0-9]{1,9})\s*",

@@ -8,11 +8,15 @@ with known names are listed or removed.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product, starmap
 from pathlib import Path
 
 from commodel.files.safe_paths import AnyPath, SafePath
 
-PLAN, PROVENANCE, STATE, DONE = "plan.json", "provenance.json", "state.json", "done"
+PLAN = "plan.json"
+PROVENANCE = "provenance.json"
+STATE = "state.json"
+DONE = "done"
 CALIBRATED, CALIBRATION = "calibrated", "calibration.json"
 RAW_FOLDER = "raw"  # has a folder for each batch
 WORK_FOLDER = ".work"  # input and output of programs, in a batch's folder while it is measured
@@ -153,7 +157,7 @@ class Results:
         yield self.plan
         yield from self.inputs()
         yield from map(self.table, TABLES)
-        yield from (self.fitted(platform, family) for platform in platforms for family in models)
+        yield from starmap(self.fitted, product(platforms, models))
         yield from map(self.predictions, models)
         yield from (folder / CALIBRATION for folder in self.calibrations())
 

@@ -61,7 +61,8 @@ class SafePath:
     def of_argument(cls, path: Path, root: Path) -> "SafePath":
         """Return the path that a user gave: below `root` if it lies there, else below its own
         folder."""
-        full, top = Path(os.path.abspath(path)), Path(os.path.abspath(root))
+        full = Path(os.path.abspath(path))
+        top = Path(os.path.abspath(root))
         if full.is_relative_to(top):
             return cls(root, full.relative_to(top).parts)
         return cls(path.parent, (full.name,))

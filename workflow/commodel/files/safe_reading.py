@@ -146,7 +146,8 @@ def read_lines(
     bytes_read = number = 0
     with open_unpacked(path) as stream:
         while line := stream.readline(MAX_LINE_BYTES + 1):
-            number, bytes_read = number + 1, bytes_read + len(line)
+            number = number + 1
+            bytes_read = bytes_read + len(line)
             _check_amount(path, wanted, bytes_read, limit, number, max_lines)
             yield number, decode_line(line, path, number, strict=strict)
 
@@ -176,7 +177,9 @@ def read_blocks(
     A block ends after a line with the text `end`, if there is one within four chunks, else after
     any line.
     """
-    bytes_read, number, buffered = 0, 1, b""
+    bytes_read = 0
+    number = 1
+    buffered = b""
     with open_unpacked(path) as stream:
         while part := stream.read(CHUNK_BYTES):
             bytes_read += len(part)
@@ -190,7 +193,8 @@ def read_blocks(
                 raise UserError(
                     f"found a line of more than {4 * CHUNK_BYTES // MIB} MiB", file=path
                 )
-            block, buffered = buffered[:cut], buffered[cut:]
+            block = buffered[:cut]
+            buffered = buffered[cut:]
             yield number, block
             number += block.count(b"\n")
             _check_amount(path, wanted, bytes_read, limit, number, max_lines)
@@ -223,10 +227,8 @@ MAX_FILE_BYTES = 128 * MIB  # of one file
 MAX_NAME_BYTES = 64 * 1024  # of the extra header of a file with a long name
 WANTED_FILES = "files of results"
 FILE_TYPES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-GNU_LONG_NAMES, PAX_RECORDS = (
-    (tarfile.GNUTYPE_LONGNAME,),
-    (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE),
-)
+GNU_LONG_NAMES = (tarfile.GNUTYPE_LONGNAME,)
+PAX_RECORDS = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
 TYPES_WITHOUT_CONTENT = (
     tarfile.LNKTYPE,
     tarfile.SYMTYPE,
@@ -247,7 +249,9 @@ def read_files_in(path: Path, ending: str = "") -> Iterator[tuple[str, bytes]]:
 
 
 def _read_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
-    folders, number, bytes_left = [SafePath.at(path.resolve())], 0, MAX_TOTAL_BYTES
+    folders = [SafePath.at(path.resolve())]
+    number = 0
+    bytes_left = MAX_TOTAL_BYTES
     while folders:
         folder = folders.pop()
         if len(folder.parts) >= MAX_FOLDER_DEPTH:
@@ -274,7 +278,9 @@ def _read_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
     """Yield names and contents of the files in a tar archive; each header has the length of the
     file after it."""
     with open_unpacked(path) as packed:
-        stream, number, long_name = _BoundedStream(packed, path), 0, ""
+        stream = _BoundedStream(packed, path)
+        number = 0
+        long_name = ""
         while (header := stream.read(tarfile.BLOCKSIZE)).strip(b"\0"):
             number += 1
             _check_count(number, path)
@@ -285,7 +291,8 @@ def _read_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
             size = 0 if member.type in TYPES_WITHOUT_CONTENT else member.size
             if not 0 <= size <= MAX_TOTAL_BYTES:
                 raise _refuse_large_total(path)
-            name, is_file = long_name or member.name, member.type in FILE_TYPES
+            name = long_name or member.name
+            is_file = member.type in FILE_TYPES
             if member.type in GNU_LONG_NAMES + PAX_RECORDS:
                 long_name = (
                     _parse_long_name(stream.read_exactly(size, MAX_NAME_BYTES), member.type)
@@ -306,7 +313,9 @@ class _BoundedStream:
     """A stream of which at most MAX_TOTAL_BYTES are read."""
 
     def __init__(self, stream: IO[bytes], path: Path):
-        self.stream, self.path, self.bytes_left = stream, path, MAX_TOTAL_BYTES
+        self.stream = stream
+        self.path = path
+        self.bytes_left = MAX_TOTAL_BYTES
 
     def read(self, size: int) -> bytes:
         content = self.stream.read(size)
@@ -340,9 +349,13 @@ def _parse_long_name(content: bytes, kind: bytes) -> str:
         return content.partition(b"\0")[0].decode("utf-8", "replace")
     while content:
         length, blank, _ = content.partition(b" ")
-        if not blank or not length.isdigit() or len(length) > 5 or not (size := int(length)):
+        if not blank or not length.isdigit() or len(length) > 5:
             return ""
-        record, content = content[len(length) + 1 : size], content[size:]
+        size = int(length)
+        if not size:
+            return ""
+        record = content[len(length) + 1 : size]
+        content = content[size:]
         if record.startswith(b"path="):
             return record[5:].rstrip(b"\n").decode("utf-8", "replace")
     return ""

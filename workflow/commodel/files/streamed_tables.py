@@ -66,7 +66,8 @@ def check_suffix(path: Path) -> None:
 
 
 def _group_rows(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    pending, rows = [], 0
+    pending = []
+    rows = 0
     for table in pieces:
         pending.append(table)
         rows += len(table)
@@ -75,7 +76,8 @@ def _group_rows(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
             full = rows - rows % GROUP_ROWS
             for start in range(0, full, GROUP_ROWS):
                 yield joined.slice(start, GROUP_ROWS)
-            pending, rows = [joined.slice(full)], rows - full
+            pending = [joined.slice(full)]
+            rows = rows - full
     if rows:
         yield pa.concat_tables(pending).combine_chunks()
 

@@ -34,10 +34,10 @@ def make_cells_safe(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with safe cells, for a file that a spreadsheet program may open."""
     changed = {}
     for name, column in frame.select_dtypes(include=["object", "string", "category"]).items():
-        if unsafe := {
-            value: safe for value in column.unique() if (safe := make_cell_safe(value)) is not value
-        }:
-            changed[name] = column.replace(unsafe)
+        safe_cells = {value: make_cell_safe(value) for value in column.unique()}
+        replaced = {value: safe for value, safe in safe_cells.items() if safe is not value}
+        if replaced:
+            changed[name] = column.replace(replaced)
     return frame.assign(**changed) if changed else frame
 
 
@@ -527,7 +527,8 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
     import numpy as np
     import pandas as pd
 
-    wrong_cells, uncounted = [], 0
+    wrong_cells = []
+    uncounted = 0
     with suppress(ValueError), open_bounded(path, MAX_TABLE_BYTES, "a smaller table") as stream:
         frame = pd.read_csv(stream, dtype=str)
         for field in (field for field in schema if field.name in frame):
@@ -542,7 +543,8 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
                 wrong_cells.append((row, field.name, f"found {shown}, wanted {wanted}"))
             uncounted += max(len(rows) - MAX_SHOWN_MISTAKES, 0)
     wrong_cells.sort(key=lambda cell: cell[0])
-    shown_cells, mistakes = wrong_cells[:MAX_SHOWN_MISTAKES], Mistakes()
+    shown_cells = wrong_cells[:MAX_SHOWN_MISTAKES]
+    mistakes = Mistakes()
     lines = _find_lines(path, [row for row, _, _ in shown_cells])
     for row, name, message in shown_cells:
         mistakes.add(UserError(message, file=path, line=lines.get(row), key=name))

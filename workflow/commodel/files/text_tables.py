@@ -9,7 +9,8 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 Rows = Sequence[Mapping[str, Any]]
@@ -38,29 +39,37 @@ def format_table(rows: Rows, seconds: Sequence[str] = (), fold: bool = False) ->
     """
     if not rows:
         return ""
-    max_width, caption = find_table_width(), ""
+    max_width = find_table_width()
+    caption = ""
     scaled = scale_times(rows, seconds)
     if len(rows) > 1 and (fold or _find_excess_width(scaled, max_width) > 0):
         scaled, caption = fold_columns(scaled)
     names = list(scaled[0])
-    texts = [[_format_cell(row[name]) for name in names] for row in scaled]
-    kinds = [{type(row[name]) for row in scaled} for name in names]
-    right = [
-        kind != {type(None)} and not any(issubclass(entry, str) for entry in kind) for kind in kinds
-    ]
+    texts = []
+    for row in scaled:
+        texts.append([_format_cell(row[name]) for name in names])
+    right = [_holds_numbers(scaled, name) for name in names]
     widths, fits = fit_widths(names, texts, right, max_width)
-    caption_lines = [*textwrap.wrap(caption, max_width), ""] if caption else []
+    lines = [*textwrap.wrap(caption, max_width), ""] if caption else []
     if not fits:
-        return "\n".join(
-            [*caption_lines, "\n\n".join(_format_upright(names, row, max_width) for row in texts)]
-        )
-    lines = [line for cells in [names, *texts] for line in _wrap_row(cells, widths, right)]
-    return "\n".join([*caption_lines, *lines])
+        upright_rows = [_format_upright(names, row, max_width) for row in texts]
+        return "\n".join([*lines, "\n\n".join(upright_rows)])
+    for cells in [names, *texts]:
+        lines += _wrap_row(cells, widths, right)
+    return "\n".join(lines)
+
+
+def _holds_numbers(rows: Rows, name: str) -> bool:
+    """Return whether a column has values and no texts."""
+    types = {type(row[name]) for row in rows}
+    return types != {type(None)} and not any(issubclass(kind, str) for kind in types)
 
 
 def _find_excess_width(rows: Rows, max_width: int) -> int:
-    widths = [max(len(name), *(len(_format_cell(row[name])) for row in rows)) for name in rows[0]]
-    return sum(widths) + 2 * (len(widths) - 1) - max_width
+    table_width = 2 * (len(rows[0]) - 1)
+    for name in rows[0]:
+        table_width += max(len(name), *(len(_format_cell(row[name])) for row in rows))
+    return table_width - max_width
 
 
 def fit_widths(
@@ -73,11 +82,8 @@ def fit_widths(
     """
     columns = list(zip(*texts, strict=True))
     text_widths = [max(map(len, column)) for column in columns]
-    longest_words = [
-        max((len(word) for text in column for word in text.split()), default=0)
-        for column in columns
-    ]
-    heading_words = [max((len(word) for word in name.split()), default=0) for name in names]
+    longest_words = [max(map(_find_longest_word, column)) for column in columns]
+    heading_words = list(map(_find_longest_word, names))
     widths = [max(len(name), cell) for name, cell in zip(names, text_widths, strict=True)]
     wrapped_at_blanks = [
         cell if number else min(cell, word)
@@ -90,12 +96,17 @@ def fit_widths(
     excess = sum(widths) + 2 * (len(widths) - 1) - max_width
     for minimum in (text_widths, wrapped_at_blanks, wrapped_anywhere):
         min_widths = [max(pair) for pair in zip(minimum, heading_words, strict=True)]
-        while excess > 0 and (
-            wider := [at for at, width in enumerate(widths) if width > min_widths[at]]
-        ):
+        while excess > 0:
+            wider = [at for at, width in enumerate(widths) if width > min_widths[at]]
+            if not wider:
+                break
             widths[max(wider, key=lambda at: widths[at])] -= 1
             excess -= 1
     return widths, excess <= 0
+
+
+def _find_longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
 
 
 def _wrap_row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> Iterator[str]:
@@ -120,9 +131,10 @@ INTERVAL_ENDS = ("low", "high")
 def fold_columns(rows: Rows) -> tuple[list[dict[str, Any]], str]:
     """Return the rows without the columns that have one value, and these as a text. Of equal rows
     nothing is folded."""
-    same = {
-        name: value for name, value in rows[0].items() if all(row[name] == value for row in rows)
-    }
+    same = {}
+    for name, value in rows[0].items():
+        if all(row[name] == value for row in rows):
+            same[name] = value
     if len(same) == len(rows[0]):
         return list(map(dict, rows)), ""
     if sum(name.startswith(INTERVAL_ENDS) for name in same) == 1:
@@ -132,33 +144,33 @@ def fold_columns(rows: Rows) -> tuple[list[dict[str, Any]], str]:
         for name, value in same.items()
         if value not in ("", None, "-")
     )
-    return [
-        {name: value for name, value in row.items() if name not in same} for row in rows
-    ], caption
+    folded = []
+    for row in rows:
+        folded.append({name: value for name, value in row.items() if name not in same})
+    return folded, caption
 
 
 def scale_times(rows: Rows, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the rows with times of three digits in the unit of their median, which the header has:
     `time [µs]`."""
-    times = sorted(
-        abs(row[name])
-        for row in rows
-        for name in names
-        if isinstance(row.get(name), float) and row[name]
-    )
+    values = [row.get(name) for row in rows for name in names]
+    times = sorted(abs(value) for value in values if isinstance(value, float) and value)
     times = [time for time in times if time < float("inf")]
     median = times[len(times) // 2] if times else 1.0
     unit = next((unit for unit, scale in TIME_SCALES.items() if median * scale >= 0.9995), "ns")
     scale = TIME_SCALES[unit]
-    return [
-        {
-            (f"{name} [{unit}]" if name in names else name): float(f"{value * scale:.3g}")
-            if name in names and isinstance(value, int | float)
-            else value
-            for name, value in row.items()
-        }
-        for row in rows
-    ]
+    scaled_rows = []
+    for row in rows:
+        scaled: dict[str, Any] = {}
+        for name, value in row.items():
+            if name not in names:
+                scaled[name] = value
+            elif isinstance(value, int | float):
+                scaled[f"{name} [{unit}]"] = float(f"{value * scale:.3g}")
+            else:
+                scaled[f"{name} [{unit}]"] = value
+        scaled_rows.append(scaled)
+    return scaled_rows
 
 
 def format_answer(
@@ -168,7 +180,8 @@ def format_answer(
     `verbose`."""
     shown = list(notes) if verbose else list(notes)[:MAX_NOTES]
     numbered = [_wrap_line(f"{number}. {note}", "   ") for number, note in enumerate(shown, 1)]
-    if hidden := len(notes) - len(shown):
+    hidden = len(notes) - len(shown)
+    if hidden:
         numbered.append(f"{hidden} more note{'s' * (hidden > 1)}: --verbose.")
     return "\n\n".join(part for part in (_wrap_line(answer), body, "\n".join(numbered)) if part)
 
@@ -189,15 +202,12 @@ def _format_upright(names: Sequence[str], texts: Sequence[str], max_width: int) 
         (name, text) for name, text in zip(names, texts, strict=True) if text not in ("", "-")
     ]
     value_width = max(20, max_width - margin)
-    pieces = [
-        (name, textwrap.wrap(text, value_width, break_on_hyphens=False) or [""])
-        for name, text in filled
-    ]
-    return "\n".join(
-        f"{'' if at else name:{margin}}{piece}".rstrip()
-        for name, lines in pieces
-        for at, piece in enumerate(lines)
-    )
+    lines = []
+    for name, text in filled:
+        pieces = textwrap.wrap(text, value_width, break_on_hyphens=False) or [""]
+        for label, piece in zip_longest([name], pieces, fillvalue=""):
+            lines.append(f"{label:{margin}}{piece}".rstrip())
+    return "\n".join(lines)
 
 
 def _format_cell(value: object) -> str:
@@ -216,9 +226,8 @@ def format_csv(rows: Rows) -> str:
     if rows:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(
-            {name: make_cell_safe(value) for name, value in row.items()} for row in rows
-        )
+        for row in rows:
+            writer.writerow({name: make_cell_safe(value) for name, value in row.items()})
     return stream.getvalue().rstrip("\n")
 
 
@@ -227,12 +236,15 @@ def format_rows(rows: Rows, style: str) -> str:
     blank."""
     if style == "table":
         return format_table(rows)
-    is_missing = (lambda value: not math.isfinite(value)) if style == "json" else math.isnan
-    rows = [
-        {
-            name: None if isinstance(value, float) and is_missing(value) else value
-            for name, value in row.items()
-        }
-        for row in rows
-    ]
-    return json.dumps(rows, indent=1, allow_nan=False) if style == "json" else format_csv(rows)
+    if style == "csv":
+        return format_csv([_replace_numbers(row, math.isnan) for row in rows])
+    rows = [_replace_numbers(row, lambda value: not math.isfinite(value)) for row in rows]
+    return json.dumps(rows, indent=1, allow_nan=False)
+
+
+def _replace_numbers(row: Mapping[str, Any], is_missing: Callable[[float], bool]) -> dict[str, Any]:
+    """Return the row with None in place of missing numbers."""
+    return {
+        name: None if isinstance(value, float) and is_missing(value) else value
+        for name, value in row.items()
+    }

@@ -36,7 +36,8 @@ def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
     try:
         return form.validate_json(text, strict=True)
     except ValidationError as errors:
-        if (first := errors.errors(include_url=False)[0])["type"] == "json_invalid":
+        first = errors.errors(include_url=False)[0]
+        if first["type"] == "json_invalid":
             raise UserError(f"cannot read: {first['ctx']['error']}", file=path) from None
         raise make_user_error(errors, Document(path, json.loads(text), {})) from None
 
@@ -69,11 +70,13 @@ def make_user_error(errors: ValidationError, document: Document, within: KeyPath
     by_place: dict[KeyPath, list[ErrorDetails]] = {}
     for error in errors.errors(include_url=False):
         by_place.setdefault(place(error), []).append(error)
+
+    def sort_key(path: KeyPath) -> tuple[bool, int]:
+        is_missing = all(error["type"] == "missing" for error in by_place[path])
+        return is_missing, document.line(path) or 0
+
     mistakes = Mistakes()
-    missing = {
-        path: all(error["type"] == "missing" for error in group) for path, group in by_place.items()
-    }
-    for path in sorted(by_place, key=lambda path: (missing[path], document.line(path) or 0)):
+    for path in sorted(by_place, key=sort_key):
         mistakes.add(document.error(path, _make_message(by_place[path])))
     try:
         mistakes.raise_any()

@@ -134,13 +134,15 @@ class _Reader:
 
     def document(self) -> object:
         next(self.events)  # the start of the stream
-        if isinstance(start := next(self.events), yaml.StreamEndEvent):
+        start = next(self.events)
+        if isinstance(start, yaml.StreamEndEvent):
             raise UserError("empty file", file=self.file)
         if getattr(start, "tags", None):
             raise self.refuse(start, "found a %TAG directive, wanted plain YAML")
         node = self.node(next(self.events), ())
         next(self.events)  # the end of the document
-        if not isinstance(second := next(self.events), yaml.StreamEndEvent):
+        second = next(self.events)
+        if not isinstance(second, yaml.StreamEndEvent):
             raise self.refuse(second, "found a second document, wanted one")
         if node.value is None:
             raise UserError("empty file", file=self.file)
@@ -185,7 +187,9 @@ class _Reader:
         self.descend(event, path)
         value: dict[str, Any] = {}
         size = height = 0
-        while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
+        for key_event in self.events:
+            if isinstance(key_event, yaml.MappingEndEvent):
+                break
             key = self.key(key_event)
             if key in value:
                 first = self.lines[(*path, key)]
@@ -195,17 +199,22 @@ class _Reader:
                 )
             self.lines[(*path, key)] = _find_line(key_event)
             child = self.node(next(self.events), (*path, key))
-            value[key], size, height = child.value, size + child.size, max(height, child.height)
+            value[key] = child.value
+            size = size + child.size
+            height = max(height, child.height)
         return _Node(value, size + 1, height + 1)
 
     def sequence(self, event: yaml.Event, path: KeyPath) -> _Node:
         self.descend(event, path)
         value: list[object] = []
         size = height = 0
-        while not isinstance(item := next(self.events), yaml.SequenceEndEvent):
+        for item in self.events:
+            if isinstance(item, yaml.SequenceEndEvent):
+                break
             child = self.node(item, (*path, len(value)))
             value.append(child.value)
-            size, height = size + child.size, max(height, child.height)
+            size = size + child.size
+            height = max(height, child.height)
         return _Node(value, size + 1, height + 1)
 
     def descend(self, event: yaml.Event, path: KeyPath) -> None:

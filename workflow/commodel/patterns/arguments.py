@@ -77,18 +77,15 @@ class SpecType:
     @property
     def form(self) -> str:
         """The syntax of a spec."""
-        parts = [
-            part
-            for pair in zip(self.arguments, (*self.separators, ""), strict=True)
-            for part in pair
-        ]
-        return (
-            f"{self.name}:{''.join(part if isinstance(part, str) else part.form for part in parts)}"
-        )
+        separators = (*self.separators, "")
+        pairs = zip(self.arguments, separators, strict=True)
+        forms = "".join(argument.form + separator for argument, separator in pairs)
+        return f"{self.name}:{forms}"
 
     def read(self, text: str) -> list[Any]:
         """Return the values of the arguments."""
-        remaining, values = text, []
+        remaining = text
+        values = []
         try:
             for argument, separator in zip(self.arguments, (*self.separators, None), strict=True):
                 argument_text, is_separated, remaining = (

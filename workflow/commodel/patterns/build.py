@@ -112,7 +112,8 @@ def sample_parts(point: Point) -> list[tuple[Point, float]]:
     sampled = [
         all_parts[number][0] for number in sorted({0, len(all_parts) // 2, len(all_parts) - 1})
     ]
-    return [(part, sum(count for _, count in all_parts) / len(sampled)) for part in sampled]
+    share = sum(count for _, count in all_parts) / len(sampled)
+    return [(part, share) for part in sampled]
 
 
 def remove_layout(point: Point, ranks: int | None = None) -> Point:
@@ -168,10 +169,8 @@ def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
         build = partial(find_tree_algorithm(point.operation).build, make_tree(point.topology))
     else:
         entry, argument = find_algorithm(point.operation, point.algorithm)
-        values, parameters = (
-            entry.parse_argument(argument),
-            fill_parameters(point.operation, point.ranks),
-        )
+        values = entry.parse_argument(argument)
+        parameters = fill_parameters(point.operation, point.ranks)
 
         def build(bytes: int) -> Schedule:
             return entry.build(point.ranks, bytes, *values, **parameters)
@@ -201,8 +200,11 @@ def find_fan_ins(points: Iterable[Point]) -> dict[str, int]:
     points = list(points)
     fan_in_by_id: dict[str, int] = {}
     for numbers, shape in group_by_shape([remove_layout(point) for point in points]):
-        build, low, high = make_builder(shape.point), min(shape.sizes), max(shape.sizes)
-        if len(summands := list_parts(shape.point)) > 1:
+        build = make_builder(shape.point)
+        low = min(shape.sizes)
+        high = max(shape.sizes)
+        summands = list_parts(shape.point)
+        if len(summands) > 1:
             largest = max(find_fan_in(make_builder(part)(high)) for part, _ in summands)
             fan_in_by_id |= dict.fromkeys((points[number].id for number in numbers), largest)
             continue
@@ -237,7 +239,8 @@ def stack_sizes(
     Stacks of one structure share it. Incomplete stacks have at most the messages of four complete
     ones.
     """
-    if len(summands := list_parts(shape.point)) > 1:
+    summands = list_parts(shape.point)
+    if len(summands) > 1:
         rows = make_builder(summands[0][0])(shape.sizes[0]).messages
         sizes_per_stack = max(max_messages // max(rows, 1), 1)
         for start in range(0, len(shape.sizes), sizes_per_stack):
@@ -277,7 +280,8 @@ def stack_sizes(
         elif messages >= 4 * max_messages:
             for first, numbers, schedules in incomplete:
                 yield numbers, stack_schedules(schedules, first)
-            incomplete, messages = [], 0
+            incomplete = []
+            messages = 0
     for first, numbers, schedules in incomplete:
         yield numbers, stack_schedules(schedules, first)
 
@@ -334,7 +338,8 @@ def complete_layout_and_ranks(
     resources: PlatformResources, spec: str, ranks: int | None
 ) -> tuple[PlacedLayout, int]:
     """Return the complete layout, and the number of ranks, which the layout may determine."""
-    if (ranks := ranks or count_layout_ranks(spec)) is None:
+    ranks = ranks or count_layout_ranks(spec)
+    if ranks is None:
         raise UserError(f"'{spec}' does not determine the number of ranks; wanted --ranks")
     return complete_layout(resources, spec, ranks).check(ranks), ranks
 
@@ -352,7 +357,8 @@ def _explain_misfit(
     if resources.substrate not in ("", MPI) and assigns_cores(layout):
         title = find_substrate(resources.substrate).title
         return f"as {layout} are bound to cores, which {title} does not support"
-    nodes, ranks = int(used[-1]) + 1, int(ranks_on.sum())
+    nodes = int(used[-1]) + 1
+    ranks = int(ranks_on.sum())
     if ranks > resources.nodes * resources.cores:
         nodes_of_cores = (
             f" ({resources.nodes} nodes of {resources.cores})" if resources.nodes > 1 else ""
@@ -363,7 +369,10 @@ def _explain_misfit(
         available = f"platform '{resources.name}' has {resources.nodes} of {resources.cores}"
         wanted = f"{nodes} node{'s' * (nodes > 1)} of {per_node} core{'s' * (per_node > 1)}"
         return f"as {layout} need {wanted}; {available}"
-    for node, ranks in zip(used, ranks_on, strict=True) if resources.fewer_cores else ():
-        if ranks > (cores := defaults.cores(int(node))):
+    if not resources.fewer_cores:
+        return ""
+    for node, ranks in zip(used, ranks_on, strict=True):
+        cores = defaults.cores(int(node))
+        if ranks > cores:
             return f"as {layout} need {ranks} cores of node {node}; platform '{resources.name}' has {cores} there"
     return ""

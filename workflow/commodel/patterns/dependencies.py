@@ -67,7 +67,8 @@ def make_dependencies(
 
 def _list_rank_events(schedule: Schedule) -> Iterator[list[Event]]:
     """Yield the events of every rank, in the order of steps and of events within a step."""
-    work, rows = schedule.work, np.arange(len(schedule.src))
+    work = schedule.work
+    rows = np.arange(len(schedule.src))
     ranks = np.concatenate([schedule.src, schedule.dst, schedule.src, schedule.dst, work.rank])
     steps = schedule.step, schedule.dst_step, schedule.src_wait, schedule.dst_wait, work.step
     kinds = np.repeat(range(len(steps)), [len(step) for step in steps])
@@ -108,7 +109,8 @@ class _RankGraph:
             if kind in (SEND_WAITS, RECEIVE_WAITS)
         ]
         if len(self.before) > 1 if posts else waits and self.waited:
-            self.before, self.started = [self._add_calculation(NO_WORK)], None
+            self.before = [self._add_calculation(NO_WORK)]
+            self.started = None
         if posts:
             self._post(posts)
         if waits:
@@ -118,12 +120,15 @@ class _RankGraph:
             self.waited = True
         group = next((int(self.groups[row]) for kind, row in events if kind == WORKS), NO_WORK)
         if group != NO_WORK and self.busy[group]:
-            self.before, self.started, self.waited = [self._add_calculation(group)], None, False
+            self.before = [self._add_calculation(group)]
+            self.started = None
+            self.waited = False
 
     def _post(self, posts: list[tuple[int, bool]]) -> None:
         """Add sends, each after the start of the previous one, and receives after the sends of
         earlier steps."""
-        chain, earlier = [] if self.started is None else [self.started], self.started
+        chain = [] if self.started is None else [self.started]
+        earlier = self.started
         for row, is_receive in posts:
             number = self._add(RECEIVE if is_receive else SEND, row)
             if is_receive and earlier is not None:
@@ -132,7 +137,8 @@ class _RankGraph:
                 chain.append(number)
             self.in_flight[row, is_receive] = number
         self.items += [Dependency(after, first, on_start=True) for first, after in pairwise(chain)]
-        self.started, self.waited = chain[-1] if chain else None, False
+        self.started = chain[-1] if chain else None
+        self.waited = False
 
     def _add_calculation(self, group: int) -> int:
         number = self._add(CALC, group)
@@ -141,7 +147,8 @@ class _RankGraph:
         return number
 
     def _add(self, kind: int, row: int) -> int:
-        number, self.count = self.count, self.count + 1
+        number = self.count
+        self.count = self.count + 1
         self.items.append(Operation(kind, row))
         self.items += [Dependency(number, earlier, on_start=False) for earlier in self.before]
         return number

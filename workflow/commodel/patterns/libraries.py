@@ -225,7 +225,8 @@ def apply_substrate(substrate: str, combination: Mapping[str, Any]) -> Mapping[s
 
 def _check_operation_of_mpi(name: str) -> Operation:
     with locate_mistakes(key="operation"):
-        entry, values = find_operation(name), parse_parameters(name)
+        entry = find_operation(name)
+        values = parse_parameters(name)
     if MPI not in entry.substrates:
         owner = entry.substrates[0]
         raise UserError(
@@ -242,7 +243,8 @@ def _check_operation_of_mpi(name: str) -> Operation:
 
 def has_no_schedule(name: str) -> bool:
     """Return whether an operation with these parameters has no schedule and is measured only."""
-    entry, values = find_operation(name), parse_parameters(name)
+    entry = find_operation(name)
+    values = parse_parameters(name)
     written = [parameter for parameter in entry.parameters if parameter.name in values]
     return entry.without_schedule or any(
         parameter.without_schedule(values[parameter.name]) for parameter in written

@@ -101,7 +101,8 @@ def cut_phase(
     """
     if segment is None:
         return phase
-    rows, segments = len(phase.step), max(-(-bytes // segment), 1)
+    rows = len(phase.step)
+    segments = max(-(-bytes // segment), 1)
     check_rows(segments * rows)
     number, row = np.divmod(np.arange(segments * rows), max(rows, 1))
     # the last one is shorter; an empty message is one segment
@@ -155,7 +156,8 @@ def _expand_rounds(rounds: Rounds) -> Phase:
 def _join_phases(
     ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: int | None
 ) -> Schedule:
-    phases, start = [], 0
+    phases = []
+    start = 0
     for stage in stages:
         concurrent = stage if isinstance(stage, tuple) else (stage,)
         phases += [_delay_phase(part, start) for part in concurrent]
@@ -236,11 +238,15 @@ def make_knomial_tree(ranks: int, radix: int = 2) -> Edges:
     In base `radix`, a rank's parent has the same number with the last nonzero digit set to 0.
     """
     # level: trailing zeros of the number
-    level, rounds, distance = np.zeros(ranks, dtype=int), 0, 1
+    level = np.zeros(ranks, dtype=int)
+    rounds = 0
+    distance = 1
     while distance < ranks:
         level[::distance] = rounds
-        rounds, distance = rounds + 1, distance * radix
-    target, subtree = np.arange(1, ranks), radix ** level[1:]
+        rounds = rounds + 1
+        distance = distance * radix
+    target = np.arange(1, ranks)
+    subtree = radix ** level[1:]
     source = target - target % (radix * subtree)
     return Edges(rounds - 1 - level[1:], source, target, np.minimum(subtree, ranks - target))
 
@@ -269,14 +275,17 @@ def make_binary_tree(ranks: int) -> Edges:
 def make_in_order_tree(ranks: int) -> Edges:
     """Return the binary tree whose ranks are numbered in postorder; its root is the last rank."""
     # first and last rank of each subtree; the last is its root
-    low, high = np.array([0]), np.array([ranks - 1])
+    low = np.array([0])
+    high = np.array([ranks - 1])
     levels = []
     while len(low):
         middle = low + (high - low + 1) // 2 - 1  # the left child, the last rank of its subtree
-        has_left, has_right = high > low, high - 1 > middle
+        has_left = high > low
+        has_right = high - 1 > middle
         children = np.concatenate([middle[has_left], high[has_right] - 1])
         levels.append((np.concatenate([high[has_left], high[has_right]]), children))
-        low, high = np.concatenate([low[has_left], middle[has_right] + 1]), children
+        low = np.concatenate([low[has_left], middle[has_right] + 1])
+        high = children
     step = np.repeat(np.arange(len(levels)), [len(parents) for parents, _ in levels])
     return Edges(step, *(np.concatenate(column) for column in zip(*levels, strict=True)))
 
@@ -421,7 +430,9 @@ def make_doubling_allgather(ends: np.ndarray) -> Phase:
     incomplete, some ranks have no partner. They receive the blocks within their own group, down a
     binomial tree.
     """
-    ranks, distance, rounds = len(ends) - 1, 1, []
+    ranks = len(ends) - 1
+    distance = 1
+    rounds = []
     while distance < ranks:
         rank = np.arange(ranks)
         rank = rank[rank ^ distance < ranks]
@@ -430,7 +441,8 @@ def make_doubling_allgather(ends: np.ndarray) -> Phase:
         # first rank of the incomplete group, if any
         upper = ranks // (2 * distance) * 2 * distance + distance
         for source, target in _broadcast_in_group(distance, ranks - upper):
-            group, end = np.full_like(source, upper), np.full_like(source, ranks)
+            group = np.full_like(source, upper)
+            end = np.full_like(source, ranks)
             rounds.append((upper - distance + source, upper - distance + target, group, end))
         distance *= 2
     step = np.repeat(np.arange(len(rounds)), [len(columns[0]) for columns in rounds])
@@ -567,7 +579,8 @@ class PowerOfTwoCore:
         They are the blocks of the positions that have the same higher bits as `owner`.
         """
         first = owner >> bit << bit
-        start, partner = ends[first], position ^ (1 << bit)
+        start = ends[first]
+        partner = position ^ (1 << bit)
         return make_phase(
             step,
             self.rank[position],

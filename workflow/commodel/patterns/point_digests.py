@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 
 import numpy as np
 
@@ -46,7 +47,8 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
     """Return the points with the digests of their patterns, which do not include messages of the
     MPI library."""
     digest_placement = cache(_compute_placement_digest)
-    digest_few_ranks, digest_own_ranks = cache(_digest_few_ranks), cache(_digest_own_ranks)
+    digest_few_ranks = cache(_digest_few_ranks)
+    digest_own_ranks = cache(_digest_own_ranks)
     digest_own_size = cache(_digest_own_size)
 
     def pattern(point: Point) -> str:
@@ -54,7 +56,8 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
         if is_pattern_file(point.operation):
             digests.append(_digest([read_pattern(point.operation).encode()]))
         elif point.predictable:
-            names, topology = (point.operation, point.algorithm), point.topology
+            names = (point.operation, point.algorithm)
+            topology = point.topology
             ranks = point.ranks if topology else min(point.ranks, MAX_RANKS_BUILT)
             digests += [digest_few_ranks(*names), digest_own_ranks(*names, topology, ranks)]
             digests.append(digest_own_size(*names, point.bytes))
@@ -80,7 +83,8 @@ def _digest_few_ranks(operation: str, algorithm: str) -> str:
     counts = _choose_rank_counts(operation) if algorithm else (SMALL_TREE.nodes,)
     sizes = _choose_sizes(operation, algorithm)
     return _digest(
-        _encode_schedule(operation, algorithm, ranks, size) for ranks in counts for size in sizes
+        _encode_schedule(operation, algorithm, ranks, size)
+        for ranks, size in product(counts, sizes)
     )
 
 
@@ -104,10 +108,8 @@ def _digest_own_size(operation: str, algorithm: str, size: int) -> str:
     ranks = (
         _choose_rank_counts(operation, (RANKS_AT_OWN_SIZE,))[0] if algorithm else SMALL_TREE.nodes
     )
-    build, sizes = (
-        _make_size_builder(_sample_summands(operation, ranks)[0], algorithm, ranks),
-        _choose_sizes(operation, algorithm),
-    )
+    build = _make_size_builder(_sample_summands(operation, ranks)[0], algorithm, ranks)
+    sizes = _choose_sizes(operation, algorithm)
     min_rows, max_rows = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
     if max_rows > min_rows:
         size = min(size, sizes[-1] * MAX_ROWS // max_rows)

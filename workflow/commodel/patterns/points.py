@@ -80,7 +80,8 @@ class PlatformResources:
 
 def find_ranks(combination: Mapping[str, Any]) -> int:
     """Return the ranks of a combination; 0 if a mistake in it leaves them unknown."""
-    name, topology = combination["operation"], combination.get("topology")
+    name = combination["operation"]
+    topology = combination.get("topology")
     try:
         if topology:
             return make_tree(topology).nodes
@@ -104,8 +105,10 @@ def make_point(resources: PlatformResources, combination: Mapping[str, Any]) -> 
     with locate_mistakes(key="operation"):
         name = canonicalize_operation(combination["operation"])
         _check_parameters(name)
-    algorithm, topology = combination.get("algorithm", ""), combination.get("topology", "")
-    ranks, leaves = combination.get("ranks"), 0
+    algorithm = combination.get("algorithm", "")
+    topology = combination.get("topology", "")
+    ranks = combination.get("ranks")
+    leaves = 0
     requested = find_required_ranks(name)
     if requested and ranks not in (None, requested):
         raise UserError(
@@ -188,7 +191,8 @@ def _complete_layout(
     """Return the layout of a combination. The error about one that does not fit names the layout,
     or the ranks per node, if the ranks fit in the default layout. Otherwise it names the `key` that
     gives the ranks."""
-    spec, per_node = combination.get("layout") or "block", combination.get("ranks_per_node")
+    spec = combination.get("layout") or "block"
+    per_node = combination.get("ranks_per_node")
     with locate_mistakes(key="layout"):
         placed = complete_layout(resources, spec, ranks, per_node)
     if placed.obstacle and not complete_layout(resources, "block", ranks).obstacle:

@@ -107,7 +107,8 @@ MAX_NAMES_OF_CYCLE = 4
 
 def describe_cycle(names: list[str]) -> str:
     """Return the names of a cycle as `A waits for B, which waits for A`."""
-    if (omitted := len(names) - MAX_NAMES_OF_CYCLE) > 0:
+    omitted = len(names) - MAX_NAMES_OF_CYCLE
+    if omitted > 0:
         names = [*names[: MAX_NAMES_OF_CYCLE - 1], f"… ({omitted} more)", names[-1]]
     return f"{names[0]} waits for {', which waits for '.join([*names[1:], names[0]])}"
 
@@ -182,7 +183,8 @@ def _number_steps(
 
 def _refuse_early_waits(rank: np.ndarray, post: np.ndarray, wait: np.ndarray, verb: str) -> None:
     """Raise an error for a message whose wait is before its post."""
-    if (wrong := wait < post).any():
+    wrong = wait < post
+    if wrong.any():
         row = int(wrong.argmax())
         steps = f"in step {post[row]} and waits for it in step {wait[row]}"
         raise UserError(f"rank {rank[row]} {verb} a message {steps}, before that")
@@ -199,10 +201,8 @@ def reorder_requests(
         schedule.src, schedule.dst, schedule.step, schedule.nonblocking, work
     )
     numbered = rank_steps.assign_steps(rendezvous)
-    rows, work_rows = (
-        np.argsort(numbered.step, kind="stable"),
-        np.argsort(numbered.work, kind="stable"),
-    )
+    rows = np.argsort(numbered.step, kind="stable")
+    work_rows = np.argsort(numbered.work, kind="stable")
     columns = {name: getattr(schedule, name)[..., rows] for name in ("src", "dst", "bytes")}
     work = Work(numbered.work[work_rows], *(column[..., work_rows] for column in work.columns[1:]))
     nonblocking = numbered.nonblocking.select_rows(rows)

@@ -45,7 +45,8 @@ class Step:
             posted,
             posted,
         )
-        self.src, self.dst = schedule.src[posted], schedule.dst[self.awaited_receives]
+        self.src = schedule.src[posted]
+        self.dst = schedule.dst[self.awaited_receives]
         self.sends, self.receives = Groups(self.src), Groups(self.dst)
         self.senders = Groups(schedule.src[self.awaited_receives]) if other_rows else self.sends
 
@@ -65,8 +66,10 @@ class Groups:
         ordered = rank[self.order]
         starts = np.concatenate([[0], np.flatnonzero(_differ_from_previous(ordered)) + 1])
         counts = np.diff(starts, append=len(rank))
-        self.first, self.last = starts, starts + counts - 1
-        self.ranks, self.longest = ordered[starts], int(counts.max())
+        self.first = starts
+        self.last = starts + counts - 1
+        self.ranks = ordered[starts]
+        self.longest = int(counts.max())
 
     def latest(self, times: np.ndarray) -> np.ndarray:
         """Return the latest time of each rank's rows (last axis)."""
@@ -82,7 +85,8 @@ def make_steps(schedule: Schedule) -> tuple[Step, ...]:
     numbers = np.union1d(_list_distinct(schedule.step), _list_distinct(schedule.work.step))
     for column in schedule.nonblocking.columns if schedule.nonblocking else ():
         numbers = np.union1d(numbers, column)
-    posted, work = _find_slices(schedule.step, numbers), _find_slices(schedule.work.step, numbers)
+    posted = _find_slices(schedule.step, numbers)
+    work = _find_slices(schedule.work.step, numbers)
     if schedule.nonblocking is None:
         return tuple(Step(schedule, *rows) for rows in zip(work, posted, strict=True))
     matched = np.maximum(schedule.step, schedule.dst_step)
@@ -94,10 +98,8 @@ def make_steps(schedule: Schedule) -> tuple[Step, ...]:
 
 def _find_slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
     """Return for each number the rows of a sorted column with this number, as a slice."""
-    lows, highs = (
-        np.searchsorted(ordered, numbers, "left"),
-        np.searchsorted(ordered, numbers, "right"),
-    )
+    lows = np.searchsorted(ordered, numbers, "left")
+    highs = np.searchsorted(ordered, numbers, "right")
     return [slice(low, high) for low, high in zip(lows, highs, strict=True)]
 
 
@@ -478,7 +480,11 @@ def check_rows(count: int) -> None:
 
 def check_ranks(column: np.ndarray, ranks: int) -> None:
     """Refuse ranks outside of the schedule: the C replay indexes its clocks by them."""
-    if len(column) and not 0 <= (first := int(column.min())) <= (last := int(column.max())) < ranks:
+    if not len(column):
+        return
+    first = int(column.min())
+    last = int(column.max())
+    if first < 0 or last >= ranks:
         raise UserError(f"found rank {first if first < 0 else last}, wanted 0 to {ranks - 1}")
 
 

@@ -55,31 +55,27 @@ def _list_specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the entries of a block that may name a file, each with its path of keys."""
     tables = {("axes",): block.axes} | {("zips", name): table for name, table in block.zips.items()}
     for path, table in tables.items():
-        yield from (((*path, name), spec) for name in FILE_AXES for spec in table.get(name, ()))
-        named = (
-            (name.removeprefix(PARAMETER_PREFIX), values)
-            for name, values in table.items()
-            if PARAMETER_PREFIX in name
-        )
-        yield from (
-            ((*path, "parameters", name), f":{name}={value}")
-            for name, values in named
-            for value in values
-        )
+        for name in FILE_AXES:
+            for spec in table.get(name, ()):
+                yield (*path, name), spec
+        for key, values in table.items():
+            if PARAMETER_PREFIX in key:
+                name = key.removeprefix(PARAMETER_PREFIX)
+                for value in values:
+                    yield (*path, "parameters", name), f":{name}={value}"
     for index, entry in enumerate(block.include):
-        yield from ((("include", index, name), getattr(entry, name)) for name in FILE_AXES)
-        parameters = entry.parameters.items()
-        yield from (
-            (("include", index, "parameters", name), f":{name}={value}")
-            for name, value in parameters
-        )
+        for name in FILE_AXES:
+            yield ("include", index, name), getattr(entry, name)
+        for name, value in entry.parameters.items():
+            yield ("include", index, "parameters", name), f":{name}={value}"
 
 
 def load_platform(file: str | Path, use_learned_levels: bool = True) -> Platform:
     """Return the platform of a file; `use_learned_levels`: with the levels found by a survey if the
     file names none."""
     platform = _read_validated(Platform, yamltext.read_yaml(file))
-    if network := platform.simgrid_file:
+    network = platform.simgrid_file
+    if network:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
             raise platform.error(
                 ("simgrid", "file"), "found a link that leaves the folder of this file"
@@ -87,17 +83,19 @@ def load_platform(file: str | Path, use_learned_levels: bool = True) -> Platform
         with locate_errors(platform, "simgrid", "file"):
             simulated_network = read_network(network)
         platform.set_network(simulated_network.content)
-        if mistake := check_hosts(
+        mistake = check_hosts(
             simulated_network,
             platform.simgrid_section.file,
             platform.simgrid_section.prefix,
             platform.nodes,
-        ):
+        )
+        if mistake:
             key, message = mistake
             raise platform.error(("nodes",) if key == "nodes" else ("simgrid", key), message)
     if platform.container:
         platform.set_image(_load_image(platform, platform.container))
-    if use_learned_levels and (learned := read_learned(Path(file).stem, platform)):
+    learned = read_learned(Path(file).stem, platform) if use_learned_levels else None
+    if learned:
         platform.set_surveyed_levels(
             Hierarchy.of(learned.levels), learned.hosts if platform.slurm else ()
         )
@@ -180,7 +178,8 @@ def find_config_file(kind: str, name: str, root: str | Path = ".") -> Path:
             raise UserError(
                 f"unknown {kind} '{name}'; commodel includes one of that name: cp {shipped / name}.* {folder}"
             )
-        if kind == "experiment" and (advice := _advise_on_platform(name, Path(root))):
+        advice = _advise_on_platform(name, Path(root)) if kind == "experiment" else ""
+        if advice:
             raise UserError(f"unknown experiment '{name}'; a platform has this name: {advice}")
         raise UserError(f"unknown {kind} '{name}'; {suggest_name(name, by_name)}")
     return by_name[name]
@@ -189,7 +188,8 @@ def find_config_file(kind: str, name: str, root: str | Path = ".") -> Path:
 def _advise_on_platform(name: str, root: Path) -> str:
     """Return advice for a user who named a platform instead of an experiment; empty if there is no
     such platform."""
-    folder, shipped = root / "params" / "platforms", ROOT / "params" / "platforms"
+    folder = root / "params" / "platforms"
+    shipped = ROOT / "params" / "platforms"
     if (folder / f"{name}.yaml").exists():
         return f"write `platform: {name}` in an experiment to use it"
     return f"cp {shipped / name}.* {folder}" if (shipped / f"{name}.yaml").exists() else ""

@@ -81,7 +81,8 @@ def estimate_analysis(plan: Plan) -> float:
     """Return the seconds from the last sample to the report: collect, fit, predict, compare and
     report."""
     families, platforms = len(plan.models), len(plan.platforms)
-    points, cases = len(plan.points), sum(len(batch.cases) for batch in plan.batches)
+    points = len(plan.points)
+    cases = sum(len(batch.cases) for batch in plan.batches)
     jobs = 1 + platforms + 1 + 2
     per_family = SECONDS_TO_FIT * cases + SECONDS_TO_PREDICT * points
     return (
@@ -159,7 +160,8 @@ class Durations:
     def _estimate_case(self, case: Case, upper_bound: bool) -> float:
         """Return the seconds of all samples of a case; some probes have a fixed number of
         samples."""
-        if not (samples := find_probe(case.probe).samples):
+        samples = find_probe(case.probe).samples
+        if not samples:
             return self._estimate_samples(
                 self._estimate_probe_sample(case), case.ranks, upper_bound
             )
@@ -216,7 +218,8 @@ class Durations:
         A sample is a round trip. Several messages are assumed to be sent one after the other, as on
         one link.
         """
-        if self.simulated and (schedule := _build_probe_schedule(case)) is not None:
+        schedule = _build_probe_schedule(case) if self.simulated else None
+        if schedule is not None:
             return np.array([0.0, *_count_messages(schedule)])
         repeats = max(int(case.settings.get(name, 1)) for name in MESSAGE_COUNT_SETTINGS)
         seconds = (
@@ -246,7 +249,8 @@ class Durations:
         if self.simulated:
             estimate = sum(self._simulate_samples(cost, ranks, single_sample))
             return UNCERTAINTY_FACTOR * estimate if upper_bound else estimate
-        settings, seconds = self.measure, float(cost[0])
+        settings = self.measure
+        seconds = float(cost[0])
         samples = min(3 * settings.min_samples, settings.max_samples)
         fixed = seconds * settings.warmup + 1e-3
         estimate = min(seconds * samples, settings.seconds) + fixed

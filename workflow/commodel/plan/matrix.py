@@ -61,7 +61,8 @@ def check_size(experiment: Experiment) -> None:
     """Raise an error if a matrix would take too long to expand. Excluded combinations count,
     too."""
     sizes = [count_combinations(block) for block in experiment.matrix]
-    if (total := sum(sizes)) > MAX_COMBINATIONS:
+    total = sum(sizes)
+    if total > MAX_COMBINATIONS:
         raise experiment.error(
             ("matrix",), f"found {total} combinations, wanted at most {MAX_COMBINATIONS}"
         )
@@ -73,9 +74,11 @@ def check_size(experiment: Experiment) -> None:
             ("matrix",),
             f"found {tests} evaluations of exclude, wanted at most {MAX_EXCLUSION_TESTS}",
         )
-    tables = [table for block in experiment.matrix for table in (block.axes, *block.zips.values())]
-    trees = {spec for table in tables for spec in table.get("topology", ())}
-    trees |= {entry.topology for block in experiment.matrix for entry in block.include}
+    trees: set[str] = set()
+    for block in experiment.matrix:
+        for table in (block.axes, *block.zips.values()):
+            trees.update(table.get("topology", ()))
+        trees.update(entry.topology for entry in block.include)
     if len(trees) > MAX_TOPOLOGIES:
         raise experiment.error(
             ("matrix",), f"found {len(trees)} topologies, wanted at most {MAX_TOPOLOGIES}"
@@ -93,7 +96,8 @@ def _list_combinations(block: Block) -> Iterator[Values]:
     if not block.axes and not block.zips:
         return
     names = [*block.axes, *chain.from_iterable(block.zips.values())]
-    columns = [[(value,) for value in values] for values in block.axes.values()]
+    # the values of an axis alone, those of a zip together
+    columns = [list(zip(values)) for values in block.axes.values()]
     columns += [list(zip(*table.values(), strict=True)) for table in block.zips.values()]
     derived = "ranks" not in names and "nodes" in names and "ranks_per_node" in names
     for rows in product(*columns):
@@ -153,7 +157,8 @@ def add_table(block: Block, table: str) -> Block:
         separator = SEPARATORS.get(Path(table).suffix)
         if separator is None:
             raise UserError(f"found '{table}', wanted a file .tsv or .csv")
-        if not (file := find_input(table)).exists():
+        file = find_input(table)
+        if not file.exists():
             raise UserError(f"found no file '{table}' in the project")
     except UserError as error:
         raise block.error(("table",), error.found) from None

@@ -109,7 +109,11 @@ def _choose_ranks(point: Point) -> int:
 
 def _list_occurring_kinds(point: Point, kinds: Sequence[str]) -> list[str]:
     patterns = [make_builder(part)(TEST_BYTES) for part, _ in sample_parts(point)]
-    return [kind for kind in kinds if any(_get_longest(pattern, kind) for pattern in patterns)]
+
+    def occurs(kind: str) -> bool:
+        return any(_get_longest(pattern, kind) for pattern in patterns)
+
+    return list(filter(occurs, kinds))
 
 
 def _get_longest(pattern: Schedule, kind: str) -> float:
@@ -122,17 +126,17 @@ def _find_lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
     If its schedule has too many messages to be built, lengths are assumed to be proportional to the
     size. This is an upper limit, since segments do not grow.
     """
-    lengths, built_bytes = dict.fromkeys(kinds, 0.0), min(point.bytes, MAX_TRIAL_BYTES)
+    lengths = dict.fromkeys(kinds, 0.0)
+    built_bytes = min(point.bytes, MAX_TRIAL_BYTES)
     for point_of_part, _ in sample_parts(point) if kinds else ():
         try:
-            pattern, scale = (
-                make_builder(point_of_part)(built_bytes),
-                point.bytes / max(built_bytes, 1),
-            )
+            pattern = make_builder(point_of_part)(built_bytes)
+            scale = point.bytes / max(built_bytes, 1)
         except UserError:  # too many messages at that size, too
             return dict.fromkeys(kinds, int(_bound_length(point)))
         if isinstance(pattern, CompactSchedule) or pattern.messages * scale <= MAX_BUILT_MESSAGES:
-            pattern, scale = make_builder(point_of_part)(point.bytes), 1.0
+            pattern = make_builder(point_of_part)(point.bytes)
+            scale = 1.0
         for kind in kinds:
             lengths[kind] = max(
                 lengths[kind], min(scale * _get_longest(pattern, kind), _bound_length(point))

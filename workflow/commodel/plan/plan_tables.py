@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,12 @@ def make_batch_rows(plan: Plan, remaining: Sequence[Batch] | None = None) -> lis
 def make_point_rows(plan: Plan) -> list[dict[str, Any]]:
     names = ["platform", "operation", "algorithm", "topology", "layout", "ranks", "leaves", "bytes"]
     names += ["waves"] if any(point.waves > 1 for point in plan.points) else []
-    return [
-        {"id": point.id, **{name: getattr(point, name) for name in names}, "batch": batch.name}
-        for batch in plan.batches
-        for point in batch.points
-    ]
+    rows = []
+    for batch in plan.batches:
+        for point in batch.points:
+            columns = {name: getattr(point, name) for name in names}
+            rows.append({"id": point.id, **columns, "batch": batch.name})
+    return rows
 
 
 def summarize_plan(
@@ -110,10 +112,8 @@ def _describe_size(plan: Plan, remaining: Sequence[Batch]) -> str:
 
 def _count_work(batches: Sequence[Batch], prefix: str = "") -> str:
     """Return the number of points and of probe cases in some batches, as text."""
-    points, cases = (
-        sum(len(batch.points) for batch in batches),
-        sum(len(batch.cases) for batch in batches),
-    )
+    points = sum(len(batch.points) for batch in batches)
+    cases = sum(len(batch.cases) for batch in batches)
     counts = [f"{points} {prefix}point{'' if points == 1 else 's'}"] if points or not cases else []
     counts += [f"{cases} {prefix}probe case{'' if cases == 1 else 's'}"] if cases else []
     return f"{' and '.join(counts)} in {len(batches)} batch{'' if len(batches) == 1 else 'es'}"
@@ -150,10 +150,8 @@ def _describe_exceeded_limits(plan: Plan, batches: Sequence[Batch]) -> list[str]
     ]
     if not too_long:
         return []
-    seconds, limit = (
-        sum(batch.seconds for batch in too_long),
-        sum(60.0 * batch.minutes for batch in too_long),
-    )
+    seconds = sum(batch.seconds for batch in too_long)
+    limit = sum(60.0 * batch.minutes for batch in too_long)
     names = f"{too_long[0].name} is" if len(too_long) == 1 else f"{len(too_long)} batches are"
     durations = f"take {format_duration(seconds)}, but the time limit is {format_duration(limit)}"
     consequence = f"about {1 - limit / seconds:.0%} of the measurements will end as 'budget', that is, not measured"
@@ -221,24 +219,18 @@ def _describe_lacking_nodes(plan: Plan) -> list[str]:
     """Return a line for each platform without the nodes or cores for some probes."""
     lines = []
     for platform in plan.platforms:
-        possible = {
-            case.probe
-            for batch in plan.batches
-            if batch.platform == platform
-            for case in batch.cases
-        }
+        batches = [batch for batch in plan.batches if batch.platform == platform]
+        possible = {case.probe for batch in batches for case in batch.cases}
         missing = {
             name: needing
             for name, needing in plan.probes.items()
             if needing and name not in possible
         }
         if missing:
-            needing = ", ".join(
-                dict.fromkeys(family for families in missing.values() for family in families)
-            )
+            models = ", ".join(dict.fromkeys(chain.from_iterable(missing.values())))
             word = "probe" if len(missing) == 1 else "probes"
             lines.append(
-                f"platform {platform} lacks the nodes or cores for {word} {', '.join(missing)}: {needing} may lack data"
+                f"platform {platform} lacks the nodes or cores for {word} {', '.join(missing)}: {models} may lack data"
                 " there"
             )
     return lines

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -95,20 +95,19 @@ def make_batches(
         [platform.digest, sampling, experiment.seed, compute_native_digest(platform.substrate)], 8
     )
     durations = Durations(platform.launcher, measure, platform.substrate)
-    types, fewer = dict(platform.types), dict(platform.fewer_cores)
     probes_local_work = (
         not platform.simulated and platform.uses_mpi and not LOCAL_WORK_PROBES.isdisjoint(probes)
     )
     sizes, longest_vectors = choose_probe_sizes(points, experiment.probe_bytes, probes_local_work)
     site = Site(
-        platform.nodes,
-        platform.cores,
-        types,
-        platform.simulated,
-        platform.substrate,
-        fewer,
-        platform.hierarchy,
-        longest_vectors,
+        nodes=platform.nodes,
+        cores=platform.cores,
+        types=dict(platform.types),
+        simulated=platform.simulated,
+        substrate=platform.substrate,
+        fewer_cores=dict(platform.fewer_cores),
+        levels=platform.hierarchy,
+        vectors=longest_vectors,
     )
 
     def make_batch(
@@ -116,10 +115,10 @@ def make_batches(
     ) -> Batch:
         """Return a batch of points or of cases. If the `likely` cases take longer, the estimates
         are theirs."""
-        seconds, upper_seconds = (
-            max(durations.estimate_batch(group, limit) for group in (members, likely))
-            for limit in (False, True)
-        )
+
+        def estimate(limit: bool) -> float:
+            return max(durations.estimate_batch(group, limit) for group in (members, likely))
+
         nodes = max(
             member.nodes if isinstance(member, Point) else count_case_nodes(member)
             for member in members
@@ -127,17 +126,24 @@ def make_batches(
         batch_points = tuple(member for member in members if isinstance(member, Point))
         batch_cases = tuple(member for member in members if isinstance(member, Case))
         return Batch(
-            f"{name}{label}-{state_digest}",
-            name,
-            nodes,
-            batch_points,
-            batch_cases,
-            seconds,
-            upper_seconds,
-            budget,
+            name=f"{name}{label}-{state_digest}",
+            platform=name,
+            nodes=nodes,
+            points=batch_points,
+            cases=batch_cases,
+            seconds=estimate(limit=False),
+            most=estimate(limit=True),
+            budget=budget,
         )
 
-    point_batches, survey_batches = [], []
+    def list_cases(site: Site) -> list[Case]:
+        cases: list[Case] = []
+        for probe in probes:
+            cases += find_probe(probe).cases(name, site, sizes)
+        return cases
+
+    point_batches = []
+    survey_batches = []
     for size, members in _group_by_nodes(points, platform, experiment.batch.smaller):
         parts = list(_split_by_budget(members, durations, budget))
         # some points may need fewer nodes
@@ -159,16 +165,8 @@ def make_batches(
     limit = max(limit, MIN_SIMULATED_PROBE_SECONDS if platform.simulated else MIN_PROBE_SECONDS)
     remaining = limit - sum(batch.seconds for batch in survey_batches)
     for thinning in (1, 2) if _are_automatic(experiment) else (1,):
-        cases, likely_cases = (
-            [
-                case
-                for entry in probes
-                for case in find_probe(entry).cases(
-                    name, replace(assumed, thinning=thinning), sizes
-                )
-            ]
-            for assumed in (site, likely_site)
-        )
+        cases = list_cases(replace(site, thinning=thinning))
+        likely_cases = list_cases(replace(likely_site, thinning=thinning))
         if not cases:
             return (*survey_batches, *point_batches)
         batch = make_batch("-probes", cases, likely_cases)
@@ -232,7 +230,8 @@ def _split_by_budget(
         added_seconds = durations.estimate_members(members, upper_bound=True) - start
         if part and reserve + seconds + added_seconds > budget:
             yield tuple(part)
-            part, seconds = [], start
+            part = []
+            seconds = start
         part += members
         seconds += added_seconds
     if part:
@@ -274,12 +273,11 @@ def load_plan(path: AnyPath) -> Plan:
     if plan.paper:
         with locate_mistakes(path, "paper"):
             find_paper(plan.paper)
+    specs: set[str] = set()
+    for point in plan.points:
+        specs |= {point.operation, point.topology, point.layout}
     with locate_mistakes(path):
-        for spec in {
-            name
-            for point in plan.points
-            for name in (point.operation, point.topology, point.layout)
-        }:
+        for spec in specs:
             check_inside(spec)
     return plan
 
@@ -302,9 +300,10 @@ def _list_contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
             yield key, f"found no platform '{batch.platform}'"
         if not members:
             yield key, "found a batch without cases and points"
-        if other_platforms := [
+        other_platforms = [
             member.platform for member in members if member.platform != batch.platform
-        ]:
+        ]
+        if other_platforms:
             yield (
                 key,
                 f"found a case of platform '{make_printable(other_platforms[0], 60)}', wanted '{batch.platform}' only",
@@ -319,13 +318,13 @@ def list_named_files(points: Iterable[Point]) -> Iterator[tuple[ArchivedKind, st
         "tree": "topology",
         "layout": "layout",
     }
-    for kind, spec in dict.fromkeys(
-        (kind, getattr(point, kinds[kind])) for point in points for kind in kinds
-    ):
-        if path := parse_file_path(spec):
+    specs = [(kind, getattr(point, kinds[kind])) for point in points for kind in kinds]
+    for kind, spec in dict.fromkeys(specs):
+        path = parse_file_path(spec)
+        if path:
             yield kind, NODES_SUFFIX.sub("", path) if kind == "layout" else path
     operations = dict.fromkeys(point.operation for point in points)
-    partitions = (path for operation in operations for path in list_operation_files(operation))
+    partitions = chain.from_iterable(map(list_operation_files, operations))
     yield from (("partition", path) for path in dict.fromkeys(partitions))
 
 
@@ -363,7 +362,8 @@ def get_root(file: ArchivedFile) -> Path:
 def use_received_files(experiment: Path) -> AbstractContextManager[None]:
     """Return a context in which an experiment stored in a results folder uses the copies of its
     files in that folder. For any other experiment the context has no effect."""
-    kinds, folder = experiment.parts[-3:-1], experiment.absolute().parents[2:3]
+    kinds = experiment.parts[-3:-1]
+    folder = experiment.absolute().parents[2:3]
     if kinds != ("inputs", "experiments") or not (folder[0] / PLAN).is_file():
         return nullcontext()
     results = Results.of(folder[0])
@@ -416,10 +416,10 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
                 )
     points, merged_layouts = _merge_equal_placements(add_digests(dict.fromkeys(points)))
     kinds = sorted({platform.uses_mpi for platform in platforms.values()}, reverse=True)
-    needed_probes = {
-        name: [probe for uses_mpi in kinds for probe in find_family(name).list_probes(uses_mpi)]
-        for name in families
-    }
+    needed_probes: dict[str, list[str]] = {}
+    for name in families:
+        of_kinds = map(find_family(name).list_probes, kinds)
+        needed_probes[name] = list(chain.from_iterable(of_kinds))
     networks = [platform for platform in platforms.values() if platform.uses_mpi]
     extra_probes: tuple[str, ...] = (
         MAP_PROBES if any(platform.levels for platform in networks) else ()
@@ -434,32 +434,27 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         for name, platform in platforms.items()
         if survey and needs_survey(platform, name, path.stem, root)
     }
+    probes_to_run = dict.fromkeys([*([SURVEY] if surveyed else []), *probes])
+    models_by_probe = {}
+    for probe in probes_to_run:
+        models_by_probe[probe] = tuple(name for name in families if probe in needed_probes[name])
     measure = Measure(**experiment.measure.model_dump())
+    batches: list[Batch] = []
+    for name, platform in platforms.items():
+        points_of_platform = _select_platform(name, points)
+        batches += make_batches(
+            name, platform, experiment, points_of_platform, probes, measure, name in surveyed
+        )
     return Plan(
         experiment=path.stem,
         title=experiment.title or path.stem,
         digest=experiment.digest,
         seed=experiment.seed,
         models=tuple(families),
-        probes={
-            probe: tuple(name for name in families if probe in needed_probes[name])
-            for probe in dict.fromkeys([*([SURVEY] if surveyed else []), *probes])
-        },
+        probes=models_by_probe,
         measure=measure,
         platforms={name: record_platform(name, platform) for name, platform in platforms.items()},
-        batches=tuple(
-            batch
-            for name, platform in platforms.items()
-            for batch in make_batches(
-                name,
-                platform,
-                experiment,
-                _select_platform(name, points),
-                probes,
-                measure,
-                name in surveyed,
-            )
-        ),
+        batches=tuple(batches),
         version=__version__,
         paper=experiment.paper or "",
         files=record_files(
@@ -540,7 +535,7 @@ def _list_probes(
 
     `auto`, alone or in a list, stands for all probes that the models need, and for `extra_probes`.
     """
-    automatic = [*(name for entry in models for name in needed[entry]), *extra_probes]
+    automatic = [*chain.from_iterable(needed[model] for model in models), *extra_probes]
     if experiment.probes == "auto":
         return list(dict.fromkeys(automatic))
     named = {index: name for index, name in enumerate(experiment.probes) if name != "auto"}
@@ -549,7 +544,8 @@ def _list_probes(
             find_probe(name)
     wanted = dict.fromkeys([*(automatic if _are_automatic(experiment) else ()), *named.values()])
     for entry in models:
-        if missing := set(needed[entry]) - set(wanted):
+        missing = set(needed[entry]) - set(wanted)
+        if missing:
             raise experiment.error(
                 ("probes",), f"model {entry} also needs {', '.join(sorted(missing))}"
             )

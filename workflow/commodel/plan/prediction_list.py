@@ -26,7 +26,8 @@ def list_shapes(
     sizes: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
         if isinstance(resources, Mapping):
-            if (name := experiment.block_platform(block)) not in resources:
+            name = experiment.block_platform(block)
+            if name not in resources:
                 continue
             block_resources = resources[name].for_block(
                 combination for combination, _ in list_combinations(block)

@@ -63,15 +63,14 @@ def list_radices(ranks: int, max_messages: int = 1_000_000) -> list[int]:
 
     An n with more than `max_messages` messages in a round is left out.
     """
-    fewest_signals = (
-        next(n for n in range(1, ranks) if (n + 1) ** rounds >= ranks)
-        for rounds in range(1, ranks.bit_length() + 1)
-    )
-    return (
-        sorted({n for n in fewest_signals if n > 1 and n * ranks <= max_messages})
-        if ranks > 1
-        else []
-    )
+    if ranks < 2:
+        return []
+    radices = set()
+    for rounds in range(1, ranks.bit_length() + 1):
+        smallest = next(n for n in range(1, ranks) if (n + 1) ** rounds >= ranks)
+        if smallest > 1 and smallest * ranks <= max_messages:
+            radices.add(smallest)
+    return sorted(radices)
 
 
 def describe_barrier_bound(

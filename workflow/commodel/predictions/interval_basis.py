@@ -20,7 +20,8 @@ from commodel.predictions.places import ONE_NODE, Places
 MIN_ALLOCATIONS = 5  # allocations from which on an interval is assumed to cover their differences
 # doublings of sizes and ranks up to which a workload does not count as extrapolated
 NEGLIGIBLE_DOUBLINGS = 0.05
-PARAMETERS_ONLY_TEXT, UNMEASURED_PREFIX = "parameters only", "parameters only: nothing measured "
+PARAMETERS_ONLY_TEXT = "parameters only"
+UNMEASURED_PREFIX = "parameters only: nothing measured "
 NO_INFORMATION = "no information"
 # high over low of an interval; a wider one is shown as "no information"
 MAX_INFORMATIVE_WIDTH = 100.0
@@ -113,7 +114,8 @@ class IntervalBasis:
     @lru_cache(maxsize=4096)
     def parse(cls, text: str) -> IntervalBasis:
         """Return the basis with this text of a table. Any other text counts as parameters only."""
-        if match := BASIS_PATTERN.fullmatch(text):
+        match = BASIS_PATTERN.fullmatch(text)
+        if match:
             return cls(match[3], int(match[2]), int(match[1] or 0), float(match[4] or 0))
         return (
             cls(unmeasured=text.removeprefix(UNMEASURED_PREFIX))

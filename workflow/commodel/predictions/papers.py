@@ -204,10 +204,8 @@ class Evidence:
             return nan
         bins = self.distributions
         bins = bins[(bins["platform"] == (platform or self.platform)) & (bins["bytes"] == bytes)]
-        count, middle = (
-            bins["count"].to_numpy(float),
-            (bins["low"] + bins["high"]).to_numpy(float) / 2,
-        )
+        count = bins["count"].to_numpy(float)
+        middle = (bins["low"] + bins["high"]).to_numpy(float) / 2
         if count.sum() < 2:
             return nan
         mean = np.average(middle, weights=count)
@@ -222,15 +220,13 @@ class Evidence:
             & (rows["name"] == probe)
             & (rows["platform"] == (platform or self.platform))
         ]
-        cases = [
-            row | dict(pair.split("=", 1) for pair in row["settings"].split())
-            for row in rows.to_dict("records")
-        ]
-        return [
-            case
-            for case in cases
-            if all(case.get(name) == str(value) for name, value in settings.items())
-        ]
+        wanted = {name: str(value) for name, value in settings.items()}
+        cases = []
+        for row in rows.to_dict("records"):
+            case = row | dict(pair.split("=", 1) for pair in row["settings"].split())
+            if all(case.get(name) == text for name, text in wanted.items()):
+                cases.append(case)
+        return cases
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,8 @@ class Places:
         `levels` are those of the parameter set. They are needed for a point without a platform."""
         reach = point.reach
         if levels and not reach:
-            hierarchy, node = Hierarchy.of(levels), place_ranks(point.layout, point.ranks)
+            hierarchy = Hierarchy.of(levels)
+            node = place_ranks(point.layout, point.ranks)
             reach = (
                 hierarchy.levels_crossed(node)
                 if hierarchy.nodes and node.max() < hierarchy.nodes

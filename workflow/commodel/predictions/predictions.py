@@ -92,13 +92,11 @@ def sum_parts(
     total = sum((count * part.seconds[:, :rows] for count, part in parts), zero)
     scaled = sum((count * part.seconds[:, 0] * part.ratios for count, part in parts), zero)
     estimate = total[:, 0]
+    checks_of_sizes = zip(*(part.validity for _, part in parts), strict=True)
     return StackPrediction(
         total,
         np.divide(scaled, estimate, out=np.ones_like(scaled), where=estimate > 0),
-        [
-            select_reported_check(*checks)
-            for checks in zip(*(part.validity for _, part in parts), strict=True)
-        ],
+        [select_reported_check(*checks) for checks in checks_of_sizes],
         np.max([part.widening for _, part in parts], axis=0),
         sum((count * part.message_seconds for count, part in parts), zero),
     )
@@ -343,11 +341,13 @@ def _find_interval(costs: Array) -> tuple[Array, Array, Array]:
 def _evaluate_in_blocks(model: Model, count: int, cost: CostFunction, pattern: Schedule) -> Array:
     """Return seconds of shape (sizes, rows), evaluated in blocks to limit memory. Unless all rows
     fit into one block, a block has a power of two rows."""
-    sizes, messages = pattern.sizes, max(pattern.width, 1)
+    sizes = pattern.sizes
+    messages = max(pattern.width, 1)
     max_cells = max(min(MAX_BLOCK_CELLS, MAX_STEP_CELLS * (pattern.last_step + 1)) // messages, 1)
     sizes_per_block = max(max_cells // count, 1)
     rows_per_block = count if max_cells >= count else 1 << (max_cells.bit_length() - 1)
-    costs, starts = np.empty((sizes, count)), range(0, count, rows_per_block)
+    costs = np.empty((sizes, count))
+    starts = range(0, count, rows_per_block)
     blocks = -(-sizes // sizes_per_block) * len(starts)
     for first in range(0, sizes, sizes_per_block):
         part = pattern
@@ -383,7 +383,8 @@ def predict_shapes(
         for name, parameters in sets.items()
     }
     for shape in shapes:
-        sizes, point = np.array(shape.sizes), shape.point
+        sizes = np.array(shape.sizes)
+        point = shape.point
         names = {
             name: getattr(point, name) or None
             for name in ("operation", "algorithm", "topology", "layout")
@@ -638,7 +639,8 @@ class TimeAttribution:
 def attribute_time(point: Point, parameters: ParameterSet) -> TimeAttribution | None:
     """Return which messages a predicted time depends on; None if the model does not replay
     messages."""
-    pattern, model = build_schedule(point), Model.of_set(parameters)
+    pattern = build_schedule(point)
+    model = Model.of_set(parameters)
     prediction = float(model.cost(pattern)[0])
     seconds, work = attribute_to_messages(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():

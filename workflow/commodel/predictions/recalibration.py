@@ -81,7 +81,8 @@ def _scale_value(
     f_l: Array,
     f_b: Array,
 ) -> Array:
-    value, parsed = numbers[name], parse_key(name)
+    value = numbers[name]
+    parsed = parse_key(name)
     parameter = entry.by_name[parsed.parameter]
     if not parameter.recalibrated or parameter.unit not in ("s", "s/B", "B/s"):
         return value
@@ -166,7 +167,8 @@ def scale_set(
 
 def _scale_estimate(before: Estimate, scaled: Array) -> Estimate:
     """Return the scaled estimate. Its relative interval never becomes narrower."""
-    value, (low, high) = float(scaled[0]), np.percentile(scaled[1:], [2.5, 97.5])
+    value = float(scaled[0])
+    low, high = np.percentile(scaled[1:], [2.5, 97.5])
     factor = value / before.value if before.value else 1.0
     ends = [value, float(low), float(high), factor * before.low, factor * before.high]
     return replace(before, value=value, low=min(ends), high=max(ends))
@@ -189,7 +191,8 @@ def format_factors(factors: RecalibrationFactors, setting: str) -> dict[str, Any
 
 
 def parse_factors(entry: Mapping[str, Any]) -> RecalibrationFactors:
-    latency, per_byte = Factor(**entry["latency"]), Factor(**entry["per_byte"])
+    latency = Factor(**entry["latency"])
+    per_byte = Factor(**entry["per_byte"])
     return RecalibrationFactors(
         latency, per_byte, entry["together"], entry["points"], entry["scatter"]
     )

@@ -45,13 +45,16 @@ MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1000, 200
 MAX_JOINT_POINTS = 500  # points that are corrected together, where their covariance is not wanted
 # Doublings over which residuals stay alike, and the distance, in these units, of points on one node
 # and on several.
-NODES_DOUBLINGS, PER_NODE_DOUBLINGS, DISTANCE_OF_ONE_NODE = 4.0, 2.0, 1.0
+NODES_DOUBLINGS = 4.0
+PER_NODE_DOUBLINGS = 2.0
+DISTANCE_OF_ONE_NODE = 1.0
 # Standard deviation of a logarithm for each doubling beyond the measured sizes: no measured point
 # shows whether latency, bandwidth or another protocol dominates there. Fits of published models
 # differ by 5 to 10 % between these.
 DEVIATION_BEYOND_SIZES = 0.05
 SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from those of all points
-MIN_WORKLOADS, MIN_FREEDOM = 2, 3  # least number of workloads, and of degrees of freedom
+MIN_WORKLOADS = 2
+MIN_FREEDOM = 3  # least number of workloads, and of degrees of freedom
 ROUNDING = 1e-9  # tolerance of a sum of weights
 SETTING = "setting"
 
@@ -141,7 +144,8 @@ class Likeness:
     def gradient(self, scales: Scales, correlations: Correlations) -> Iterator[Array]:
         """Yield the derivative of the covariance by the logarithm of each scale; that of `point` is
         not included."""
-        size, near = self.algorithm * correlations.size, self.algorithm * correlations.near
+        size = self.algorithm * correlations.size
+        near = self.algorithm * correlations.near
         of_operation = self.operation * correlations.near
         yield np.full(near.shape, 2 * scales.everywhere**2)
         yield 2 * scales.operation**2 * of_operation
@@ -286,7 +290,9 @@ def _find_scales(search: _ScalesSearch) -> Scales:
     from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
     from scipy.optimize import minimize
 
-    residuals, prior, deviations = search.residuals, search.prior, np.array(search.deviations)
+    residuals = search.residuals
+    prior = search.prior
+    deviations = np.array(search.deviations)
     # Matrices are symmetric: only their lower halves are computed, as lists of pairs of points.
     count = len(residuals)
     half = np.tril_indices(count)
@@ -388,7 +394,9 @@ class Posterior:
     def leave_out(self, label: np.ndarray) -> tuple[Array, Array]:
         """Return the error of the correction of each own point, and its standard deviation, if all
         points of its label are left out; in closed form."""
-        scaled, errors, deviations = self.inverse @ self.residuals.logs, *np.zeros((2, len(label)))
+        scaled = self.inverse @ self.residuals.logs
+        errors = np.zeros(len(label))
+        deviations = np.zeros(len(label))
         for value in np.unique(label[: len(self.own)]):
             rows = np.flatnonzero(label == value)
             covariance = np.linalg.inv(self.inverse[np.ix_(rows, rows)])
@@ -432,7 +440,8 @@ class ResidualModel:
     def predict(self, places: Places) -> Corrections:
         """Return the corrections of points. Errors at points of different operations count as
         independent."""
-        logs, covariance = np.zeros(len(places)), np.zeros((len(places), len(places)))
+        logs = np.zeros(len(places))
+        covariance = np.zeros((len(places), len(places)))
         for name in np.unique(places.operation).tolist():
             rows = np.flatnonzero(places.operation == name)
             logs[rows], covariance[np.ix_(rows, rows)] = self._find_posterior(name).correct(
@@ -452,13 +461,15 @@ class ResidualModel:
         for first in range(0, len(places), MAX_JOINT_POINTS):
             rows = np.arange(first, min(first + MAX_JOINT_POINTS, len(places)))
             corrections = self.predict(places.only(rows))
-            logs[rows], half_width[rows] = corrections.logs, corrections.half_width
+            logs[rows] = corrections.logs
+            half_width[rows] = corrections.half_width
         return logs, half_width
 
     def predict_left_out(self) -> tuple[Array, Array, list[IntervalBasis]]:
         """Return for each measured point, with its workload left out: the correction, the half
         width of its interval, and the basis of it. The scales are those of all points."""
-        places, allocation = self.residuals.places, self.residuals.allocation
+        places = self.residuals.places
+        allocation = self.residuals.allocation
         logs, half_width = self.predict_singly(places)
         counts = self._count_deviations_left_out()
         for name in np.unique(places.operation).tolist():
@@ -469,7 +480,8 @@ class ResidualModel:
         bases = [PARAMETERS_ONLY] * len(places)
         for workload in np.unique(places.workload):
             left_out = places.workload == workload
-            measured_places, wanted_places = places.only(~left_out), places.only(left_out)
+            measured_places = places.only(~left_out)
+            wanted_places = places.only(left_out)
             half_width[left_out] = _widen_beyond(
                 half_width[left_out], measured_places, wanted_places
             )

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from itertools import chain
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,13 +72,15 @@ def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -
     by_class = parameters.settings.get("single_messages")
     if not by_class or not pattern.messages:
         return np.ones(pattern.sizes)
-    measured, predicted = np.zeros(pattern.sizes), np.zeros(pattern.sizes)
+    measured = np.zeros(pattern.sizes)
+    predicted = np.zeros(pattern.sizes)
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
     for count, part in sample_parts(pattern):
         distance = levels.distance(part.node[part.src], part.node[part.dst])
         bytes = part.bytes.reshape(pattern.sizes, -1)
         for number, name in enumerate(levels.names):
-            if name in by_class and (of_class := distance == number).any():
+            of_class = distance == number
+            if name in by_class and of_class.any():
                 sizes = np.maximum(bytes[:, of_class], MIN_BYTES)
                 measured += count * _sum_interpolated(sizes, by_class[name], "measured")
                 predicted += count * _sum_interpolated(sizes, by_class[name], "predicted")
@@ -110,13 +112,18 @@ def _list_different_rounds(pattern: CompactSchedule) -> Iterator[Schedule] | Non
     }
     if pattern.ranks * sum(counts.values()) > MAX_CHECKED_MESSAGES:
         return None
-    return chain.from_iterable(
-        (part.round(number, pattern.node) for number in range(counts[part]))
-        if isinstance(part, Rounds)
-        else [part]
-        for part in pattern.parts
-        if part.messages
-    )
+    return _list_rounds(pattern, counts)
+
+
+def _list_rounds(pattern: CompactSchedule, counts: Mapping[Rounds, int]) -> Iterator[Schedule]:
+    """Yield the parts of a pattern, of rounds as many as the counts."""
+    for part in pattern.parts:
+        if not part.messages:
+            continue
+        if isinstance(part, Rounds):
+            yield from (part.round(number, pattern.node) for number in range(counts[part]))
+        else:
+            yield part
 
 
 def _sum_interpolated(sizes: Array, samples: Mapping[str, list[float]], key: str) -> Array:
@@ -192,14 +199,13 @@ class Validity:
         """Return the validity with this text of a table or a model. An empty text is `valid`."""
         label, _, reason = text.partition(": ")
         unnamed = ValidityKind.UNNAMED_LEVELS
-        if label == unnamed.label and reason.endswith(ending := f", and {unnamed.cause}"):
+        ending = f", and {unnamed.cause}"
+        if label == unnamed.label and reason.endswith(ending):
             return cls(unnamed, reason.removesuffix(ending))
         kinds = {kind.label: kind for kind in ValidityKind if kind is not unnamed}
-        return (
-            (cls(kinds[label], reason) if label in kinds else cls(ValidityKind.OF_MODEL, text))
-            if text
-            else VALID
-        )
+        if not text:
+            return VALID
+        return cls(kinds[label], reason) if label in kinds else cls(ValidityKind.OF_MODEL, text)
 
 
 VALID = Validity()
@@ -244,10 +250,8 @@ def find_contention(
     order = list(CONTENTION_CASES)
     for name in sorted(mispredicted, key=lambda name: (order.index(name.partition(".")[0]), name)):
         case, *types_of_pair = name.split(".")
-        ratio, from_bytes = (
-            float(mispredicted[name]["ratio"]),
-            float(mispredicted[name]["from_bytes"]),
-        )
+        ratio = float(mispredicted[name]["ratio"])
+        from_bytes = float(mispredicted[name]["from_bytes"])
         size = f", from {format_bytes(int(from_bytes))} on," if from_bytes else ""
         types_text = " between {} and {} nodes".format(*types_of_pair) if types_of_pair else ""
         excess = (
@@ -299,22 +303,22 @@ def _find_occurrences(
     if case == "row" and waves != 1:
         return (forward & large).any(axis=-1).tolist()
     if case == "fan":
-        hub_labels = [
-            (direction, pattern.step * pattern.ranks + rank)
-            for direction, rank in ((forward, pattern.src), (backward, pattern.dst))
-        ]
-        largest_fans = [
-            max(_count_most(labels[direction & is_large]) for direction, labels in hub_labels)
-            for is_large in large
-        ]
-        return [2 * count >= FAN_RECEIVERS for count in largest_fans]
+        sender_in_step = pattern.step * pattern.ranks + pattern.src
+        receiver_in_step = pattern.step * pattern.ranks + pattern.dst
+        occurs = []
+        for is_large in large:
+            most_sent = _count_most(sender_in_step[forward & is_large])
+            most_received = _count_most(receiver_in_step[backward & is_large])
+            occurs.append(2 * max(most_sent, most_received) >= FAN_RECEIVERS)
+        return occurs
     if case in ("nodes", "ranks"):
-        shared = case == "nodes" or np.bincount(pattern.node).max() > 1
-        return [
-            shared
-            and all(_shares_step(pattern.step[is_large], node[is_large]) for node in (src, dst))
-            for is_large in forward & large
-        ]
+        if case == "ranks" and np.bincount(pattern.node).max() <= 1:
+            return [False] * pattern.sizes
+        occurs = []
+        for is_large in forward & large:
+            step = pattern.step[is_large]
+            occurs.append(_shares_step(step, src[is_large]) and _shares_step(step, dst[is_large]))
+        return occurs
     if case == "row" and not ends:  # messages that a rank sends before it receives any
         received = np.full(pattern.ranks, pattern.last_step + 1)
         np.minimum.at(received, pattern.dst, pattern.dst_wait)
@@ -419,16 +423,18 @@ def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarch
     rounds = _list_different_rounds(pattern) if isinstance(pattern, CompactSchedule) else [pattern]
     if rounds is None:
         return levels, levels.classes(pattern.node)
-    return levels, sorted(
-        {number for part in rounds for number in levels.apart(pattern.node, part.src, part.dst)}
-    )
+    classes: set[int] = set()
+    for part in rounds:
+        classes |= set(levels.apart(pattern.node, part.src, part.dst))
+    return levels, sorted(classes)
 
 
 def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Validity:
     """Check whether the probes include all distance classes of the messages, and the model
     distinguishes what differs: distance classes, pairs of one class, node types."""
     settings = parameters.settings
-    if (ratio := float(settings.get("heterogeneity", 1.0))) > 1 and _uses_network(pattern):
+    ratio = float(settings.get("heterogeneity", 1.0))
+    if ratio > 1 and _uses_network(pattern):
         return Validity(
             ValidityKind.UNNAMED_LEVELS,
             f"round trips between nodes are up to {ratio:.1f} times those of the probed nodes",
@@ -443,7 +449,8 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
         return check
     # values are of one pair of nodes, or of the median of several pairs
     for distance in reversed(distances):
-        if ratio := settings.get("heterogeneity_by_class", {}).get(levels.names[distance]):
+        ratio = settings.get("heterogeneity_by_class", {}).get(levels.names[distance])
+        if ratio:
             return _report_unequal_trips(f"of ranks in {levels.crossed(distance)}", ratio)
     return _check_types(entry, parameters, pattern.node)
 
@@ -457,19 +464,17 @@ def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> V
     """Check whether ranks are on node types with different round trips that the model does not
     distinguish. Values by distance class were fitted to the first nodes. Other values may come from
     any nodes."""
-    ratios, types = (
-        parameters.settings.get(name, {}) for name in ("heterogeneity_by_types", "types")
-    )
-    if entry.by_type or not (ratios and types) or len(nodes := np.unique(node)) < 2:
+    ratios = parameters.settings.get("heterogeneity_by_types", {})
+    types = parameters.settings.get("types", {})
+    if entry.by_type or not (ratios and types):
+        return VALID
+    nodes = np.unique(node)
+    if len(nodes) < 2:
         return VALID
     type_numbers = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
     names = [*types, list(types)[-1]]  # a node beyond the platform's last one has the last type
     type_names = [names[number] for number in np.minimum(type_numbers, len(types)).tolist()]
-    type_pairs = {
-        str(Pair(first, second))
-        for index, first in enumerate(type_names)
-        for second in type_names[index + 1 :]
-    }
+    type_pairs = {str(Pair(first, second)) for first, second in combinations(type_names, 2)}
     ratio = (
         max((ratios.get(pair, 1.0) for pair in type_pairs), default=1.0)
         if entry.by_class
@@ -487,26 +492,22 @@ def _check_classes(
 ) -> Validity:
     """Check whether all distance classes of the messages were probed, and the model distinguishes
     them."""
-    probed, classes = (
-        set(parameters.settings["probed_classes"]),
-        set(parameters.settings.get("classes", ())),
-    )
-    if unprobed := [
+    probed = set(parameters.settings["probed_classes"])
+    classes = set(parameters.settings.get("classes", ()))
+    unprobed = [
         levels.crossed(distance) for distance in distances if levels.names[distance] not in probed
-    ]:
+    ]
+    if unprobed:
         return Validity(ValidityKind.NOT_PROBED, f"ranks in {unprobed[-1]}")
     if entry.has_classes:
         return VALID
     types = parameters.settings.get("types")
-    if (
-        classes
-        and types
-        and not entry.by_type
-        and (of_ranks := rank_types(pattern.node, types)).any()
-    ):
-        names = list(types)
-        text = f"ranks on {names[of_ranks.max()]} nodes are predicted as on {names[0]} nodes"
-        return Validity(ValidityKind.PLACEMENT, text)
+    if classes and types and not entry.by_type:
+        last_type = rank_types(pattern.node, types).max()
+        if last_type > 0:
+            names = list(types)
+            text = f"ranks on {names[last_type]} nodes are predicted as on {names[0]} nodes"
+            return Validity(ValidityKind.PLACEMENT, text)
     far = [distance for distance in distances if distance and levels.names[distance] not in classes]
     undistinguished = [name for name in levels.names[1:] if name in probed - classes]
     if far and len(undistinguished) != 1:
@@ -515,7 +516,8 @@ def _check_classes(
             ValidityKind.PLACEMENT,
             f"ranks in {levels.crossed(far[-1])} are predicted as {likeness}",
         )
-    if classes and (shared := _find_shared_class(levels, pattern, distances)):
+    shared = _find_shared_class(levels, pattern, distances) if classes else 0
+    if shared:
         return Validity(
             ValidityKind.CONTENTION,
             f"concurrent messages between ranks in {levels.crossed(shared)}",
@@ -561,9 +563,10 @@ def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> 
             if DATA_SHEET_SOURCE in parameters.provenance
             else VALID
         ] * pattern.sizes
+    smallest_sizes, largest_sizes = pattern.extremes()
     checks = [
         _check_message_sizes(entry, parameters, smallest, largest)
-        for smallest, largest in zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
+        for smallest, largest in zip(smallest_sizes.tolist(), largest_sizes.tolist(), strict=True)
     ]
     ranks = pattern.ranks
     if entry.uses_bytes:
@@ -638,7 +641,8 @@ def find_widening_factor(entry: Family, parameters: ParameterSet, pattern: Sched
             doublings_above, np.log2(np.maximum(lengths, longest) / longest)
         )
     doublings = doublings_above + np.maximum(np.log2(low / smallest), 0)
-    if probed_ranks := parameters.settings.get("ranks"):
+    probed_ranks = parameters.settings.get("ranks")
+    if probed_ranks:
         doublings = doublings + max(np.log2(pattern.ranks / int(probed_ranks)), 0)
     return factor * np.exp(
         NORMAL_QUANTILE * estimate_typical_error(parameters) * np.sqrt(doublings)
@@ -648,17 +652,15 @@ def find_widening_factor(entry: Family, parameters: ParameterSet, pattern: Sched
 def _find_distance_factor(parameters: ParameterSet, pattern: Schedule) -> float:
     """Return the factor by which messages over these distances may differ from those that the model
     was fitted to, if it has one time for all distances."""
-    if not (ratios := parameters.settings.get("distance_ratios")):
+    ratios = parameters.settings.get("distance_ratios")
+    if not ratios:
         return 1.0
     levels, distances = _find_classes(parameters, pattern)
-    classes = set(parameters.settings.get("classes", ()))
-    ratios_of_pattern, ratios_of_fit = (
-        [ratios[name] for name in names if name in ratios and name not in classes]
-        for names in (
-            [levels.names[distance] for distance in distances],
-            parameters.settings["probed_classes"],
-        )
-    )
+    single_time = ratios.keys() - set(parameters.settings.get("classes", ()))
+    names_of_pattern = [levels.names[distance] for distance in distances]
+    ratios_of_pattern = [ratios[name] for name in names_of_pattern if name in single_time]
+    names_of_fit = parameters.settings["probed_classes"]
+    ratios_of_fit = [ratios[name] for name in names_of_fit if name in single_time]
     if not ratios_of_pattern or not ratios_of_fit:
         return 1.0
     slower = max(high for _, high in ratios_of_pattern) / min(low for low, _ in ratios_of_fit)

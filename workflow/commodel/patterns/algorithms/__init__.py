@@ -91,7 +91,8 @@ class TreeAlgorithm:
 
 def find_algorithms(operation: str) -> dict[str, Algorithm]:
     """Return the algorithms for an operation, by their short names."""
-    entries, name = discover("patterns.algorithms", "ALGORITHM").values(), find_base_name(operation)
+    entries = discover("patterns.algorithms", "ALGORITHM").values()
+    name = find_base_name(operation)
     return {
         entry.short_name: entry
         for entry in entries
@@ -102,11 +103,9 @@ def find_algorithms(operation: str) -> dict[str, Algorithm]:
 def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     """Return the algorithm of a spec `name` or `name:argument`, and the text of its argument."""
     name, _, argument = spec.partition(":")
-    name, argument, by_name = (
-        name.strip().replace("_", "-"),
-        argument.strip(),
-        find_algorithms(operation),
-    )
+    name = name.strip().replace("_", "-")
+    argument = argument.strip()
+    by_name = find_algorithms(operation)
     entry = by_name.get(ALIASES.get((find_base_name(operation), name), name))
     if entry is None:
         aliases = [alias for owner, alias in ALIASES if owner == find_base_name(operation)]

@@ -42,7 +42,8 @@ def n_way(ranks: int, bytes: int, signals: int) -> Schedule:
     In a round, every rank signals N others, at distances d, 2d, … N·d around the ring; d is N + 1
     times as large in the next round.
     """
-    rounds, distance = [], 1
+    rounds = []
+    distance = 1
     while distance < ranks:
         distances = distance * np.arange(1, min(signals, (ranks - 1) // distance) + 1)
         source = np.repeat(np.arange(ranks), len(distances))

@@ -93,7 +93,8 @@ def recursive_halving(ranks: int, bytes: int) -> Schedule:
     Ranks beyond a power of two first send their vector to a neighbour and get their block of the
     result at the end.
     """
-    core, ends = PowerOfTwoCore(ranks), split_evenly(bytes, ranks)
+    core = PowerOfTwoCore(ranks)
+    ends = split_evenly(bytes, ranks)
     outer = core.outer
     results_of_outer = core.unfold(ends[outer], ends[outer + 1] - ends[outer])
     return join_stages(

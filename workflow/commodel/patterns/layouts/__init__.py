@@ -16,7 +16,8 @@ from commodel.patterns.arguments import Kind, SpecType
 from commodel.records import Case
 from commodel.registry import lookup
 
-CORE, ACCELERATOR = "core", "accelerator"  # kinds of processor of a rank
+CORE = "core"
+ACCELERATOR = "accelerator"  # kinds of processor of a rank
 # of predictions only: made for each pattern, so that ranks that exchange many bytes are near
 NEAR_LAYOUT = "near"
 NODE = "node"  # the node type of a platform without types
@@ -135,14 +136,18 @@ def complete_spec(spec: str, defaults: PlatformDefaults, requested: int | None =
     spec."""
     layout, arguments = find_layout(spec)
     arguments = layout.complete(arguments, defaults)
-    if requested and (per_node := layout.ranks_per_node(arguments)) != requested:
+    full_spec = f"{layout.name}:{arguments}"
+    if not requested:
+        return full_spec
+    per_node = layout.ranks_per_node(arguments)
+    if per_node != requested:
         reason = (
             "they do not agree"
             if per_node
             else "wanted one of them: the layout defines the ranks of a node"
         )
         raise UserError(f"found '{spec}' and ranks_per_node {requested}; {reason}")
-    return f"{layout.name}:{arguments}"
+    return full_spec
 
 
 def format_nodes(nodes: Iterable[int]) -> str:

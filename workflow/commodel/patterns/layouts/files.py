@@ -85,7 +85,8 @@ class Processes:
     def place(self, numbers: str, ranks: int) -> np.ndarray:
         """Return the node of every rank; `numbers` are the nodes of the hosts, if a full spec has
         them."""
-        hosts, host_nodes = self.hosts, numbers.split(",")
+        hosts = self.hosts
+        host_nodes = numbers.split(",")
         for host, line in hosts.items():
             if NUMBER.fullmatch(host) and int(host) >= MAX_COUNT:
                 raise UserError(
@@ -110,7 +111,8 @@ class Processes:
         used = np.zeros(int(node.max()) + 1, dtype=int)
         for number, (line, process) in zip(node.tolist(), self.rows, strict=True):
             used[number] += process.cores
-            if 0 < (cores := defaults.cores(number)) < used[number]:
+            cores = defaults.cores(number)
+            if 0 < cores < used[number]:
                 message = f"found {used[number]} cores in use on node {number}, wanted at most its {cores}"
                 raise UserError(message, file=self.path, line=line)
 
@@ -121,7 +123,8 @@ def _read_rank_file(path: AnyPath) -> Processes:
 
 
 def _parse_rank_file(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
-    with_ranks, ranks = None, 0  # with_ranks: whether lines name their rank; None: unknown
+    with_ranks = None  # whether lines name their rank; None: unknown
+    ranks = 0
     for line, content in read_lines(path, MAX_BYTES, "a rank file"):
         text = content.split("#", 1)[0].strip()
         if not text:
@@ -148,16 +151,15 @@ def _parse_table(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
     for line, row in stream_rows(path, COLUMNS, unique_columns=True):
         if any(row.values()):
             with add_line_to_errors(path, line):
-                host, device = (
-                    parse_cell(row, "node", _read_host),
-                    parse_cell(row, "device", _read_device),
-                )
+                host = parse_cell(row, "node", _read_host)
+                device = parse_cell(row, "device", _read_device)
                 cores = parse_cell(
                     row,
                     "cores",
                     lambda text: parse_whole_number(text, f"a whole number from 1 to {MAX_CORES}"),
                 )
-                if cores > (max_cores := 1 if device == "gpu" else MAX_CORES):
+                max_cores = 1 if device == "gpu" else MAX_CORES
+                if cores > max_cores:
                     raise UserError(
                         f"found {cores}, wanted at most {max_cores} for a {device}", key="cores"
                     )
@@ -165,7 +167,8 @@ def _parse_table(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
 
 
 def _read_host(text: str) -> str:
-    if not (match := HOST.fullmatch(text)):
+    match = HOST.fullmatch(text)
+    if not match:
         raise UserError(f"found '{text}', wanted the number of a node or the name of a host")
     return match[1]
 

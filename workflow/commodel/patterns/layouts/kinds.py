@@ -72,12 +72,16 @@ def _place_processes(
     ranks: int, groups: list[tuple[int, list[str]]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return node and kind of every rank."""
-    node, kind, first, capacity = [np.empty(0, dtype=int)], [np.empty(0, dtype=str)], 0, 0
+    node = [np.empty(0, dtype=int)]
+    kind = [np.empty(0, dtype=str)]
+    first = 0
+    capacity = 0
     for nodes, kinds in groups:
         used = min(nodes, -(-(ranks - capacity) // len(kinds))) if kinds and ranks > capacity else 0
         node.append(np.repeat(np.arange(first, first + used), len(kinds)))
         kind.append(np.tile(np.array(kinds, dtype=str), used))
-        first, capacity = first + nodes, capacity + nodes * len(kinds)
+        first = first + nodes
+        capacity = capacity + nodes * len(kinds)
     if ranks > capacity:
         raise UserError(f"found {ranks} ranks, but 'kinds' has room for {capacity}")
     return np.concatenate(node)[:ranks], np.concatenate(kind)[:ranks]

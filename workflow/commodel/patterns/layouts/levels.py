@@ -50,14 +50,15 @@ def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
 def _read_groups(text: str) -> Groups:
     head, _, group_text = text.partition("@")
     level, _, per_node = head.partition(":")
-    groups = [
-        np.concatenate([_read_range(part) for part in group.split("+")])
-        for group in group_text.split("/")
-    ]
+    groups = [_read_ranges(group) for group in group_text.split("/")]
     nodes = np.concatenate(groups)
     if len(np.unique(nodes)) < len(nodes):
         raise UserError(f"found '{group_text}', wanted every node once")
     return Groups(level, parse_whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
+
+
+def _read_ranges(text: str) -> np.ndarray:
+    return np.concatenate([_read_range(part) for part in text.split("+")])
 
 
 def _read_range(text: str) -> np.ndarray:

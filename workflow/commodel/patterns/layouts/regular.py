@@ -31,11 +31,12 @@ def _place_random(ranks: int, per_node: int, seed: int) -> np.ndarray:
 
 
 def _read_runs(text: str) -> Runs:
-    parts = text.split(",")
-    matches = [match for part in parts if (match := RUN.fullmatch(part.strip()))]
-    if len(matches) < len(parts):
-        raise UserError(f"found {show_value(text)}, wanted node numbers such as 0x4,2,1x3")
-    runs = [(int(match[1]), int(match[2] or 1)) for match in matches]
+    runs = []
+    for part in text.split(","):
+        match = RUN.fullmatch(part.strip())
+        if not match:
+            raise UserError(f"found {show_value(text)}, wanted node numbers such as 0x4,2,1x3")
+        runs.append((int(match[1]), int(match[2] or 1)))
     if _count_ranks(runs) > MAX_COUNT:
         raise UserError(f"wanted at most {MAX_COUNT} ranks")
     return runs
@@ -48,7 +49,8 @@ def _count_ranks(runs: Runs) -> int:
 def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
     """Return the node of every rank: 0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the
     rest on node 1."""
-    if (placed_count := _count_ranks(runs)) != ranks:
+    placed_count = _count_ranks(runs)
+    if placed_count != ranks:
         raise UserError(f"found {ranks} ranks, but 'nodes' places {placed_count}")
     nodes, counts = zip(*runs, strict=True)
     return np.repeat(nodes, counts)

@@ -158,7 +158,8 @@ def find_operation(text: str) -> Operation:
 @lru_cache(maxsize=4096)
 def parse_parameters(text: str) -> dict[str, Any]:
     """Return the values of the parameters in a text, in the operation's order."""
-    entry, (_, *parts) = find_operation(text), text.split(":")
+    entry = find_operation(text)
+    _, *parts = text.split(":")
     by_name = {parameter.name: parameter for parameter in entry.parameters}
     values: dict[str, Any] = {}
     for part in parts:
@@ -282,7 +283,8 @@ def is_kernel(text: str) -> bool:
 
 def list_result_extents(text: str, ranks: int, bytes: int) -> list[Extents]:
     """Return the extents of the result on each rank; empty if the operation is no reduction."""
-    entry, values = find_operation(text), fill_parameters(text, ranks)
+    entry = find_operation(text)
+    values = fill_parameters(text, ranks)
     return (
         [entry.final_data(rank, ranks, bytes, **values) for rank in range(ranks)]
         if entry.reduces

@@ -52,7 +52,8 @@ def list_faces(grid: tuple[int, ...], periodic: bool) -> Faces:
     own = np.array(np.unravel_index(rank, grid))
     columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for face in range(2 * len(grid)):
-        dimension, length = face // 2, grid[face // 2]
+        dimension = face // 2
+        length = grid[face // 2]
         position = own.copy()
         position[dimension] += 1 if face % 2 else -1
         exists = (position[dimension] >= 0) & (position[dimension] < length) | periodic

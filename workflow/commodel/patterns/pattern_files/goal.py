@@ -44,17 +44,17 @@ TASK_LINE = re.compile(
     rf"|(calc)\s*({NUMBER}))(?:\s*tag\s*(-?{NUMBER}))?(?:\s*cpu\s*({NUMBER}))?(?:\s*nic\s*({NUMBER}))?"
 )
 DEPENDENCY_LINE = re.compile(rf"({LABEL})\s+(i?)requires\s+({LABEL})")
-RANKS_LINE, RANK_OPENING = (
-    re.compile(rf"num_ranks\s*({NUMBER})"),
-    re.compile(rf"rank\s*({NUMBER})\s*\{{"),
-)
-COMMENT, OPEN_COMMENT = re.compile(r"/\*.*?\*/|//.*"), re.compile(r"/\*.*")
+RANKS_LINE = re.compile(rf"num_ranks\s*({NUMBER})")
+RANK_OPENING = re.compile(rf"rank\s*({NUMBER})\s*\{{")
+COMMENT = re.compile(r"/\*.*?\*/|//.*")
+OPEN_COMMENT = re.compile(r"/\*.*")
 # Blocks of complete ranks are parsed with NumPy if their lines have few forms, and differ only in
 # their numbers.
 MAX_FORMS = 64  # forms of lines in a block; a form is a line with 0 in place of each number
 MAX_DIGITS = 10  # digits of a number in such a block
 # ranks of such a block; different prefixes of labels such as l17
-MAX_BLOCK_RANKS, MAX_PREFIXES = 1 << 20, 64
+MAX_BLOCK_RANKS = 1 << 20
+MAX_PREFIXES = 64
 # upper bound of label codes, which are number × MAX_PREFIXES + index of the prefix
 LABEL_CODES = 1 << 40
 LINES_IN_RANK = (
@@ -91,8 +91,12 @@ class _Reader:
     """The state of reading a file: the columns of all tasks read so far."""
 
     def __init__(self, path: AnyPath) -> None:
-        self.path, self.line, self.unit, self.in_comment = path, 0, "", False
-        self.ranks, self.rank = 0, -1  # -1: outside of every rank
+        self.path = path
+        self.line = 0
+        self.unit = ""
+        self.in_comment = False
+        self.ranks = 0
+        self.rank = -1  # -1: outside of every rank
         self.ranks_read: set[int] = set()
         self.labels: dict[str, int] = {}  # of the rank
         # dependencies of the rank on labels that follow later
@@ -107,7 +111,8 @@ class _Reader:
         return UserError(text, file=self.path, line=line or self.line)
 
     def read_unit_comment(self, line: str) -> None:
-        if match := UNIT_COMMENT.search(line):
+        match = UNIT_COMMENT.search(line)
+        if match:
             self.unit = match[1]
 
     def read_block(self, block: bytes, first_line: int) -> bool:
@@ -137,22 +142,29 @@ class _Reader:
 
     def read_block_by_line(self, block: bytes, first_line: int) -> None:
         for number, raw in enumerate(io.BytesIO(block), first_line):
-            self.line, line = number, decode_line(raw, self.path, number)
+            self.line = number
+            line = decode_line(raw, self.path, number)
             if "/" in line or self.in_comment:
                 self.read_unit_comment(line)
                 line, self.in_comment = _strip_comments(line, self.in_comment)
-            if text := line.strip():
+            text = line.strip()
+            if text:
                 self.read_line(text)
 
     def read_line(self, text: str) -> None:
         if self.rank < 0:
             self._read_line_outside(text)
-        elif self._read_cached(text):
             return
-        elif match := TASK_LINE.fullmatch(text):
-            self._read_task(match)
-        elif match := DEPENDENCY_LINE.fullmatch(text):
-            self._add_dependency(match[1], match[2], match[3], self.line)
+        if self._read_cached(text):
+            return
+        task = TASK_LINE.fullmatch(text)
+        if task:
+            self._read_task(task)
+            return
+        dependency = DEPENDENCY_LINE.fullmatch(text)
+        if dependency:
+            after, prefix, before = dependency.groups()
+            self._add_dependency(after, prefix, before, self.line)
         elif text == "}":
             self._close_rank()
         elif RANK_OPENING.fullmatch(text):
@@ -168,7 +180,8 @@ class _Reader:
             words = text.split(" ")
             if len(words) != 3 or words[1] not in ("requires", "irequires"):
                 return False
-            after, before = self.labels.get(words[0]), self.labels.get(words[2])
+            after = self.labels.get(words[0])
+            before = self.labels.get(words[2])
             if after is None or before is None:
                 return False
             self.dependencies.extend((before, after, words[1] == "irequires"))
@@ -204,15 +217,19 @@ class _Reader:
             order = np.argsort(rows[:, 0], kind="stable")
             new_number = np.empty(len(order), dtype=np.int64)
             new_number[order] = np.arange(len(order))
-            rows, before, after = rows[order], new_number[before], new_number[after]
+            rows = rows[order]
+            before = new_number[before]
+            after = new_number[after]
         rank, kind, size, peer, tag, line = np.ascontiguousarray(rows.T)
         columns = rank, kind, size, peer, tag, Dependencies(before, after, on_start.astype(bool))
         unit = UNITS_PER_SECOND[self.unit or "ns"], bool(self.unit)
         return Tasks(self.path, self.ranks, *columns, line, *unit, self.other_units)
 
     def _read_line_outside(self, text: str) -> None:
-        if match := RANK_OPENING.fullmatch(text):
-            rank = int(match[1])
+        opening = RANK_OPENING.fullmatch(text)
+        ranks_line = RANKS_LINE.fullmatch(text)
+        if opening:
+            rank = int(opening[1])
             if not rank < self.ranks:
                 wanted = f"0 to {self.ranks - 1}" if self.ranks else "num_ranks N before it"
                 raise self.error(f"found rank {rank}, wanted {wanted}")
@@ -220,8 +237,8 @@ class _Reader:
                 raise self.error(f"found rank {rank} twice, wanted it once")
             self.rank = rank
             self.ranks_read.add(rank)
-        elif not self.ranks and (match := RANKS_LINE.fullmatch(text)):
-            self.ranks = int(match[1])
+        elif ranks_line and not self.ranks:
+            self.ranks = int(ranks_line[1])
             if not 1 <= self.ranks <= MAX_COUNT:
                 raise self.error(f"found {self.ranks} ranks, wanted 1 to {MAX_COUNT}")
         else:
@@ -236,7 +253,8 @@ class _Reader:
         kind = SEND if send else RECEIVE if receive else CALCULATE
         if kind == CALCULATE and tag:
             raise self.error("found a calc with a tag, wanted none")
-        size, peer = int(to_send or to_receive or time), _read_number_or_any(to or source or "0")
+        size = int(to_send or to_receive or time)
+        peer = _read_number_or_any(to or source or "0")
         if max(size, peer) > MAX_INTEGER:
             raise self.error(f"found {max(size, peer)}, wanted at most {MAX_INTEGER}")
         task = kind, size, peer, self._read_tag(tag or "0")
@@ -275,7 +293,9 @@ class _Reader:
     def _close_rank(self) -> None:
         for need in self.pending:
             self._add_dependency(*need, last=True)
-        self.labels, self.pending, self.rank = {}, [], -1
+        self.labels = {}
+        self.pending = []
+        self.rank = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,51 +315,53 @@ def _read_rank_block(block: bytes) -> _RankBlock | None:
 
     Return None if a line has an unusual form, or anything in the block is wrong.
     """
-    if (lines := _split_lines(block)) is None or (forms := lines.group_by_form()) is None:
+    lines = _split_lines(block)
+    if lines is None:
+        return None
+    forms = lines.group_by_form()
+    if forms is None:
         return None
     count = len(lines.length)
-    opens, closes = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    opens = np.zeros(count, dtype=bool)
+    closes = np.zeros(count, dtype=bool)
     tasks: list[np.ndarray] = []
     dependencies: list[np.ndarray] = []
     prefixes: dict[str, int] = {}
     other_units = 0
     for text, line_numbers in forms:
+        count_of_form = len(line_numbers)
+        task = TASK_LINE.fullmatch(text)
+        dependency = DEPENDENCY_LINE.fullmatch(text)
         if RANK_OPENING.fullmatch(text):
             opens[line_numbers] = True
         elif text == "}":
             closes[line_numbers] = True
-        elif match := TASK_LINE.fullmatch(text):
+        elif task:
             # any rank or tag; a calc with a tag, which is wrong
-            if "-" in text or (match[8] and match[10]):
+            if "-" in text or (task[8] and task[10]):
                 return None
-            kind = SEND if match[2] else RECEIVE if match[5] else CALCULATE
+            kind = SEND if task[2] else RECEIVE if task[5] else CALCULATE
             size, peer = {SEND: (3, 4), RECEIVE: (6, 7), CALCULATE: (9, 0)}[kind]
             columns = [
-                lines.numbers(line_numbers, match, group) for group in (size, peer, 10, 11, 12)
+                lines.numbers(line_numbers, task, group) for group in (size, peer, 10, 11, 12)
             ]
             label = (
-                lines.labels(line_numbers, match, 1, prefixes)
-                if match[1]
-                else np.full(len(line_numbers), -1)
+                lines.labels(line_numbers, task, 1, prefixes)
+                if task[1]
+                else np.full(count_of_form, -1)
             )
             if label is None or (columns[2] > ANY).any():
                 return None
             other_units += int(((columns[3] > 0) | (columns[4] > 0)).sum())
-            tasks.append(
-                np.stack(
-                    [line_numbers, np.full(len(line_numbers), kind), *columns[:3], label], axis=1
-                )
-            )
-        elif match := DEPENDENCY_LINE.fullmatch(text):
-            before, after = (lines.labels(line_numbers, match, group, prefixes) for group in (3, 1))
+            kinds = np.full(count_of_form, kind)
+            tasks.append(np.stack([line_numbers, kinds, *columns[:3], label], axis=1))
+        elif dependency:
+            before = lines.labels(line_numbers, dependency, 3, prefixes)
+            after = lines.labels(line_numbers, dependency, 1, prefixes)
             if before is None or after is None:
                 return None
-            dependencies.append(
-                np.stack(
-                    [line_numbers, before, after, np.full(len(line_numbers), match[2] == "i")],
-                    axis=1,
-                )
-            )
+            on_start = np.full(count_of_form, dependency[2] == "i")
+            dependencies.append(np.stack([line_numbers, before, after, on_start], axis=1))
         elif text:
             return None
     return _join_lines(lines, opens, closes, tasks, dependencies, other_units)
@@ -360,11 +382,10 @@ def _join_lines(
     if (stop < start).any() or (start[1:] < stop[:-1]).any():
         return None
     opened = lines.value[lines.first_number[start]]
-    task, need = (
-        np.concatenate(tasks),
-        np.concatenate(dependencies or [np.zeros((0, 4), dtype=np.int64)]),
-    )
-    task, need = task[np.argsort(task[:, 0])], need[np.argsort(need[:, 0])]
+    task = np.concatenate(tasks)
+    need = np.concatenate(dependencies or [np.zeros((0, 4), dtype=np.int64)])
+    task = task[np.argsort(task[:, 0])]
+    need = need[np.argsort(need[:, 0])]
     block, block_of_need = (np.searchsorted(start, rows[:, 0]) - 1 for rows in (task, need))
     for block_of_row, line in ((block, task[:, 0]), (block_of_need, need[:, 0])):
         if (block_of_row < 0).any() or (line > stop[block_of_row]).any():
@@ -407,7 +428,8 @@ class _Lines:
                     return None
                 same = (rows == rows[0]).all(axis=1)
                 forms.append((rows[0].tobytes().decode("ascii").strip(), remaining[same]))
-                remaining, rows = remaining[~same], rows[~same]
+                remaining = remaining[~same]
+                rows = rows[~same]
         return forms
 
     def numbers(self, lines: np.ndarray, match: re.Match, group: int) -> np.ndarray:
@@ -445,7 +467,8 @@ def _split_lines(block: bytes) -> _Lines | None:
     digit = np.zeros(len(text) + 2, dtype=bool)
     np.less(text - np.uint8(ord("0")), 10, out=digit[1:-1])
     edges = np.flatnonzero(digit[1:] != digit[:-1])
-    begin, digits = edges[::2], edges[1::2] - edges[::2]
+    begin = edges[::2]
+    digits = edges[1::2] - edges[::2]
     if digits.max(initial=0) > MAX_DIGITS:
         return None
     value = (text[begin] - np.uint8(ord("0"))).astype(np.int64)

@@ -97,15 +97,11 @@ class _Blocks:
         """Return the blocks with their numbers. A block that is too short for these gets some that
         do not fit it."""
         has_numbers = end - begin >= 8
-        tasks, independent = (
-            np.zeros(len(begin), dtype=np.int64),
-            np.ones(len(begin), dtype=np.int64),
-        )
+        tasks = np.zeros(len(begin), dtype=np.int64)
+        independent = np.ones(len(begin), dtype=np.int64)
         numbers = _view_at_every_byte(content, UINT32)
-        tasks[has_numbers], independent[has_numbers] = (
-            numbers[begin[has_numbers]],
-            numbers[begin[has_numbers] + 4],
-        )
+        tasks[has_numbers] = numbers[begin[has_numbers]]
+        independent[has_numbers] = numbers[begin[has_numbers] + 4]
         return cls(content, begin, end, tasks, independent)
 
     def select(self, rows: np.ndarray | slice) -> "_Blocks":
@@ -167,7 +163,8 @@ class _Blocks:
         independent = np.flatnonzero(waits == 0)
         rank = self.rank[independent]
         matches = np.bincount(rank, minlength=len(self.begin)) == self.independent
-        blocks, in_blocks = self.select(matches), matches[rank]
+        blocks = self.select(matches)
+        in_blocks = matches[rank]
         rank, independent = rank[in_blocks], independent[in_blocks]
         listed_tasks = numbers[_list_positions(blocks.begin + 8, blocks.independent, 4)]
         matches[rank[listed_tasks != independent - self.first_task[rank]]] = False
@@ -187,7 +184,8 @@ def _read_blocks(path: AnyPath, content: bytearray) -> _Blocks:
             "found a file overwritten by LogGOPSim --save-mem, wanted the output of txt2bin",
             file=path,
         )
-    ranks, table = int(head["ranks"]), HEADER.itemsize + 16 * int(head["ranks"])
+    ranks = int(head["ranks"])
+    table = HEADER.itemsize + 16 * int(head["ranks"])
     if not 1 <= ranks <= MAX_COUNT:
         raise UserError(f"found {ranks} ranks, wanted 1 to {MAX_COUNT}", file=path)
     if len(content) < table:
@@ -197,7 +195,8 @@ def _read_blocks(path: AnyPath, content: bytearray) -> _Blocks:
         )
     limits = np.frombuffer(content, "<u8", 2 * ranks, HEADER.itemsize).reshape(-1, 2)
     firsts = np.append(np.uint64(table - 8), limits[:-1, 1])
-    if (wrong := (limits[:, 0] != firsts) | (limits[:, 1] < firsts)).any():
+    wrong = (limits[:, 0] != firsts) | (limits[:, 1] < firsts)
+    if wrong.any():
         raise UserError(
             f"the block of rank {wrong.argmax()} does not begin at the end of the previous one",
             file=path,
@@ -226,7 +225,8 @@ def _refuse_other_sizes(path: AnyPath, blocks: _Blocks) -> None:
             "found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text", file=path
         )
     if len(wrong):
-        rank, size = wrong[0], blocks.end[wrong[0]] - blocks.begin[wrong[0]]
+        rank = wrong[0]
+        size = blocks.end[wrong[0]] - blocks.begin[wrong[0]]
         raise UserError(
             f"the block of rank {rank} has {size} bytes, which do not match its counts", file=path
         )
@@ -253,14 +253,16 @@ def _read_dependencies(path: AnyPath, blocks: _Blocks) -> Dependencies:
     positions = _list_positions(blocks.followers_begin[rank[task]] + 4 * first, count, 4)
     after = _view_at_every_byte(blocks.content, UINT32)[positions].astype(np.int64)
     rank_before = rank[before]
-    if (wrong := after >= blocks.tasks[rank_before]).any():
+    wrong = after >= blocks.tasks[rank_before]
+    if wrong.any():
         row = int(wrong.argmax())
         owner = rank_before[row]
         raise UserError(
             f"rank {owner} names task {after[row]}, wanted one of {blocks.tasks[owner]}", file=path
         )
     after += blocks.first_task[rank_before]
-    if (wrong := np.bincount(after, minlength=len(rank)) != blocks.read_field("waits")).any():
+    wrong = np.bincount(after, minlength=len(rank)) != blocks.read_field("waits")
+    if wrong.any():
         row = int(wrong.argmax())
         number = row - blocks.first_task[rank[row]]
         raise UserError(

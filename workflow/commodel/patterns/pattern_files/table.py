@@ -50,7 +50,8 @@ class Row:
 
     def read_message(self) -> tuple[int, ...]:
         """Return rank, peer, bytes, step, wait, peer_step and peer_wait."""
-        rank, peer = self.read_whole("rank", MAX_COUNT - 1), self.read_whole("peer", MAX_COUNT - 1)
+        rank = self.read_whole("rank", MAX_COUNT - 1)
+        peer = self.read_whole("peer", MAX_COUNT - 1)
         step = self.read_whole("step", MAX_STEP)
         peer_step = self.read_whole("peer_step", MAX_STEP, step)
         waits = self.read_wait("wait", step), self.read_wait("peer_wait", peer_step)
@@ -144,7 +145,8 @@ def _check_header(path: AnyPath, line: int, cells: list[str]) -> list[str]:
             )
         if cells.count(name) > 1:
             raise UserError(f"found column {name} twice, wanted it once", file=path, line=line)
-    if missing := [name for name in REQUIRED_COLUMNS if name not in cells]:
+    missing = [name for name in REQUIRED_COLUMNS if name not in cells]
+    if missing:
         raise UserError(
             f"found no column {missing[0]}, wanted {','.join(COLUMNS)}", file=path, line=line
         )

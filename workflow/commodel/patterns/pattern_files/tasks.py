@@ -177,7 +177,8 @@ class Tasks:
         )
 
     def check_values(self) -> None:
-        count, longest = f"0 to {self.ranks - 1}", f"{MAX_SECONDS:g} s"
+        count = f"0 to {self.ranks - 1}"
+        longest = f"{MAX_SECONDS:g} s"
         checks = (
             (
                 ~np.isin(self.kind, (SEND, RECEIVE, CALCULATE)),
@@ -234,7 +235,8 @@ def match_messages(tasks: Tasks) -> Matching:
     immediate = dependencies.on_start | (kind[dependencies.before] != RECEIVE)
     begins, ends = (_Followers.of(tasks, edges) for edges in (immediate, ~immediate))
     waiting = np.bincount(dependencies.after, minlength=len(kind))
-    round, number = np.full(len(kind), -1), 0
+    round = np.full(len(kind), -1)
+    number = 0
     ready = np.flatnonzero(waiting == 0)
     while len(ready):
         round[ready] = number
@@ -348,10 +350,8 @@ class _Slots:
             unmatched[self.ends[kind][self.ends[kind] >= 0]] = False
             self._occupy(np.flatnonzero(unmatched), kind)
         other_end = np.full(len(self.kind), -1)
-        other_end[self.ends[SEND]], other_end[self.ends[RECEIVE]] = (
-            self.ends[RECEIVE],
-            self.ends[SEND],
-        )
+        other_end[self.ends[SEND]] = self.ends[RECEIVE]
+        other_end[self.ends[RECEIVE]] = self.ends[SEND]
         return other_end
 
 
@@ -359,11 +359,10 @@ def _number_channels(tasks: Tasks) -> np.ndarray:
     """Return a number of each message end that is equal for equal sender, receiver and tag, and
     sorts like these three; other tasks have any number."""
     is_send = tasks.kind == SEND
-    source, target = (
-        np.where(is_send, tasks.rank, tasks.peer),
-        np.where(is_send, tasks.peer, tasks.rank),
-    )
-    pair, tags = source * tasks.ranks + target, int(tasks.tag.max(initial=0)) + 1
+    source = np.where(is_send, tasks.rank, tasks.peer)
+    target = np.where(is_send, tasks.peer, tasks.rank)
+    pair = source * tasks.ranks + target
+    tags = int(tasks.tag.max(initial=0)) + 1
     if int(pair.max(initial=0)) >= MAX_INTEGER // tags:
         pair = number_distinct(pair)[1]
     return pair * tags + tasks.tag
@@ -397,7 +396,8 @@ def make_schedule(tasks: Tasks) -> Schedule:
     peers, only these are put in order."""
     tasks = tasks.resolve_wildcards()
     tasks.check_values()
-    if (shift := find_shift(tasks)) < tasks.ranks:
+    shift = find_shift(tasks)
+    if shift < tasks.ranks:
         # `_schedule_all_ranks` raises it again, with the names of the actual tasks
         with suppress(UserError):
             return _repeat_schedule(
@@ -419,7 +419,8 @@ def _list_rank_local_steps(tasks: Tasks) -> tuple[tuple[np.ndarray, ...], Work]:
     steps = Steps.of(tasks, matching)
     sends = np.flatnonzero(tasks.kind == SEND)
     sends = sends[argsort_columns(tasks.rank[sends], steps.position[sends], matching.round[sends])]
-    receives, is_calculation = matching.other_end[sends], np.flatnonzero(tasks.is_calculation)
+    receives = matching.other_end[sends]
+    is_calculation = np.flatnonzero(tasks.is_calculation)
     compute = np.full(len(is_calculation), KINDS.index("compute"))
     seconds = tasks.size[is_calculation] / tasks.per_second
     work = Work(
@@ -439,7 +440,9 @@ def find_shift(tasks: Tasks) -> int:
 
     Complexity: O(tasks) for each divisor at which the first rank's tasks repeat.
     """
-    ranks, rank, dependencies = tasks.ranks, tasks.rank, tasks.dependencies
+    ranks = tasks.ranks
+    rank = tasks.rank
+    dependencies = tasks.dependencies
     owner = rank[dependencies.before]
     counts = np.bincount(rank, minlength=ranks), np.bincount(owner, minlength=ranks)
     if (np.diff(owner) < 0).any():
@@ -489,7 +492,8 @@ def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
     distance = np.where(kind == SEND, peer - rank, rank - peer) % tasks.ranks
     dependencies = tasks.dependencies.select(tasks.dependencies.before < count)
     line = None if tasks.line is None else tasks.line[:count]
-    size, tag = np.where(kind == SEND, np.arange(count), size), tag + (distance << 32)
+    size = np.where(kind == SEND, np.arange(count), size)
+    tag = tag + (distance << 32)
     return Tasks(
         tasks.path, shift, rank, kind, size, peer % shift, tag, dependencies, line, tasks.per_second
     )
@@ -501,7 +505,8 @@ def _repeat_schedule(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
     shifts = np.arange(tasks.ranks // shift)[:, None]
 
     def find_rows(step: np.ndarray) -> np.ndarray:
-        begins, ends = np.searchsorted(step, step, "left"), np.searchsorted(step, step, "right")
+        begins = np.searchsorted(step, step, "left")
+        ends = np.searchsorted(step, step, "right")
         return len(shifts) * begins + np.arange(len(step)) - begins + shifts * (ends - begins)
 
     def fill(position: np.ndarray, column: np.ndarray) -> np.ndarray:
@@ -509,7 +514,9 @@ def _repeat_schedule(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
         rows[position] = column
         return rows
 
-    position, work, send = find_rows(first.step), first.work, first.bytes
+    position = find_rows(first.step)
+    work = first.work
+    send = first.bytes
     source = fill(position, first.src + shift * shifts)
     distance = fill(position, (tasks.peer[send] - tasks.rank[send]) % tasks.ranks)
     step, bytes = (fill(position, column) for column in (first.step, tasks.size[send]))
@@ -545,15 +552,11 @@ class Steps:
         received in order of arrival.
         """
         position = _order_tasks(tasks, matching)
-        is_message_end, calculations = (
-            np.flatnonzero(tasks.is_message_end),
-            np.flatnonzero(tasks.is_calculation),
-        )
+        is_message_end = np.flatnonzero(tasks.is_message_end)
+        calculations = np.flatnonzero(tasks.is_calculation)
         wait_position = _find_wait_positions(tasks, position)
-        posts, waits = (
-            tasks.kind[is_message_end] == SEND,
-            np.full(len(is_message_end), WAITING, dtype=np.int8),
-        )
+        posts = tasks.kind[is_message_end] == SEND
+        waits = np.full(len(is_message_end), WAITING, dtype=np.int8)
         action = np.concatenate([posts, waits, np.full(len(calculations), WORKING, dtype=np.int8)])
         step = np.concatenate(
             [
@@ -566,10 +569,8 @@ class Steps:
         codes, numbers = number_distinct(step)
         rank = np.empty(len(codes), dtype=np.int64)
         rank[numbers] = tasks.rank[np.concatenate([is_message_end, is_message_end, calculations])]
-        first, last = (
-            np.full(len(codes), WORKING, dtype=np.int8),
-            np.full(len(codes), OPENING, dtype=np.int8),
-        )
+        first = np.full(len(codes), WORKING, dtype=np.int8)
+        last = np.full(len(codes), OPENING, dtype=np.int8)
         np.minimum.at(first, numbers, action)
         np.maximum.at(last, numbers, action)
         can_join = (last[:-1] <= first[1:]) & ~((last[:-1] == WAITING) & (first[1:] == WAITING))
@@ -578,10 +579,8 @@ class Steps:
         is_first[1:] |= ~can_join
         number = np.cumsum(is_first)
         new_step = number - number[begins_rank][np.cumsum(begins_rank) - 1]
-        post, wait = (
-            np.zeros(len(position), dtype=np.int64),
-            np.zeros(len(position), dtype=np.int64),
-        )
+        post = np.zeros(len(position), dtype=np.int64)
+        wait = np.zeros(len(position), dtype=np.int64)
         post[is_message_end], wait[is_message_end], post[calculations] = np.split(
             new_step[numbers], [len(is_message_end), 2 * len(is_message_end)]
         )
@@ -611,7 +610,8 @@ def _separate_waits(tasks: Tasks, round: np.ndarray, position: np.ndarray) -> np
     """
     first = np.full(len(position), len(position))  # for each task, the first task that requires it
     requires = tasks.is_message_end[tasks.dependencies.before] & ~tasks.dependencies.on_start
-    before, after = tasks.dependencies.before[requires], tasks.dependencies.after[requires]
+    before = tasks.dependencies.before[requires]
+    after = tasks.dependencies.after[requires]
     must_wait = np.zeros(len(position), dtype=bool)
     must_wait[after] = True
     order = argsort_columns(tasks.rank, position, round, must_wait)
@@ -678,7 +678,9 @@ def _delay_zero_calcs(tasks: Tasks, position: np.ndarray) -> np.ndarray:
     """
     before, after, min_distance = _list_edges(tasks, np.full(len(position), -1), sender_waits=False)
     has_task = before >= 0
-    before, after, min_distance = before[has_task], after[has_task], min_distance[has_task]
+    before = before[has_task]
+    after = after[has_task]
+    min_distance = min_distance[has_task]
     latest = _find_last_positions(tasks, position)
     to_others = tasks.is_zero_calc[before] & ~tasks.is_zero_calc[after]
     np.minimum.at(latest, before[to_others], (position[after] - min_distance)[to_others])

@@ -9,7 +9,11 @@ import numpy as np
 from commodel.patterns.trees.files import check_drawable, list_children
 from commodel.patterns.trees.tree import Tree
 
-LEAF_DISTANCE, LEVEL_DISTANCE, RADIUS, MARGIN, LETTER_WIDTH = 28, 64, 9, 20, 6  # pixels
+LEAF_DISTANCE = 28
+LEVEL_DISTANCE = 64
+RADIUS = 9
+MARGIN = 20
+LETTER_WIDTH = 6  # pixels
 LEAF = ' class="leaf"'
 STYLE = (
     "line{stroke:#888}circle{fill:#fff;stroke:#1f77b4;stroke-width:1.5}circle.leaf{fill:#cfe3f3}"
@@ -49,7 +53,8 @@ def draw_tree(tree: Tree, highlighted: Mapping[int, str] | None = None, caption:
     )
     if caption:
         texts.append(f'<text class="about" x="{MARGIN}" y="{height:g}">{escape(caption)}</text>')
-        width, height = max(width, MARGIN + LETTER_WIDTH * len(caption)), height + MARGIN
+        width = max(width, MARGIN + LETTER_WIDTH * len(caption))
+        height = height + MARGIN
     size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>'
     return "\n".join([head, *lines, *circles, *texts, "</svg>"])
@@ -65,7 +70,9 @@ def compute_positions(tree: Tree) -> np.ndarray:
     """Return the horizontal position of every node: leaves 0, 1, 2, … from the left, a parent
     midway between its first and last child."""
     children = list_children(tree)
-    x, leaves, stack = np.zeros(tree.nodes), 0, [0]
+    x = np.zeros(tree.nodes)
+    leaves = 0
+    stack = [0]
     while stack:
         node = stack.pop()
         stack += reversed(children[node])
@@ -85,15 +92,16 @@ def list_walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
     `ends` are the lower nodes of the highlighted lines.
     """
     highlighted = set(ends)
-    children = [
-        [child for child in own_children if child in highlighted]
-        for own_children in list_children(tree)
-    ]
+    children = []
+    for all_children in list_children(tree):
+        children.append([child for child in all_children if child in highlighted])
     walks = []
     for top in (node for node in range(tree.nodes) if children[node] and node not in highlighted):
-        walk, stack = [top], [(top, iter(children[top]))]
+        walk = [top]
+        stack = [(top, iter(children[top]))]
         while stack:
-            if (child := next(stack[-1][1], None)) is not None:
+            child = next(stack[-1][1], None)
+            if child is not None:
                 stack.append((child, iter(children[child])))
             else:
                 stack.pop()

@@ -155,7 +155,9 @@ def _make_breadth_first_tree(nodes: Nodes) -> Tree:
     children: dict[str, list[str]] = {name: [] for name in lines}
     for child, (parent, _) in parent_of.items():
         children[parent].append(child)
-    order, index, parent_column = [roots[0]], 0, [-1]
+    order = [roots[0]]
+    index = 0
+    parent_column = [-1]
     while index < len(order):
         order.extend(children[order[index]])
         parent_column.extend([index] * len(children[order[index]]))
@@ -199,12 +201,12 @@ def format_mrnet(tree: Tree) -> str:
     """Return MRNet's format, one line per parent. A tree without names gets one host for each
     node."""
     names = _name_nodes(tree)
-    children = list_children(tree)
-    return "\n".join(
-        f"{names[parent]} => {' '.join(names[child] for child in children_of_node)} ;"
-        for parent, children_of_node in enumerate(children)
-        if children_of_node
-    )
+    lines = []
+    for parent, children in enumerate(list_children(tree)):
+        if children:
+            child_names = " ".join(names[child] for child in children)
+            lines.append(f"{names[parent]} => {child_names} ;")
+    return "\n".join(lines)
 
 
 def format_csv(tree: Tree) -> str:
@@ -229,8 +231,10 @@ def format_dot(tree: Tree) -> str:
 def format_text(tree: Tree) -> str:
     """Return one line per node, indented below its parent, like a directory listing."""
     check_drawable(tree)
-    names, children = tree.names or range(tree.nodes), list_children(tree)
-    lines, stack = [], [(0, "", "")]
+    names = tree.names or range(tree.nodes)
+    children = list_children(tree)
+    lines = []
+    stack = [(0, "", "")]
     while stack:
         node, prefix, child_prefix = stack.pop()
         lines.append(f"{prefix}{names[node]}")

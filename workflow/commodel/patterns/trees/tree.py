@@ -60,11 +60,14 @@ def place_on_hosts(tree: Tree, hosts: Iterable[str]) -> Tree:
 
 def make_tree_by_levels(fanouts: list[int]) -> Tree:
     """Return the tree in which every node of level i has fanouts[i] children, breadth first."""
-    parents, level_nodes, first = [np.array([-1])], 1, 0
+    parents = [np.array([-1])]
+    level_nodes = 1
+    first = 0
     for fanout in fanouts:
         check_size(first + level_nodes + level_nodes * fanout)
         parents.append(np.repeat(np.arange(first, first + level_nodes), fanout))
-        first, level_nodes = first + level_nodes, level_nodes * fanout
+        first = first + level_nodes
+        level_nodes = level_nodes * fanout
     return Tree(np.concatenate(parents))
 
 

@@ -75,8 +75,10 @@ def make_optimal_tree(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
     travel, unit = ratio.numerator, ratio.denominator
     end = _find_finish_time(nodes, travel, unit)
     # arrival times of a level's nodes, and the number of the first
-    level, first = np.zeros(1, dtype=int), 0
-    parents, arrivals = [np.array([-1])], [level]
+    level = np.zeros(1, dtype=int)
+    first = 0
+    parents = [np.array([-1])]
+    arrivals = [level]
     while len(level):
         children = np.maximum((end - travel - level) // unit + 1, 0)
         nth = np.arange(children.sum()) - np.repeat(np.cumsum(children) - children, children)
@@ -96,16 +98,20 @@ def count_reached(end: int, travel: int, unit: int, limit: int) -> int:
 
     At depth d, with up to s gaps waited on the way, there are C(s + d, d).
     """
-    total, depth = 0, 0
-    while total < limit and (remaining := end - depth * travel) >= 0:
+    total = 0
+    depth = 0
+    remaining = end
+    while total < limit and remaining >= 0:
         total += _choose(remaining // unit + depth, depth, limit)
         depth += 1
+        remaining -= travel
     return min(total, limit)
 
 
 def _choose(n: int, k: int, limit: int) -> int:
     """Return C(n, k), or a number ≥ `limit` if it is larger."""
-    product, k = 1, min(k, n - k)
+    product = 1
+    k = min(k, n - k)
     for factor in range(1, k + 1):
         product = product * (n - k + factor) // factor
         if product >= limit:
@@ -115,14 +121,14 @@ def _choose(n: int, k: int, limit: int) -> int:
 
 def _find_finish_time(nodes: int, travel: int, unit: int) -> int:
     """Return the earliest time at which `nodes` nodes have the message."""
-    low, high = 0, travel + unit * nodes
+    low = 0
+    high = travel + unit * nodes
     while low < high:
         middle = (low + high) // 2
-        low, high = (
-            (low, middle)
-            if count_reached(middle, travel, unit, nodes) >= nodes
-            else (middle + 1, high)
-        )
+        if count_reached(middle, travel, unit, nodes) >= nodes:
+            high = middle
+        else:
+            low = middle + 1
     return low
 
 
@@ -136,10 +142,8 @@ def _remove_surplus_leaves(parent: np.ndarray, last: np.ndarray, nodes: int) -> 
 
 
 NODES = count_argument("NODES")
-TIMES, LATENCY = (
-    Argument("L,o,g", Kind.TIMES, _read_times),
-    Argument("LAMBDA", Kind.NUMBER, _read_latency),
-)
+TIMES = Argument("L,o,g", Kind.TIMES, _read_times)
+LATENCY = Argument("LAMBDA", Kind.NUMBER, _read_latency)
 
 TOPOLOGY = (
     Topology("optimal", "optimal broadcast tree under LogP", (TIMES, NODES), "@", build=_logp),

@@ -55,10 +55,12 @@ def _knomial(radix: int, nodes: int) -> Tree:
 
 
 def _read_levels(text: str) -> list[np.ndarray]:
+    levels = []
     for level in text.split(":"):
         if not NUMBERS.fullmatch(level):
             raise UserError(f"found '{level}' for a level")
-    return [np.array([int(number) for number in level.split(",")]) for level in text.split(":")]
+        levels.append(np.array([int(number) for number in level.split(",")]))
+    return levels
 
 
 def _generic(levels: list[np.ndarray]) -> Tree:
@@ -67,7 +69,9 @@ def _generic(levels: list[np.ndarray]) -> Tree:
 
     A single number applies to every node of its level.
     """
-    parents, first, width = [np.array([-1])], 0, 1
+    parents = [np.array([-1])]
+    first = 0
+    width = 1
     for depth, children in enumerate(levels):
         if len(children) not in (1, width) or not children.any():
             wanted = f"wanted 1 number or {width}, as level {depth} has that many nodes, and not all of them 0"
@@ -75,7 +79,8 @@ def _generic(levels: list[np.ndarray]) -> Tree:
         children = np.broadcast_to(children, width)
         check_size(first + width + int(children.sum()))
         parents.append(np.repeat(np.arange(first, first + width), children))
-        first, width = first + width, int(children.sum())
+        first = first + width
+        width = int(children.sum())
     return Tree(np.concatenate(parents))
 
 
@@ -114,7 +119,8 @@ def _from_file(path: str) -> Tree:
 FANOUTS = Argument("AxBx…", Kind.SHAPE, partial(parse_whole_numbers, separator="x"))
 CHILDREN = Argument("CHILDREN[,CHILDREN…]:…", Kind.SHAPE, _read_levels)
 SIZES = Argument("SIZE[xTIMES],SIZE[xTIMES],…", Kind.SHAPE, _read_groups)
-PATH, RADIX = Argument("PATH", Kind.PATH, str), count_argument("K", Kind.RADIX, least=2)
+PATH = Argument("PATH", Kind.PATH, str)
+RADIX = count_argument("K", Kind.RADIX, least=2)
 FANOUT, HEIGHT, LEAVES, NODES, ORDER = map(
     count_argument, ("FANOUT", "HEIGHT", "LEAVES", "NODES", "ORDER")
 )
