@@ -15,7 +15,7 @@ help:
 	@echo "make example  write reports/example again, the sample that is committed"
 	@echo "make test     all tests but those of test-slow"
 	@echo "make test-slow  the slow tests of the same behaviour: minutes"
-	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/lab has; needs root"
+	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/labs has; needs root"
 	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
 	@echo "make lab-kernels  SUMMA and the wave equation there at 1 Gbit/s, one host slowed down: ten minutes, needs root"
 	@echo "make lab-paper  figures of the cluster model's paper in the same lab, where TCP loses packets; PAPER=lop: 5 minutes, needs root"
@@ -57,7 +57,7 @@ demo: $(READY)
 	$(COMMODEL) run demo --only local; fi
 
 demo-openmpi: $(READY)
-	bash tests/lab/demo-openmpi.sh
+	bash tests/labs/demo-openmpi.sh
 
 # Another paper's report is written also where one cannot be.
 papers: $(READY)
@@ -97,37 +97,37 @@ test-random: $(READY)
 
 # Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or snakedeploy, outages, apptainer, network: one. SLOW=yes: its slow tests, too.
 # Tests on Slurm mostly wait: three run at a time, each on a Slurm of its own. The one that needs good times runs after them.
-LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, snakedeploy, outages, apptainer or network))
+LAB_TESTS = $(or $(wildcard tests/labs/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/labs: wanted LAB=slurm, snakedeploy, outages, apptainer or network))
 LAB_MARKS = lab$(if $(SLOW),, and not slow)
 lab-test: $(READY)
 	@: $(LAB_TESTS)
-	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
+	@if [ "$$(id -u)" -eq 0 ]; then sh tests/labs/packages.sh $(LAB); fi
 	.venv/bin/python -m pytest -m '$(LAB_MARKS)$(if $(filter slurm,$(LAB)), and not alone' -n 3 --maxschedchunk 1,') $(LAB_TESTS)
 	$(if $(filter slurm,$(LAB)),.venv/bin/python -m pytest -m '$(LAB_MARKS) and alone' $(LAB_TESTS))
 
 lab-network: $(READY)
 	rm -rf build/lab-network
-	.venv/bin/python -m tests.lab.campaign build/lab-network
+	.venv/bin/python -m tests.labs.campaign build/lab-network
 
 lab-kernels: $(READY)
 	rm -rf build/lab-kernels
-	.venv/bin/python -m tests.lab.kernels build/lab-kernels
+	.venv/bin/python -m tests.labs.kernels build/lab-kernels
 
 # The report is in build/lab-paper/project/reports; PAPER=lop: of another paper.
 lab-paper: $(READY)
 	@: $(or $(wildcard params/experiments/paper-$(or $(PAPER),cluster).yaml),$(error no paper '$(PAPER)': wanted one of $(patsubst params/experiments/paper-%.yaml,%,$(wildcard params/experiments/paper-*.yaml))))
 	rm -rf build/lab-paper
-	.venv/bin/python -m tests.lab.campaign build/lab-paper paper-$(or $(PAPER),cluster)
+	.venv/bin/python -m tests.labs.campaign build/lab-paper paper-$(or $(PAPER),cluster)
 
 # The report is in build/lab-overlay/project/reports.
 lab-overlay: $(READY)
 	rm -rf build/lab-overlay
 	$(COMMODEL) build overlay
-	.venv/bin/python -m tests.lab.overlay_trees build/lab-overlay
+	.venv/bin/python -m tests.labs.overlay_trees build/lab-overlay
 
 lab-tune: $(READY)
 	rm -rf build/lab-tune
-	.venv/bin/python -m tests.lab.tune build/lab-tune
+	.venv/bin/python -m tests.labs.tune build/lab-tune
 
 SECONDS := 300
 fuzz: $(READY)
@@ -154,49 +154,49 @@ format: $(READY)
 axe: $(READY)
 	@command -v npm chromium > /dev/null || { echo "axe: wanted npm and chromium on PATH" >&2; exit 2; }
 	npm install --prefix build/axe --no-audit --no-fund --silent axe-core@4.10.3
-	.venv/bin/python -m tests.lab.axe $(or $(PAGE),reports/demo/index.html)
+	.venv/bin/python -m tests.labs.axe $(or $(PAGE),reports/demo/index.html)
 
 size: $(READY)
 	.venv/bin/python tests/size.py
 
 bench: $(READY)
-	.venv/bin/python -m tests.bench.predicting
-	.venv/bin/python -m tests.bench.campaign
-	.venv/bin/python -m tests.bench.answers
-	.venv/bin/python -m tests.bench.overlay
-	.venv/bin/python -m tests.bench.kernels
-	.venv/bin/python -m tests.bench.goal_scale
+	.venv/bin/python -m benchmarks.predicting
+	.venv/bin/python -m benchmarks.campaign
+	.venv/bin/python -m benchmarks.answers
+	.venv/bin/python -m benchmarks.overlay
+	.venv/bin/python -m benchmarks.kernels
+	.venv/bin/python -m benchmarks.goal_scale
 
 bench-million: $(READY)
-	.venv/bin/python -m tests.bench.million
+	.venv/bin/python -m benchmarks.million
 
 bench-campaign: $(READY)
-	.venv/bin/python -m tests.bench.overhead
+	.venv/bin/python -m benchmarks.overhead
 
 bench-workbook: $(READY)
-	.venv/bin/python -m tests.bench.workbook
+	.venv/bin/python -m benchmarks.workbook
 
 bench-heldout: $(READY)
 	@test -r "$(TABLE)" || { echo "bench-heldout: found no table '$(TABLE)', wanted TABLE=T.csv as commodel import writes it" >&2; exit 2; }
-	.venv/bin/python -m tests.bench.heldout $(TABLE) $(FAMILIES) $(if $(RANKS),--ranks $(RANKS)) $(if $(STATISTIC),--statistic "$(STATISTIC)")
+	.venv/bin/python -m benchmarks.heldout $(TABLE) $(FAMILIES) $(if $(RANKS),--ranks $(RANKS)) $(if $(STATISTIC),--statistic "$(STATISTIC)")
 
 bench-networks: $(READY)
 	@test -z "$(TABLE)" -o -r "$(TABLE)" || { echo "bench-networks: found no table '$(TABLE)'" >&2; exit 2; }
-	.venv/bin/python -m tests.bench.networks $(PLATFORMS)
+	.venv/bin/python -m benchmarks.networks $(PLATFORMS)
 	$(if $(TABLE),$(MAKE) bench-heldout)
 
 # Threads of its linear algebra only stand in each other's way.
 bench-tune: export OMP_NUM_THREADS = 1
 bench-tune: $(READY)
 	@test -r "$(TABLE)" || { echo "bench-tune: found no table '$(TABLE)', wanted TABLE=T.csv as commodel import writes it" >&2; exit 2; }
-	.venv/bin/python -m tests.bench.tune $(TABLE)
+	.venv/bin/python -m benchmarks.tune $(TABLE)
 
 # Simulated only, so that everybody gets the same numbers.
 COVERAGE := demo families catalogue sample
 bench-coverage: $(READY)
 	for name in $(COVERAGE); do $(COMMODEL) run $$name --only fast-ethernet-32 || exit 1; done
-	$(COMMODEL) run tests/bench/coverage.yaml
-	.venv/bin/python -m tests.bench.coverage $(addprefix results/,$(COVERAGE) coverage)
+	$(COMMODEL) run benchmarks/coverage.yaml
+	.venv/bin/python -m benchmarks.coverage $(addprefix results/,$(COVERAGE) coverage)
 
 # KERNEL-N/LAYOUT.csv, made again where the speeds have changed.
 BALANCED := $(foreach kernel,summa-128 summa-256 wave2d-256 wave2d-512,$(patsubst params/layouts/fermi/%,\

@@ -31,7 +31,7 @@ NEEDED_PROGRAMS = "COMMODEL_NEEDED_PROGRAMS"
 LEFT_SECONDS = 20.0  # seconds after the tests in which processes may end
 LONGEST = (
     "tests/workflow/",
-    *(f"tests/lab/test_slurm_{name}" for name in ("survey", "docs", "campaign")),
+    *(f"tests/labs/test_slurm_{name}" for name in ("survey", "docs", "campaign")),
 )
 
 # Tables have 100 columns without a terminal, whatever the terminal or the runner of the tests says

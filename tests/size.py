@@ -1,5 +1,5 @@
-"""Print the size of the core, our extensions, the native programs and the tests, by folder: files
-and tokens.
+"""Print the size of the core, our extensions, the native programs, the tests of `make test`, and
+labs, fuzz and benchmarks apart, by folder: files and tokens.
 
 Python's tokens are those of `tokenize` without comments, line ends and indentation; a docstring is
 one. C's tokens are names, numbers, strings and signs outside of comments."""
@@ -12,11 +12,10 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE, NATIVE, TESTS = (
-    ROOT / "workflow" / "commodel",
-    ROOT / "workflow" / "native",
-    ROOT / "tests",
-)
+PACKAGE = ROOT / "workflow" / "commodel"
+NATIVE = ROOT / "workflow" / "native"
+TESTS = ROOT / "tests"
+APART = ("labs", "fuzz")  # folders of the tests that `make test` does not run
 SKIPPED = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -56,6 +55,7 @@ def measure_folders(root: Path, patterns: tuple[str, ...], count) -> dict[str, t
 
 def main() -> None:
     extensions = sorted(PACKAGE.parent.glob("commodel_*"))
+    tests = measure_folders(TESTS, ("*.py",), count_python_tokens)
     natives = [folder / "native" for folder in extensions if (folder / "native").is_dir()]
     parts = {
         "core": measure_folders(PACKAGE, ("*.py",), count_python_tokens),
@@ -68,7 +68,9 @@ def main() -> None:
             f"{folder.parent.name}/native": measure_folders(folder, C_FILES, count_c_tokens)
             for folder in natives
         },
-        "tests": measure_folders(TESTS, ("*.py",), count_python_tokens),
+        "tests": {name: size for name, size in tests.items() if name not in APART},
+        "labs, fuzz, benchmarks": {name: tests[name] for name in APART}
+        | {"benchmarks": measure_folders(ROOT / "benchmarks", ("*.py",), count_python_tokens)["."]},
     }
     for name, folders in parts.items():
         files, tokens = (sum(folder[column] for folder in folders.values()) for column in (0, 1))

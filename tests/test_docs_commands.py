@@ -23,12 +23,12 @@ from tests.once import made_once
 from tests.workflow.conftest import Project
 
 NOT_RUN = {
-    r"commodel run .*--profile slurm|snakemake --profile slurm": "wants a Slurm: tests/lab/test_slurm_docs.py",
-    r"snakemake --directory": "wants what snakedeploy has deployed: tests/lab/test_snakedeploy.py",
+    r"commodel run .*--profile slurm|snakemake --profile slurm": "wants a Slurm: tests/labs/test_slurm_docs.py",
+    r"snakemake --directory": "wants what snakedeploy has deployed: tests/labs/test_snakedeploy.py",
     r"make (setup|lint|test)$": ".ci/run and `make` itself call them: they are what runs this",
     r"make (demo|papers)": "calls `commodel run` for experiments that are run here",
     r"make wheel": "tests/test_wheel.py builds and checks one, without the download of what it wants",
-    r"make container": "wants Apptainer: tests/lab/test_apptainer.py builds the image",
+    r"make container": "wants Apptainer: tests/labs/test_apptainer.py builds the image",
 }
 # These measure for minutes, or on a machine that is not here: what stands in their place.
 SMALLER = {

@@ -11,9 +11,9 @@ import pytest
 from commodel.platforms.mpi_libraries import find_kind
 from commodel.platforms.toolchains import compute_native_digest
 from commodel.platforms.tools import ROOT, find_sibling, find_tool, read_version
-from tests.lab.pinned_mpi import first_on_path
+from tests.labs.pinned_mpi import first_on_path
 
-LAB = ROOT / "tests" / "lab"
+LAB = ROOT / "tests" / "labs"
 
 
 @pytest.mark.parametrize("lab", ["slurm", "network", "apptainer", ""])
@@ -48,7 +48,7 @@ def test_a_lab_that_does_not_exist_is_named():
         check=False,
     )
     assert done.returncode == 2
-    assert "no lab 'slrum' in tests/lab" in done.stderr
+    assert "no lab 'slrum' in tests/labs" in done.stderr
 
 
 def test_labs_use_the_locked_mpi_even_if_another_is_first_on_the_path(tmp_path, monkeypatch):

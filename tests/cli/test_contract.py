@@ -182,7 +182,7 @@ ELSEWHERE = {
     "predict": {"tests/cli/test_statistic.py": ("first rank",)},
     "advise": {"tests/cli/test_statistic.py": ("last rank", "first rank")},
     "advise layouts": {"tests/kernels/test_commands.py": ("--measure",)},
-    "build": {"tests/lab/overlay_trees.py": ("mrnet",)},
+    "build": {"tests/labs/overlay_trees.py": ("mrnet",)},
     "import csv": {
         "tests/cli/test_import.py": (
             "--ranks",

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import heldout
+from benchmarks.heldout import list_splits
 from commodel.compare.baselines import (
     ALWAYS_SAME,
     BASELINES,
@@ -40,8 +42,6 @@ from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.predictions import predict
 from commodel_formats import pico
-from tests.bench import heldout
-from tests.bench.heldout import list_splits
 from tests.patterns.catalogue import point
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.networks import add_intervals
 from commodel.advice.recommended_times import ModelTimes, recommend
 from commodel.compare.baselines import summarize_baselines
 from commodel.compare.combined_prediction import choose_alternatives
@@ -24,7 +25,6 @@ from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.places import Places
 from commodel.predictions.validity import have_weight
 from commodel.stats import NORMAL_QUANTILE
-from tests.bench.networks import add_intervals
 
 SIZES = [8, 64, 512, 4096, 32768, 262144]
 CHOICES = ["linear", "binomial", "chain"]

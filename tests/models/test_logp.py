@@ -1,5 +1,5 @@
 """LogP and its relatives: finite capacity, fits to trees, the threshold S of LogGOPS, finish times
-of LogGOPSim (`recorded/loggopsim.csv`, written by tests/bench/loggopsim.py, in ns, ns/B and bytes),
+of LogGOPSim (`recorded/loggopsim.csv`, written by benchmarks/loggopsim.py, in ns, ns/B and bytes),
 and parametrised LogP with probes of an overhead that include waiting."""
 
 import csv
@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.loggopsim import MACHINES, Case, Machine
+from benchmarks.loggopsim import predict_finish_times as predict_as_loggopsim
 from commodel.errors import UserError
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete_values, find_family
@@ -18,8 +20,6 @@ from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.predictions import predict
-from tests.bench.loggopsim import MACHINES, Case, Machine
-from tests.bench.loggopsim import predict_finish_times as predict_as_loggopsim
 from tests.models.synthetic import LOGGP, Truth, fit_machine, loggp_times, observed, truth
 from tests.models.test_replay import schedules
 from tests.models.truths.loggops import LOGGOPS, loggops_times

@@ -1,5 +1,5 @@
 """Slurm: its allocations, switches and outages, and the executor that tolerates outages. The real
-Slurm is in tests/lab."""
+Slurm is in tests/labs."""
 
 import asyncio
 import os

@@ -569,7 +569,7 @@ def tabulate_parameters(
             "the simulated one has O_s, U_r, the ports' throughput and a latency from this table, but no O_r, since "
             "simulated processes have no interrupts, and its switch has no limit.",
             "its processors are newer, its ports have the paper's 100 Mbit/s, and the buffers of its switch are set in "
-            "`tests/lab/network.sh`.",
+            "`tests/labs/network.sh`.",
             "its processors and its network are newer.",
         ),
         (
