@@ -4,10 +4,9 @@ SUMMA and the wave equation as operations, partitions of a matrix by measured sp
 predictions of what a kernel takes. The functions are loaded when they are first used.
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
-from commodel.extensions import Extension, Native, ReportSection, Verb
+from commodel.extensions import Extension, Native, ReportSection, Verb, load_function
 
 if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel_kernels.kernel_predictions import KernelPredictions, predict_kernel
@@ -91,5 +90,4 @@ EXTENSION = Extension(
 def __getattr__(name: str) -> object:
     if name not in _FUNCTIONS:
         raise AttributeError(f"module 'commodel_kernels' has no attribute '{name}'")
-    module, _, attribute = _FUNCTIONS[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return load_function(_FUNCTIONS[name])

@@ -1,7 +1,20 @@
 """Rules for the collectives of MPI libraries: an extension of commodel that finds, verifies and
-measures them."""
+measures them. The functions are loaded when they are first used.
+"""
 
-from commodel.extensions import Extension, Verb
+from typing import TYPE_CHECKING
+
+from commodel.extensions import Extension, Verb, load_function
+
+if TYPE_CHECKING:  # type checkers and editors find the functions here
+    from commodel_tune.results import Tuning
+    from commodel_tune.tuning import tune
+
+_FUNCTIONS = {
+    "Tuning": "commodel_tune.results:Tuning",
+    "tune": "commodel_tune.tuning:tune",
+}
+__all__ = ["EXTENSION", "Tuning", "tune"]
 
 EXTENSION = Extension(
     title="rules for the collectives of MPI libraries, verified and measured",
@@ -13,5 +26,11 @@ EXTENSION = Extension(
             "Ask",
         )
     },
-    functions={"Tuning": "commodel_tune.results:Tuning", "tune": "commodel_tune.tuning:tune"},
+    functions=_FUNCTIONS,
 )
+
+
+def __getattr__(name: str) -> object:
+    if name not in _FUNCTIONS:
+        raise AttributeError(f"module 'commodel_tune' has no attribute '{name}'")
+    return load_function(_FUNCTIONS[name])
