@@ -529,10 +529,11 @@ def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):
     for file in ("experiments/overlay.yaml", "platforms/local-overlay.yaml"):
         shutil.copy(ROOT / "params" / file, folder / "params" / file)
     refused = run("plan", "overlay", code=2)
-    assert refused.stderr == (
-        f"commodel: {folder}/params/platforms/local-overlay.yaml:4: substrate: found 'overlay', which the extension "
-        "commodel_overlay brings; install it\n"
-    )
+    place = f"{folder}/params/platforms/local-overlay.yaml:4: substrate"
+    absent = "is in commodel_overlay, which is not installed\n"
+    assert refused.stderr == f"commodel: {place}: substrate 'overlay' {absent}"
+    refused = run("show", "operations", "overlay-startup", code=2)
+    assert f"operation 'overlay-startup' {absent}" in refused.stderr
     if find_tool("smpirun"):
         (folder / "params/experiments/core.yaml").write_text(CORE)
         run("run", "core")

@@ -38,6 +38,16 @@ OUR_NAMES = {
         "skampi",
     ),
     "commodel_kernels": ("kernel", "layouts", "partition", "speeds", "summa", "wave2d"),
+    "commodel_overlay": (
+        "mrnet",
+        "overlay",
+        "overlay-broadcast",
+        "overlay-classes",
+        "overlay-reduce",
+        "overlay-skew",
+        "overlay-startup",
+        "overlay-throughput",
+    ),
     "commodel_tune": ("tune",),
 }
 

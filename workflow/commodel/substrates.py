@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from commodel.errors import UserError, suggest_name
+from commodel.extensions import find_absent_package
 from commodel.registry import discover_in_extensions
 from commodel.units import show_value
 
 MPI = "mpi"
-EXTENSIONS = {"overlay": "commodel_overlay", "mrnet": "commodel_overlay"}  # our own, by substrate
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,10 @@ def find_substrate(name: str) -> Substrate:
     brought = discover_in_extensions("SUBSTRATE")
     if name in brought:
         return brought[name]
-    if name in EXTENSIONS:
-        raise UserError(
-            f"found '{name}', which the extension {EXTENSIONS[name]} brings; install it"
-        )
-    raise UserError(f"found {show_value(name)}; {suggest_name(name, [MPI, *EXTENSIONS, *brought])}")
+    package = find_absent_package(name)
+    if package:
+        raise UserError(f"substrate '{name}' is in {package}, which is not installed")
+    raise UserError(f"found {show_value(name)}; {suggest_name(name, [MPI, *brought])}")
 
 
 @lru_cache

@@ -6,8 +6,15 @@ if FINISH and not CAMPAIGN.finished:
 
 rule collect:
     input:
-        [str(CAMPAIGN.done_file(batch)) for batch in (CAMPAIGN.finished if FINISH else PLAN.batches)],
-        left=[str(path) for batch in CAMPAIGN.unfinished if FINISH and (path := RESULTS.state(batch.name)).exists()],
+        [
+            str(CAMPAIGN.done_file(batch))
+            for batch in (CAMPAIGN.finished if FINISH else PLAN.batches)
+        ],
+        left=[
+            str(path)
+            for batch in CAMPAIGN.unfinished
+            if FINISH and (path := RESULTS.state(batch.name)).exists()
+        ],
         plan=CAMPAIGN.find_planned_file(RESULTS.plan),
         code=list_source_files("results.collection", "results.latency_distributions"),
     output:

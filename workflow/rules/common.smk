@@ -9,7 +9,12 @@ from commodel.errors import UserError
 from commodel.plan.planning import require_mpi_types
 from commodel.platforms.slurm import NOTHING_SUBMITTED
 from commodel.platforms.toolchains import list_toolchains
-from commodel.results.stage_files import list_extension_code, list_fit_code, list_prediction_code
+from commodel.results.stage_files import (
+    list_extension_code,
+    list_fit_code,
+    list_prediction_code,
+    list_section_code,
+)
 from commodel.sources import PACKAGE, list_source_files
 from commodel.units import format_count
 from snakemake.exceptions import WorkflowError

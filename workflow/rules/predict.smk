@@ -1,7 +1,11 @@
 # One process for all models. Tables of models whose inputs have not changed are kept, and every model has a log.
 rule predict:
     input:
-        sets=[str(RESULTS.fitted(platform, model)) for model in PLAN.models for platform in PLAN.platforms],
+        sets=[
+            str(RESULTS.fitted(platform, model))
+            for model in PLAN.models
+            for platform in PLAN.platforms
+        ],
         plan=CAMPAIGN.find_planned_file(RESULTS.plan),
         code=sorted({path for model in PLAN.models for path in list_prediction_code(model)}),
     output:
@@ -23,7 +27,11 @@ rule compare:
         str(RESULTS.table("observations")),
         str(RESULTS.table("unmeasured")),
         [str(RESULTS.predictions(model)) for model in PLAN.models],
-        sets=[str(RESULTS.fitted(platform, model)) for platform in PLAN.platforms for model in PLAN.models],
+        sets=[
+            str(RESULTS.fitted(platform, model))
+            for platform in PLAN.platforms
+            for model in PLAN.models
+        ],
         plan=CAMPAIGN.find_planned_file(RESULTS.plan),
         code=list_source_files("compare.comparison"),
     output:

@@ -4,7 +4,11 @@ rule report:
         str(RESULTS.table("summary")),
         str(RESULTS.table("distributions")),
         str(RESULTS.table("unmeasured")),
-        [str(RESULTS.fitted(platform, model)) for platform in PLAN.platforms for model in PLAN.models],
+        [
+            str(RESULTS.fitted(platform, model))
+            for platform in PLAN.platforms
+            for model in PLAN.models
+        ],
         texts=[str(path) for path in RESULTS.inputs()],
         code=list_source_files(
             "reports.stored_results",
@@ -12,10 +16,14 @@ rule report:
             "reports.pictures.render",
             "reports.xlsx.workbook",
         )
+        + list_section_code()
         + (list_extension_code("PAPER") if PLAN.paper else []),
         looks=[
             str(path)
-            for path in (*sorted(PACKAGE.glob("reports/html/page.*")), PACKAGE / "reports" / "columns.csv")
+            for path in (
+                *sorted(PACKAGE.glob("reports/html/page.*")),
+                PACKAGE / "reports" / "columns.csv",
+            )
             if path.suffix != ".py"
         ],
     output:

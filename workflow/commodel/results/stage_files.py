@@ -43,6 +43,16 @@ def list_extension_code(*constants: str) -> list[str]:
     ]
 
 
+def list_section_code() -> list[str]:
+    """Return the source files of the extensions that make sections of a report."""
+    return [
+        file
+        for installed in list_usable_extensions()
+        if installed.extension.sections
+        for file in installed.list_files()
+    ]
+
+
 def list_fit_code(model: str) -> list[str]:
     """Return the source files that a model's fit to probes depends on."""
     return list_model_code(model, "fits.probe_fits")
