@@ -39,6 +39,7 @@ from tests.workflow.conftest import Project
 PROCESSES = "--layout processes:params/layouts/mine/even.csv --platform mycluster"
 KERNEL = "--speeds speeds.yaml --platform mycluster --blocks 8"
 SAMPLE, PLATFORM = "results/sample", "--platform fast-ethernet-32"
+SETS = "results/sample/validated/fast-ethernet-32"
 TUNE = (
     "--platform desk --ranks 2 --operation bcast --bytes 8 --layout block --minutes 0.01 --pairs 3"
 )
@@ -67,7 +68,13 @@ INVOCATIONS = {
         "sample --params loggp.yaml --set L=2us --draws 0 -o sample.parquet",
         f"sample --params loggp.yaml {PLATFORM} -o sample.csv",
     ),
-    "predict plan": ("results/sample/plan.json --params loggp.yaml --set L=2us -o predicted.csv",),
+    "fit probes": (
+        f"results/sample/plan.json {PLATFORM} --model loggp --model hockney --cores 2 -o fits",
+    ),
+    "predict plan": (
+        "results/sample/plan.json --params loggp.yaml --set L=2us -o predicted.csv",
+        f"results/sample/plan.json --params {SETS}/loggp.yaml --params {SETS}/hockney.yaml --cores 2 -o new",
+    ),
     "advise": (
         "--params tan.yaml --operation reduce --leaves 16 --bytes 1KiB --top 3 --verbose",
         f"--params loggp.yaml {BCAST} --only binomial --only linear --layout block --set L=2us",

@@ -2,6 +2,7 @@
 # the job's first log itself beside what it prints. Commands are put together where a rule is read: in a rule that another
 # workflow takes from here as a module, no name of ours is known.
 import sys
+import threading
 from shlex import quote
 
 from commodel.results.campaign import begin_campaign, check_workflow_settings

@@ -1,4 +1,4 @@
-# One process for all models of a platform. Models whose inputs have not changed are kept, and every model has a log.
+# One job for all models of a platform. Models whose inputs have not changed are kept, and every model has a log.
 rule fit:
     input:
         observations=str(RESULTS.table("observations")),
@@ -10,10 +10,11 @@ rule fit:
         str(RESULTS.job_log("fits.{platform}")),
         [str(RESULTS.job_log(f"fit.{{platform}}.{model}")) for model in PLAN.models],
     localrule: True
+    threads: max(1, (workflow.cores or 1) // len(PLAN.platforms))
     params:
         models=[word for model in PLAN.models for word in ("--model", model)],
     message:
         f"fitting {format_count(len(PLAN.models), 'model')} on {{wildcards.platform}}"
     shell:
         f"{COMMODEL} fit probes {{input.plan}} --in {{input.observations}} {{params.models:q}}"
-        f" --platform {{wildcards.platform}} --out {RESULTS.folder}/fitted/{{wildcards.platform}}"
+        f" --platform {{wildcards.platform}} --out {RESULTS.folder}/fitted/{{wildcards.platform}} --cores {{threads}}"

@@ -1,4 +1,4 @@
-# One process for all models. Tables of models whose inputs have not changed are kept, and every model has a log.
+# One job for all models. Tables of models whose inputs have not changed are kept, and every model has a log.
 rule predict:
     input:
         sets=[
@@ -14,12 +14,13 @@ rule predict:
         str(RESULTS.job_log("predictions")),
         [str(RESULTS.job_log(f"predict.{model}")) for model in PLAN.models],
     localrule: True
+    threads: workflow.cores or 1
     params:
         sets=lambda wildcards, input: [part for path in input.sets for part in ("--params", path)],
     message:
         f"predicting with {format_count(len(PLAN.models), 'model')}"
     shell:
-        f"{COMMODEL} predict plan {{input.plan}} {{params.sets:q}} --out {RESULTS.folder}/predictions"
+        f"{COMMODEL} predict plan {{input.plan}} {{params.sets:q}} --out {RESULTS.folder}/predictions --cores {{threads}}"
 
 
 rule compare:

@@ -19,7 +19,9 @@ from commodel.errors import UserError
 from commodel.files.results_folder import PLAN, Results
 from commodel.files.safe_paths import SafePath
 from commodel.files.tables import PREDICTIONS, read_table, write_table
+from commodel.models.families import find_family
 from commodel.models.parameter_sets import list_sets
+from commodel.parallel import map_in_processes
 from commodel.plan.planning import load_plan
 from commodel.results.stage_files import StageFiles
 from commodel.units import format_count
@@ -142,34 +144,48 @@ class PlanRequest:
         folder = SafePath.of_argument(out, self.results)
         stage = PredictionStage(self.plan_file, StageFiles(folder))
         sets = [self.find_set(file) for path in self.sources for file in list_sets(path)]
-        rows: list[dict[str, Any]] = []
-        notes: list[str] = []
-        failures: list[UserError] = []
-        for name in [self.model] if self.model else dict.fromkeys(path.stem for path in sets):
-            try:
+        names = [self.model] if self.model else dict.fromkeys(path.stem for path in sets)
+        sets_of = {
+            find_family(name).name: [path for path in sets if path.stem == name] for name in names
+        }
+        changed = stage.find_changes(sets_of)
+        notes = []
+        for name in sets_of:
+            if name not in changed:
+                notes.append(
+                    f"{name}: its inputs have not changed, so its predictions in {out} are kept"
+                )
                 with watch(name) as show:
-                    table = stage.predict(name, [path for path in sets if path.stem == name])
-                    if table is None:
-                        notes.append(
-                            f"{name}: its inputs have not changed, so its predictions in {out} are kept"
-                        )
-                        show(notes[-1])
+                    show(notes[-1])
+
+        def write(name: str) -> int | UserError:
+            try:
+                with watch(name):
+                    return stage.write(name, sets_of[name])
             except UserError as error:
-                failures.append(error)
+                return error
+
+        if changed:
+            stage.load()
+        counts: dict[str, int] = {}
+        failures: list[UserError] = []
+        for name, answer in zip(changed, map_in_processes(write, list(changed)), strict=True):
+            if isinstance(answer, UserError):
+                failures.append(answer)
                 continue
-            rows.append(_make_row(name, None if table is None else len(table), out / f"{name}.csv"))
+            stage.files.record(f"{name}.csv", changed[name])
+            counts[name] = answer
         if failures:
             raise ModelFailedError(failures[0].message)
         stage.files.publish()
-        for row in rows:
-            if row["predictions"] is None:
-                row["predictions"] = _count_rows(folder / f"{row['model']}.csv")
+        tables = {name: folder / f"{name}.csv" for name in sets_of}
+        counts |= {name: _count_rows(table) for name, table in tables.items() if name not in counts}
+        rows = [_make_row(name, counts[name], out / f"{name}.csv") for name in sets_of]
         sources = [{"model": path.stem, "source": str(path)} for path in sets]
-        tables = [folder / f"{row['model']}.csv" for row in rows]
-        return PlanPredictions(rows, _describe(rows, out), notes, sources, tables)
+        return PlanPredictions(rows, _describe(rows, out), notes, sources, list(tables.values()))
 
 
-def _make_row(model: str, count: int | None, file: Path | None) -> dict[str, Any]:
+def _make_row(model: str, count: int, file: Path | None) -> dict[str, Any]:
     return {"model": model, "predictions": count, "file": str(file or "")}
 
 

@@ -5,7 +5,7 @@ changed since its file was made is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,19 +57,30 @@ class FitStage:
     def _data_digest(self) -> str:
         return digest_files([self.plan_file, self.observations_file])
 
+    def load(self) -> None:
+        """Read what all models need, before processes share it."""
+        _ = self.plan, self.evidence
+
     def make_set(self, model: str) -> ParameterSet:
         """Return the fitted set of a model."""
         return fit_to_evidence(self.plan, self.evidence, find_family(model).name, self.platform)
 
-    def fit(self, model: str) -> ParameterSet | None:
-        """Fit a model and write its set; return None if the set in the folder is kept."""
-        name = find_family(model).name
-        digest = digest_inputs(list_fit_code(name), self._data_digest, self.platform)
-        if self.files.is_current(f"{name}.yaml", digest):
-            return None
-        parameters = self.make_set(name)
-        write_parameters(self.files.prepare(f"{name}.yaml"), parameters)
-        self.files.record(f"{name}.yaml", digest)
+    def find_changes(self, models: Iterable[str]) -> dict[str, str]:
+        """Return the models whose sets in the folder are not up to date, each with a digest of its inputs."""
+        digests = {
+            name: digest_inputs(list_fit_code(name), self._data_digest, self.platform)
+            for name in (find_family(model).name for model in models)
+        }
+        return {
+            name: digest
+            for name, digest in digests.items()
+            if not self.files.is_current(f"{name}.yaml", digest)
+        }
+
+    def write(self, model: str) -> ParameterSet:
+        """Fit a model, and write its set beside that of the folder."""
+        parameters = self.make_set(model)
+        write_parameters(self.files.prepare(f"{model}.yaml"), parameters)
         return parameters
 
 
@@ -88,19 +99,31 @@ class PredictionStage:
     def _plan_digest(self) -> str:
         return digest_files([self.plan_file])
 
-    def predict(self, model: str, sets: Sequence[AnyPath]) -> pd.DataFrame | None:
-        """Predict with a model's sets, given by their files, and write the table; return None if
-        the table in the folder is kept."""
-        name = find_family(model).name
-        digest = digest_inputs(list_prediction_code(name), self._plan_digest, digest_files(sets))
-        if self.files.is_current(f"{name}.csv", digest):
-            return None
+    def load(self) -> None:
+        """Read what all models need, before processes share it."""
+        _ = self.plan
+
+    def find_changes(self, sets: Mapping[str, Sequence[AnyPath]]) -> dict[str, str]:
+        """Return the models whose tables in the folder are not up to date, each with a digest of its inputs. `sets` are
+        the files of each model's sets."""
+        digests = {
+            name: digest_inputs(list_prediction_code(name), self._plan_digest, digest_files(files))
+            for name, files in sets.items()
+        }
+        return {
+            name: digest
+            for name, digest in digests.items()
+            if not self.files.is_current(f"{name}.csv", digest)
+        }
+
+    def write(self, model: str, sets: Sequence[AnyPath]) -> int:
+        """Predict with a model's sets, write the table beside that of the folder, and return the number of its
+        rows."""
         table = predict_points(
-            self.plan, Results.of(self.plan_file.parent), choose_sets(sets, name, ())
+            self.plan, Results.of(self.plan_file.parent), choose_sets(sets, model, ())
         )
-        write_table(self.files.prepare(f"{name}.csv"), table)
-        self.files.record(f"{name}.csv", digest)
-        return table
+        write_table(self.files.prepare(f"{model}.csv"), table)
+        return len(table)
 
 
 def predict_points(

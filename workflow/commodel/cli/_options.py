@@ -63,6 +63,13 @@ RESULTS_ARGUMENT = {"EXPERIMENT": "Name of a folder in results."}
 process_count_option = click.option(
     "--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"
 )
+cores_option = click.option(
+    "--cores",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Use so many cores of this machine.",
+)
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 verbose_option = click.option(
     "--verbose", is_flag=True, help="Print all notes, not only the first five."

@@ -4,12 +4,16 @@ sheet."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._help import VerbGroup, make_option_group
-from commodel.cli._options import PATH, STATISTIC, out_option, style_option
+from commodel.cli._options import PATH, STATISTIC, cores_option, out_option, style_option
 from commodel.cli._output import copy_output_of_model, print_rows, show_waiting
+
+if TYPE_CHECKING:
+    from commodel.parameters import ParameterSet
 
 FAMILIES = click.option(
     "--model", "models", multiple=True, required=True, help="Model to fit; repeated."
@@ -53,37 +57,62 @@ def fit() -> None:
 @make_option_group(
     "Output",
     out_option("Parameter set (YAML) to write; a folder, also for several models.", required=True),
+    cores_option,
 )
 def fit_probes(
-    plan_file: Path, observations: Path | None, platform: str, models: tuple[str, ...], out: Path
+    plan_file: Path,
+    observations: Path | None,
+    platform: str,
+    models: tuple[str, ...],
+    out: Path,
+    cores: int,
 ) -> None:
     """Fit models to the probes of a platform, as a run does."""
     from commodel.api.stages import FitStage
     from commodel.files.parameter_sets import write_parameters
     from commodel.files.safe_paths import SafePath
+    from commodel.parallel import map_in_processes, use_processes
     from commodel.results.stage_files import StageFiles
 
     observations = observations or plan_file.with_name("observations.csv")
     plan, samples, target = (
         SafePath.of_argument(path, plan_file.parent) for path in (plan_file, observations, out)
     )
-    is_file = len(models) == 1 and not out.is_dir()
-    stage = FitStage(plan, samples, platform, StageFiles(target.parent if is_file else target))
-    for family in models:
-        with copy_output_of_model(f"fit.{platform}.{family}"), show_waiting(f"fitting {family}"):
-            parameters = stage.make_set(family) if is_file else stage.fit(family)
-            if is_file and parameters:
-                write_parameters(target, parameters)
-            if parameters is None:
+    if len(models) == 1 and not out.is_dir():
+        stage = FitStage(plan, samples, platform, StageFiles(target.parent))
+        with show_waiting(f"fitting {models[0]}"):
+            parameters = stage.make_set(models[0])
+        write_parameters(target, parameters)
+        _report_missing_fit(parameters)
+        return
+    stage = FitStage(plan, samples, platform, StageFiles(target))
+    changed = stage.find_changes(models)
+    for model in models:
+        if model not in changed:
+            with copy_output_of_model(f"fit.{platform}.{model}"):
                 click.echo(
-                    f"{family}: its inputs have not changed, so the set in {out} is kept", err=True
+                    f"{model}: its inputs have not changed, so the set in {out} is kept", err=True
                 )
-            elif not parameters.values:
-                reason = next(iter(parameters.missing.values()))
-                click.echo(
-                    f"commodel: no fit of {family} on platform '{platform}': {reason}", err=True
-                )
+
+    def fit_model(model: str) -> None:
+        with copy_output_of_model(f"fit.{platform}.{model}"), show_waiting(f"fitting {model}"):
+            _report_missing_fit(stage.write(model))
+
+    if changed:
+        stage.load()
+    with use_processes(cores):
+        for model, _ in zip(changed, map_in_processes(fit_model, list(changed)), strict=True):
+            stage.files.record(f"{model}.yaml", changed[model])
     stage.files.publish()
+
+
+def _report_missing_fit(parameters: ParameterSet) -> None:
+    if not parameters.values:
+        reason = next(iter(parameters.missing.values()))
+        click.echo(
+            f"commodel: no fit of {parameters.model} on platform '{parameters.platform}': {reason}",
+            err=True,
+        )
 
 
 @fit.command(

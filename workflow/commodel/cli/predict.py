@@ -14,6 +14,7 @@ from commodel.cli._options import (
     EXPERIMENT_ARGUMENT,
     PATH,
     choose_style,
+    cores_option,
     experiment_option,
     out_option,
     pattern_options,
@@ -156,7 +157,9 @@ def _suggest_set(platform: str | None) -> str:
     set_option,
 )
 @make_option_group(
-    "Output", out_option("Table to write, or a folder for a table of each model.", required=True)
+    "Output",
+    out_option("Table to write, or a folder for a table of each model.", required=True),
+    cores_option,
 )
 def predict_plan(
     plan_file: Path,
@@ -164,15 +167,18 @@ def predict_plan(
     model: str | None,
     settings: tuple[str, ...],
     out: Path,
+    cores: int,
 ) -> None:
     """Predict the points of a plan, as a run does."""
     from commodel.api.plan_predictions import ModelFailedError, PlanRequest
+    from commodel.parallel import use_processes
 
     if settings:
         refuse_campaign(out)
     request = PlanRequest.of(plan_file, params, model, settings)
     try:
-        with nullcontext() if out.is_dir() else show_waiting("predicting", plain_lines=True):
+        waiting = nullcontext() if out.is_dir() else show_waiting("predicting", plain_lines=True)
+        with waiting, use_processes(cores):
             result = request.predict(out, _watch_model)
     except ModelFailedError as failure:  # its message is on the screen already
         raise SystemExit(failure.exit_code) from None
