@@ -189,21 +189,6 @@ def test_a_model_without_buffers_is_flagged_as_not_modelling_packet_loss(params)
     assert "overflows" not in small
 
 
-def test_a_sum_of_iterations_is_for_another_verb(params):
-    result = run(f"advise --operation summa:n=8 --ranks 4 --bytes 8KiB --params {params}", code=2)
-    assert (
-        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict kernel` predicts it"
-        in result.output
-    )
-    assert result.output.count("\n") == 1
-    assert (
-        "paper"
-        in run(
-            f"advise --operation summa:n=8:iteration=3 --ranks 4 --bytes 8 --params {params}"
-        ).output
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

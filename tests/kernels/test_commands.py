@@ -712,3 +712,20 @@ def test_a_printed_partition_equals_the_output_of_the_verb(kernel):
         commodel.UserError, match="method: found 'even', wanted geometric or constant or dynamic"
     ):
         commodel.partition("params/speeds/fermi.yaml", 32, layout, "fermi", method="even")
+
+
+def test_a_sum_of_iterations_is_for_another_verb(tmp_path):
+    params = tmp_path / "loggp.yaml"
+    write_parameters(params, make_given_set("loggp", LOGGP))
+    result = run(f"advise --operation summa:n=8 --ranks 4 --bytes 8KiB --params {params}", code=2)
+    assert (
+        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict kernel` predicts it"
+        in result.output
+    )
+    assert result.output.count("\n") == 1
+    assert (
+        "paper"
+        in run(
+            f"advise --operation summa:n=8:iteration=3 --ranks 4 --bytes 8 --params {params}"
+        ).output
+    )

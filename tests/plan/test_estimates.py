@@ -27,20 +27,6 @@ from tests.plan.planning import PLATFORM, SIMULATED
 from tests.planning import MEASURE
 
 
-def test_kernel_estimates_include_computation_except_in_simulation():
-    """A product of 64 times 64 blocks of 32 x 32 numbers on two ranks, at 2e9 operations a
-    second."""
-    requested = {"operation": "summa:n=64", "algorithm": "paper", "ranks": 2, "bytes": 8192}
-    whole = make_point(PlatformResources.unlimited(), requested)
-    part = make_point(
-        PlatformResources.unlimited(), {**requested, "operation": "summa:n=64:iteration=3"}
-    )
-    real, simulated = (Durations(name, MEASURE) for name in ("local", "simgrid"))
-    assert real._estimate_sample(whole)[0] == pytest.approx(2048**3 / 2e9, rel=0.05)
-    assert real._estimate_sample(part)[0] == pytest.approx(2048**3 / 2e9 / 64, rel=0.05)
-    assert simulated._estimate_sample(whole)[0] < 1
-
-
 @pytest.mark.parametrize(("most", "samples"), [(500, 30), (20, 20)])
 def test_a_calm_machine_takes_three_times_the_fewest_samples_and_no_more_than_there_may_be(
     most, samples

@@ -19,7 +19,7 @@ from commodel.patterns.points import PlatformResources, make_library_points, mak
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan import planning
 from commodel.plan.plan_tables import summarize_plan
-from commodel.plan.planning import PROBE_SHARE, load_plan, record_files
+from commodel.plan.planning import PROBE_SHARE, load_plan
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY
@@ -165,19 +165,6 @@ def test_library_defaults_are_measured_by_program_library_and_never_predicted(pl
         predict(HOCKNEY, [default])
     with pytest.raises(UserError, match="the MPI library's own"):
         build_schedule(default)
-
-
-def test_speed_files_are_recorded_and_checked_before_anything_is_measured(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    good = "simulated: true\nkernels:\n  gemm:\n    kinds:\n      node/1: [[4, 5]]\n"
-    (tmp_path / "good.yaml").write_text(good)
-    (tmp_path / "zero.yaml").write_text(good.replace("[4, 5]", "[4, 0]"))
-    (file,) = record_files([], speeds=["good.yaml"]).values()
-    assert (file.kind, file.bytes) == ("speeds", len(good))
-    with pytest.raises(UserError, match=r"zero\.yaml:5: .*found a speed of 0, wanted more than 0"):
-        record_files([], speeds=["zero.yaml"])
-    with pytest.raises(UserError, match=r"none\.yaml: cannot be read"):
-        record_files([], speeds=["none.yaml"])
 
 
 SIZES = "bytes: {from: 1KiB, to: 64MiB, factor: 2}"
