@@ -62,9 +62,11 @@ def project(tmp_path, monkeypatch):
 
 OUTSIDE = ("file:../outside.csv", "file:link.csv", "file:folder/outside.csv", "file:/etc/passwd", "file:link.csv@1,0",
            "file:circle.csv", " file :/etc/passwd", "file:a/../../outside.csv", "summa:n=9: partition = /etc/passwd",
-           "wave2d:partition=inside.csv:partition=link.csv", "processes:../outside.csv")  # fmt: skip
+           "wave2d:partition=inside.csv:partition=link.csv", "processes:../outside.csv",
+           "strange:matrix=link.csv")  # fmt: skip
 INSIDE = (
     "summa:partition=inside.csv",
+    "strange:each=1ns/B:matrix=inside.csv",
     "halo:grid=4x2",
     "file:inside.csv",
     "file:./inside.csv",
@@ -138,8 +140,6 @@ def test_tables(project):
     )
     with pytest.raises(UserError, match=f"^{table}:2: operation: .*leads out"):
         read_points(table)
-    with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
-        read_all_times(csv.FORMAT, [table], StatedProperties())
     table.write_text(
         "operation,algorithm,ranks,layout,bytes,seconds\nbcast,linear,2,file:/etc/passwd,8,1us\n"
     )

@@ -1,8 +1,11 @@
 """Plans with kernels: estimates of their time, and files of speeds."""
 
+from pathlib import Path
+
 import pytest
 
 from commodel.errors import UserError
+from commodel.interchange import StatedProperties, csv, read_all_times
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.plan.duration import (
     Durations,
@@ -36,3 +39,16 @@ def test_speed_files_are_recorded_and_checked_before_anything_is_measured(tmp_pa
         record_files([], speeds=["zero.yaml"])
     with pytest.raises(UserError, match=r"none\.yaml: cannot be read"):
         record_files([], speeds=["none.yaml"])
+
+
+def test_a_table_of_times_names_no_partition_outside_of_the_project(tmp_path, monkeypatch):
+    home = tmp_path / "project"
+    home.mkdir()
+    (tmp_path / "outside.csv").write_text("rank,x,y,width,height\n0,0,0,8,8\n")
+    (home / "link.csv").symlink_to("../outside.csv")
+    (home / "t.csv").write_text(
+        "operation,algorithm,ranks,bytes,seconds\nsumma:partition=link.csv,paper,2,8,1us\n"
+    )
+    monkeypatch.chdir(home)
+    with pytest.raises(UserError, match=r"t\.csv:2: .*leads out"):
+        read_all_times(csv.FORMAT, [Path("t.csv")], StatedProperties())

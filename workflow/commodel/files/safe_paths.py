@@ -272,9 +272,6 @@ FILE_PREFIXES = ("file", "processes")
 NODES_SUFFIX = re.compile(r"@[0-9,]*$")  # the nodes that a layout appends to its PATH
 
 
-PARTITION_PARAMETER = "partition"  # parameter of an operation whose value is a path
-
-
 def parse_file_path(spec: str) -> str:
     """Return the PATH of `file:PATH` or `processes:PATH`, with nodes if any follow it; else an
     empty text."""
@@ -282,21 +279,18 @@ def parse_file_path(spec: str) -> str:
     return path.strip() if name.strip() in FILE_PREFIXES else ""
 
 
-def parse_partition_paths(spec: str) -> list[str]:
-    """Return every PATH of `partition=PATH` in an operation, such as `summa:partition=PATH`."""
+def list_parameter_values(spec: str) -> list[str]:
+    """Return every VALUE of `NAME=VALUE` in an operation; each may be a path, as in
+    `summa:partition=PATH`."""
     parameters = (part.partition("=") for part in spec.split(":")[1:])
-    return [
-        path.strip()
-        for name, equals, path in parameters
-        if equals and name.strip() == PARTITION_PARAMETER
-    ]
+    return [value.strip() for _, equals, value in parameters if equals]
 
 
 def check_inside(spec: str) -> None:
-    """Refuse `file:PATH`, `processes:PATH` or `partition=PATH` if the path, or a link, leads out of
-    the project."""
+    """Refuse `file:PATH`, `processes:PATH` or a parameter such as `partition=PATH` if the path, or
+    a link, leads out of the project."""
     path = parse_file_path(spec)
-    paths = {path, NODES_SUFFIX.sub("", path)} - {""} or parse_partition_paths(spec)
+    paths = {path, NODES_SUFFIX.sub("", path)} - {""} or list_parameter_values(spec)
     for written in paths:
         check_path(written, spec)
 
