@@ -520,10 +520,11 @@ def report(
     from commodel.reports.pictures.render import start_drawing  # slow to load
 
     start_drawing()  # takes half a second, in which the report is built
-    from commodel.reports import build_stored_report, write_report
+    from commodel.reports import build_stored_report, draw_charts_early, write_report
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     target = Path(out) if out else None if pictures else Path("reports") / folder.absolute().name
-    stored_report = build_stored_report(folder, anonymous, output_folder=target, samples=samples)
+    draw_fits = draw_charts_early if target else lambda charts: None
+    stored_report = build_stored_report(folder, anonymous, target, samples, draw_fits)
     files = write_report(stored_report, target, Path(pictures) if pictures else None, every_chart)
     return ReportFiles.of(files, folder)

@@ -1,10 +1,11 @@
 """Reports: one `Report` value built from the comparison, rendered as a workbook and as a page.
 Nothing is measured or fitted here."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from commodel.reports.elements import Report
-from commodel.reports.html.page import list_specifications, write_html
+from commodel.reports.elements import Chart, Report
+from commodel.reports.html.page import list_specifications, make_chart_picture, write_html
 from commodel.reports.pictures.render import draw_early, list_drawings, write_pictures
 from commodel.reports.report_builder import build_report
 from commodel.reports.report_inputs import ReportInputs
@@ -15,12 +16,18 @@ __all__ = [
     "ReportInputs",
     "build_report",
     "build_stored_report",
+    "draw_charts_early",
     "list_anomalies",
     "write_html",
     "write_pictures",
     "write_report",
     "write_xlsx",
 ]
+
+
+def draw_charts_early(charts: Sequence[Chart]) -> None:
+    """Let another process draw charts of the page, while the rest of the report is built."""
+    draw_early([("svg", make_chart_picture(chart, "").specification) for chart in charts])
 
 
 def write_report(
@@ -32,7 +39,7 @@ def write_report(
         [("svg", specification) for specification in list_specifications(report)] if out else []
     )
     drawings += list_drawings(report, every_chart) if pictures else []
-    draw_early(drawings)  # by another process, while this one writes the workbook
+    draw_early(drawings)  # while this process writes the workbook
     written: list[Path] = []
     if out:
         out.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ Names of machines are shortened to ranges (`shorten_to_ranges`), or replaced by 
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,14 +27,15 @@ from commodel.files.tables import COMPARISON, DISTRIBUTIONS, SUMMARY, read_table
 from commodel.files.yaml import Document, read_yaml
 from commodel.models.families import find_family, list_meanings
 from commodel.models.parameter_sets import read_set
+from commodel.parameters import ParameterSet
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import Evidence, find_paper
 from commodel.records import Plan
-from commodel.reports.elements import RESULTS_PATH, Remark, Report
+from commodel.reports.elements import RESULTS_PATH, Chart, Remark, Report
 from commodel.reports.report_builder import build_report
 from commodel.reports.report_inputs import ReportInputs
 from commodel.reports.sections import measurement_conditions, network, papers
-from commodel.reports.sections.evidence import make_samples_section
+from commodel.reports.sections.evidence import make_fit_section, make_samples_section
 from commodel.reports.sections.provenance_tables import RESULTS_KEY
 from commodel.results.provenance import (
     ExperimentProvenance,
@@ -164,14 +165,22 @@ def build_stored_report(
     anonymous: bool = False,
     output_folder: Path | None = None,
     samples: bool = False,
+    draw_fits: Callable[[Sequence[Chart]], None] = lambda charts: None,
 ) -> Report:
     """Return the report of a folder of results. `anonymous` replaces the names of machines by
     numbers, for reports that are passed on; these have no links. Others have links from
-    `output_folder` to the results. `samples` adds a sheet of all samples."""
+    `output_folder` to the results. `samples` adds a sheet of all samples. `draw_fits` gets the
+    charts of fits, which are most of all charts, before the rest of the report is built."""
     results = Results.of(folder)
     plan = load_plan(results.plan)
     with use_archived_inputs(results, plan.files):
-        return _build_report(plan, results, anonymous, output_folder, samples)
+        sets = [
+            read_set(results.fitted(platform, name))
+            for platform in plan.platforms
+            for name in plan.models
+        ]
+        draw_fits(make_fit_section(sets).charts)
+        return _build_report(plan, results, sets, anonymous, output_folder, samples)
 
 
 def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
@@ -191,6 +200,7 @@ def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
 def _build_report(
     plan: Plan,
     results: Results,
+    sets: list[ParameterSet],
     anonymous: bool,
     output_folder: Path | None,
     samples: bool,
@@ -233,11 +243,6 @@ def _build_report(
         for entry in run_provenance.attempts
     )
     run_provenance = replace(run_provenance, attempts=attempts, tools=versions)
-    sets = [
-        read_set(results.fitted(platform, name))
-        for platform in plan.platforms
-        for name in plan.models
-    ]
     kinds = {name: platform.kind for name, platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)

@@ -76,9 +76,10 @@ class _Drawer:
     def draw_early(self, requests: Iterable[tuple[str, dict]]) -> None:
         """Draw while this process has other work. Each drawing is kept until it is fetched
         (`draw`)."""
-        self.early_requests.extend(
-            _encode_request(kind, specification) for kind, specification in requests
-        )
+        wanted = dict.fromkeys(_encode_request(*request) for request in requests)
+        with self.lock:
+            known = {*self.early_requests, *self.early_drawings}
+            self.early_requests.extend(request for request in wanted if request not in known)
         threading.Thread(target=self._fetch_early_drawings, daemon=True).start()
 
     def _fetch_early_drawings(self) -> None:
