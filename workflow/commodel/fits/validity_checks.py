@@ -22,6 +22,7 @@ from commodel.models.evaluation.shared_links import LINK_FACTORS, PAIR_LATENCY
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
+from commodel.models.fitting.regression import omit_left_out_errors
 from commodel.models.keys import Pair
 from commodel.models.probes import Site, find_probe
 from commodel.models.probes.mixture import (
@@ -72,9 +73,9 @@ def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float
         for index in np.unique(selected):
             number, pattern = played_cases[index]
             try:
-                cost = Model.of_fit(
-                    entry, entry.fit(observed.without(name, number, LEFT_OUT_FIT_DRAWS))
-                ).cost(pattern)
+                with omit_left_out_errors():
+                    fitted = entry.fit(observed.without(name, number, LEFT_OUT_FIT_DRAWS))
+                cost = Model.of_fit(entry, fitted).cost(pattern)
             except UserError:
                 continue  # the fit needs this case
             yield float(cost[0]), float(np.median(cases[number].seconds))

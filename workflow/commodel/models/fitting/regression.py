@@ -7,7 +7,9 @@ the samples of each case are resampled (noise), and a misfit larger than noise i
 factors (wild bootstrap, `add_misfit_draws`). Noise-free data that do not follow the form therefore
 still have an interval."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 
 import numpy as np
@@ -253,6 +255,20 @@ SIZE_AXES = ("message / B", "time / s")  # default labels of the axes
 ROUNDING_SECONDS = 1e-15  # seconds: rounding errors of exact simulations
 
 
+_has_left_out_errors: ContextVar[bool] = ContextVar("has_left_out_errors", default=True)
+
+
+@contextmanager
+def omit_left_out_errors() -> Iterator[None]:
+    """Let curves have no error at held-out samples (NaN), which takes long: for fits of which only
+    the values are used."""
+    token = _has_left_out_errors.set(False)
+    try:
+        yield
+    finally:
+        _has_left_out_errors.reset(token)
+
+
 def make_curve(
     title: str,
     x: ArrayLike,
@@ -276,7 +292,7 @@ def make_curve(
     relative = (fitted - measured) / scale
     aic = compute_aicc(float(np.mean(relative**2)), len(x), terms + 1, 1.0)
     left_out = np.nan
-    if refit is not None and len(x) > terms + 1:
+    if refit is not None and len(x) > terms + 1 and _has_left_out_errors.get():
         errors = []
         for number in range(len(x)):
             keep = np.arange(len(x)) != number
