@@ -155,7 +155,7 @@ INVOCATIONS = {
     ),
     "collect": ("--in results/sample --out collected/observations.csv",),
     "fit table": ("collectives.csv --model hockney --setting friday --statistic completion",),
-    "compare": ("--in results/sample --out compared.csv",),
+    "compare": ("--in results/sample --out compared.csv --cores 2",),
 }
 FILES = {
     "other.csv": "ranks,bytes,time\n4,8,10\n4,1024,20\n",

@@ -21,6 +21,9 @@ from commodel.units import format_count
 from snakemake.exceptions import WorkflowError
 
 COMMODEL = "COMMODEL_JOB={log[0]:q} " + quote(sys.executable) + " -m commodel"
+# A job with several cores uses them by processes. Snakemake would also give them to linear algebra, whose threads then
+# wait for each other.
+IN_PROCESSES = f"OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 {COMMODEL}"
 QUIET = "--quiet" if config.get("quiet") else ""
 FINISH = bool(config.get("finish"))
 

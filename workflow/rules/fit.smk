@@ -16,5 +16,5 @@ rule fit:
     message:
         f"fitting {format_count(len(PLAN.models), 'model')} on {{wildcards.platform}}"
     shell:
-        f"{COMMODEL} fit probes {{input.plan}} --in {{input.observations}} {{params.models:q}}"
+        f"{IN_PROCESSES} fit probes {{input.plan}} --in {{input.observations}} {{params.models:q}}"
         f" --platform {{wildcards.platform}} --out {RESULTS.folder}/fitted/{{wildcards.platform}} --cores {{threads}}"

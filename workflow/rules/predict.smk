@@ -20,7 +20,7 @@ rule predict:
     message:
         f"predicting with {format_count(len(PLAN.models), 'model')}"
     shell:
-        f"{COMMODEL} predict plan {{input.plan}} {{params.sets:q}} --out {RESULTS.folder}/predictions --cores {{threads}}"
+        f"{IN_PROCESSES} predict plan {{input.plan}} {{params.sets:q}} --out {RESULTS.folder}/predictions --cores {{threads}}"
 
 
 rule compare:
@@ -46,7 +46,8 @@ rule compare:
     log:
         str(RESULTS.job_log("compare")),
     localrule: True
+    threads: workflow.cores or 1
     message:
         "comparing predictions with measurements"
     shell:
-        f"{COMMODEL} compare --in {RESULTS.folder} --out {{output.table}} --sets"
+        f"{IN_PROCESSES} compare --in {RESULTS.folder} --out {{output.table}} --sets --cores {{threads}}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, VerbWithModes, make_option_group
-from commodel.cli._options import PATH, out_option, quiet_option
+from commodel.cli._options import PATH, cores_option, out_option, quiet_option
 from commodel.cli._output import make_progress_printer, show_waiting
 from commodel.errors import UserError
 from commodel.platforms.toolchains import list_toolchains
@@ -148,8 +148,9 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
         is_flag=True,
         help="Also write the fitted sets with their errors, to validated/PLATFORM.",
     ),
+    cores_option,
 )
-def compare(folder: Path, out: Path | None, sets: bool) -> None:
+def compare(folder: Path, out: Path | None, sets: bool, cores: int) -> None:
     from dataclasses import replace
 
     import pandas as pd
@@ -168,12 +169,13 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         read_table,
         write_table,
     )
+    from commodel.parallel import map_in_processes, use_processes
     from commodel.plan.planning import load_plan
     from commodel.records import RECOMMENDED
     from commodel.results.provenance import count_processors
     from commodel.results.raw_samples import read_unmeasured
 
-    with show_waiting("comparing"):
+    with show_waiting("comparing"), use_processes(cores):
         results = Results.of(folder)
         plan = load_plan(results.plan)
         observations = read_table(results.table("observations"), OBSERVATIONS)
@@ -192,10 +194,15 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         if out is None or out.resolve().parent == folder.resolve():
             _, recommended = split_recommended(all_rows)
             write_table(results.predictions(RECOMMENDED), recommended[list_columns(PREDICTIONS)])
-        for platform in plan.platforms if sets else ():
-            for path in results.sets(platform):
-                fitted = read_parameters(path)
-                residuals = read_residuals(compared, platform, fitted.model)
-                write_parameters(
-                    results.validated(platform, fitted.model), replace(fitted, residuals=residuals)
-                )
+
+        def validate(entry: tuple[str, SafePath]) -> None:
+            platform, path = entry
+            fitted = read_parameters(path)
+            residuals = read_residuals(compared, platform, fitted.model)
+            write_parameters(
+                results.validated(platform, fitted.model), replace(fitted, residuals=residuals)
+            )
+
+        fitted_sets = [(name, path) for name in plan.platforms for path in results.sets(name)]
+        for _ in map_in_processes(validate, fitted_sets if sets else []):
+            pass

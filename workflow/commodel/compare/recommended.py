@@ -27,6 +27,7 @@ from commodel.compare.comparison_intervals import collect_residuals
 from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
+from commodel.parallel import map_in_processes
 from commodel.parameters import ParameterSet
 from commodel.predictions.interval_basis import IntervalBasis, format_doublings
 from commodel.predictions.places import Places, name_placement, number_labels
@@ -364,16 +365,13 @@ def _evaluate_folds(rows: pd.DataFrame, scales: Mapping[str, Scales]) -> pd.Data
     scales."""
     fold = number_labels(Places.of_rows(rows).workload) % FOLDS
     used = rows[PLACE_COLUMNS + MODEL_COLUMNS]
-    folds = range(fold.max() + 1)
-    fits = (
-        (Recommender.fit_usable(used[fold != number], scales), used[fold == number])
-        for number in folds
-    )
-    predicted = [
-        _predict_rows(recommender, left_out)
-        for recommender, left_out in fits
-        if recommender is not None
-    ]
+
+    def predict_fold(number: int) -> pd.DataFrame | None:
+        recommender = Recommender.fit_usable(used[fold != number], scales)
+        return None if recommender is None else _predict_rows(recommender, used[fold == number])
+
+    folds = map_in_processes(predict_fold, range(fold.max() + 1))
+    predicted = [left_out for left_out in folds if left_out is not None]
     return _replace_predictions(rows, pd.concat(predicted)) if predicted else rows.iloc[:0]
 
 
