@@ -174,7 +174,7 @@ def test_each_change_is_shown_once(campaign, monkeypatch):
     watched = CliRunner().invoke(main, ["status", "e", "--watch"], catch_exceptions=False)
     assert looks == [7.0] * 3
     assert [line for line in watched.output.splitlines() if line.startswith("e: ")] == [
-        "e: 0 of 35 measured, 35 left, expected end unknown, 0% done, 1 batch running",
+        "e: 0 of 35 measured, 35 left, expected end unknown, 0% of the time over, 1 batch running",
         "e: 0 of 35 measured, 35 left",
     ]
 
@@ -249,7 +249,7 @@ def test_the_fraction_done_is_below_100_percent_while_a_case_remains(campaign):
     almost_done = replace(status.batches[2], remaining_work=Work(1, 1e-6, 1e-6))
     text = format_status(replace(status, batches=(*status.batches[:2], almost_done)))
     assert "1 left" in text
-    assert "99% done" in text
+    assert "99% of the time over" in text
 
 
 COLLECTIVES = """

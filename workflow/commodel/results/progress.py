@@ -579,7 +579,7 @@ def format_status(status: Status, stage: str = "") -> str:
     if status.remaining and running:
         parts += [
             f"expected end {format_end(status.forecast, status.now)}",
-            f"{_format_fraction(status.fraction_done)} done",
+            f"{_format_fraction(status.fraction_done)} of the time over",
         ]
         parts.append(f"{running} batch{'' if running == 1 else 'es'} running")
         if status.simulation_slowdown >= MIN_REPORTED_SLOWDOWN:
