@@ -183,7 +183,9 @@ def shorten_list(words: list[str], limit: int = 6) -> str:
 
 
 def format_ratio(value: float) -> str:
-    return "∞" if value == math.inf else f"{value:.2f}"
+    if value == math.inf:
+        return "∞"
+    return f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
 def capitalize(text: str) -> str:

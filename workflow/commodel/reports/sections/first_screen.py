@@ -416,7 +416,7 @@ def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
     line = f"Mean error on {format_count(row['points'], 'held-out point')}."
     if row["width"] == row["width"]:
         line += f" {format_percent(row['coverage'])} of measured times lie in its intervals "
-        line += f"(median high/low {row['width']:.2f})."
+        line += f"(median high/low {format_ratio(row['width'])})."
     for other in campaign.recommended.drop(recommended.index).itertuples():
         hindsight = ", known only after the measurement" if other.mu_mean < row["mu_mean"] else ""
         line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)}{hindsight})."

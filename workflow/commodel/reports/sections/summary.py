@@ -34,6 +34,7 @@ from commodel.reports.elements import (
     format_count,
     format_error,
     format_percent,
+    format_ratio,
     format_simulated,
     format_size,
     format_size_range,
@@ -167,7 +168,7 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
             )
         if row.width == row.width:
             line += f"; {format_percent(row.coverage)} of medians lie in its intervals, "
-            line += f"with a median high/low of {row.width:.2f}"
+            line += f"with a median high/low of {format_ratio(row.width)}"
         remarks.append(Remark(row.platform, f"{line}."))
     return remarks
 
