@@ -105,17 +105,13 @@ def format_text(regions: Regions) -> str:
 
 
 def format_json_lines(regions: Regions) -> str:
-    rows = [
-        {
-            "params": dict(zip(PARAMETERS, point, strict=True)),
-            "callpath": region,
-            "metric": "time",
-            "value": times,
-        }
-        for region, points in regions.items()
-        for point, times in points.items()
-    ]
-    return "\n".join(json.dumps(row) for row in rows)
+    lines = []
+    for region, points in regions.items():
+        for point, times in points.items():
+            parameters = dict(zip(PARAMETERS, point, strict=True))
+            row = {"params": parameters, "callpath": region, "metric": "time", "value": times}
+            lines.append(json.dumps(row))
+    return "\n".join(lines)
 
 
 def _format_decimal(seconds: float) -> str:

@@ -28,15 +28,22 @@ ROW = re.compile(r"Size (?P<size>[0-9]{1,12}): (?P<seconds>\S{1,40})")
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     imported = ImportedTimes()
-    layout_of_pairs, other, pairs = "", "", 1
+    layout_of_pairs = ""
+    other = ""
+    pairs = 1
     for source_row, text in read_source_rows(path, stated):
         line = " ".join(text.split())
-        if section := SECTION.fullmatch(line):
-            other, pairs = "", 1
+        section = SECTION.fullmatch(line)
+        active = ACTIVE.fullmatch(line)
+        row = ROW.fullmatch(line)
+        other_section = OTHER_SECTION.fullmatch(line)
+        if section:
+            other = ""
+            pairs = 1
             layout_of_pairs = "block:{pairs}" if section["place"] == "Off-Node" else "block:{ranks}"
-        elif active := ACTIVE.fullmatch(line):
+        elif active:
             pairs = int(active["pairs"])
-        elif row := ROW.fullmatch(line):
+        elif row:
             if other or not layout_of_pairs:
                 imported.left_out[other or "row before a section"] += 1
                 continue
@@ -45,8 +52,8 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
             imported.add_pairs(
                 placed, ROUND_TRIP, 2 * pairs, size, placed.parse_number(row["seconds"])
             )
-        elif section := OTHER_SECTION.fullmatch(line):
-            other = section["name"]
+        elif other_section:
+            other = other_section["name"]
     return imported
 
 

@@ -33,7 +33,8 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
                 raise source_row.error(
                     "the file does not name the operation; give --operation, e.g. bcast or pingpong"
                 )
-            size, seconds = source_row.parse_whole(row["msg"]), source_row.parse_number(row["time"])
+            size = source_row.parse_whole(row["msg"])
+            seconds = source_row.parse_number(row["time"])
             if stated.operation == "pingpong":
                 imported.add_message(source_row, size, seconds / 2, Repetitions.MEAN)
             else:

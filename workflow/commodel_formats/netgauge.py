@@ -61,7 +61,8 @@ def read_parameters(path: Path) -> ParameterSet:
         latency > 0,
     )
     line = f"a line through the sizes up to {last['s']:g} B"
-    if skipped := len(rows) - len(fitted):
+    skipped = len(rows) - len(fitted)
+    if skipped:
         line += f"; {skipped} of {len(rows)} rows have none, or a negative one"
     values = {
         "L": L,
@@ -71,10 +72,10 @@ def read_parameters(path: Path) -> ParameterSet:
         "G": Estimate.exact(last["G"], "s/B", line),
     }
     return ParameterSet(
-        "loggp",
-        path.stem,
-        f"imported from {path.name}",
-        values,
+        model="loggp",
+        platform=path.stem,
+        source=f"imported from {path.name}",
+        values=values,
         bytes_range=(first["s"], last["s"]),
     )
 
@@ -82,7 +83,8 @@ def read_parameters(path: Path) -> ParameterSet:
 def _read_rows(path: Path) -> Iterator[dict[str, float]]:
     """Yield the rows in SI units; values that are not yet determined are NaN."""
     for source_row, line in read_source_rows(path, StatedProperties()):
-        printed, cells = dict(PRINTED.findall(line)), line.split()
+        printed = dict(PRINTED.findall(line))
+        cells = line.split()
         if set(WANTED_COLUMNS) <= printed.keys():
             texts = printed
         elif len(cells) == len(COLUMNS) and cells[0].isdigit():

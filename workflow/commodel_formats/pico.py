@@ -22,6 +22,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from math import prod
 from pathlib import Path
 from statistics import median
@@ -97,9 +98,11 @@ DEFAULT_NAMES = {"default", "non_blocking"}  # PICO's names of the library defau
 def translate_algorithm(collective: str, tool_name: str, ranks: int, elements: int) -> str:
     """Return the name of an algorithm in this project, or PICO's name if none here sends the same
     messages."""
-    if full := NAMES_BY_COLLECTIVE.get((collective, tool_name)):
+    full = NAMES_BY_COLLECTIVE.get((collective, tool_name))
+    if full:
         return full
-    name, origin = ORIGIN.sub("", tool_name), _find_origin(tool_name)
+    name = ORIGIN.sub("", tool_name)
+    origin = _find_origin(tool_name)
     ours = TRANSLATED_NAMES.get(name, name.replace("_", "-"))
     power = ranks & (ranks - 1) == 0
     pair = collective, ours
@@ -124,14 +127,14 @@ def find_equal_to_default(
     uses more than one algorithm, so for MPICH one equal algorithm is enough.
     """
     defaults = [name for name in times if ORIGIN.sub("", name) in DEFAULT_NAMES]
-    equal = {
-        name: choice
-        for name, sizes in times.items()
-        for choice in defaults
-        if name not in defaults
-        and _find_origin(name) == _find_origin(choice)
-        and _have_equal_times(sizes, times[choice])
-    }
+    equal = {}
+    for name, choice in product(times, defaults):
+        if (
+            name not in defaults
+            and _find_origin(name) == _find_origin(choice)
+            and _have_equal_times(times[name], times[choice])
+        ):
+            equal[name] = choice
     messages = {translate_algorithm(collective, name, 0, 0) for name in equal}
     return {
         name: choice
@@ -196,14 +199,17 @@ def read_placement(lines: Iterable[str], file: str) -> Placement:
             raise UserError(
                 f"{file} line {number}: found {show_value(line)}, wanted a rank and its host"
             )
-        if (rank := int(cells[0][:9])) >= MAX_COUNT or rank in hosts:
+        rank = int(cells[0][:9])
+        if rank >= MAX_COUNT or rank in hosts:
             raise UserError(f"{file} line {number}: found rank {rank}, wanted each from 0 on once")
         hosts[rank] = cells[1]
     if not hosts or max(hosts) != len(hosts) - 1:
         raise UserError(f"{file}: found {len(hosts)} ranks, wanted all from 0 on")
     numbers: dict[str, int] = {}
     nodes = [numbers.setdefault(hosts[rank], len(numbers)) for rank in range(len(hosts))]
-    return Placement(len(nodes), len(numbers), _describe_layout(nodes), file)
+    return Placement(
+        ranks=len(nodes), nodes=len(numbers), layout=_describe_layout(nodes), file=file
+    )
 
 
 def _describe_layout(nodes: list[int]) -> str:
@@ -231,7 +237,11 @@ def choose_placement(
     real placement, metadata the wanted one. If they differ, the allocation file is right, provided
     that it is certainly of this test.
     """
-    matches = {name: match for name in allocs if (match := ALLOCATION_FILE.fullmatch(name))}
+    matches = {}
+    for name in allocs:
+        match = ALLOCATION_FILE.fullmatch(name)
+        if match:
+            matches[name] = match
     sized = {name: placement for name, placement in allocs.items() if matches[name][1]}
     if not sized:
         return next(iter(allocs.values())) if allocs and declared == tests[0] else declared
@@ -303,25 +313,26 @@ def _is_test_file(path: Path) -> bool:
 def read_runs(path: Path) -> dict[str, Run]:
     """Return the runs in a folder, an archive or a file, by their names, which are times of day."""
     runs: dict[str, Run] = {}
-    run_path, only = path.absolute(), ""
+    run_path = path.absolute()
+    only = ""
     if _is_test_file(path) and not path.is_dir():
-        run_path, only = run_path.parents[1], f"{run_path.parent.name}/{run_path.name}"
+        only = f"{run_path.parent.name}/{run_path.name}"
+        run_path = run_path.parents[1]
     elif path.is_dir() and run_path.name.isdigit():
-        run_path, only = run_path.parent, f"{run_path.name}/"
+        only = f"{run_path.name}/"
+        run_path = run_path.parent
     for name, content in read_files_in(run_path, ".csv"):
         *folders, file = name.removeprefix("./").split("/")
         within = folders[-1] if folders and folders[-1].isdigit() else ""
         outer = folders[: -1 if within else None]
         run = runs.setdefault(outer[-1] if outer else _name_run(run_path), Run())
+        test_file = f"{within}/{file}"
+        match = DATA_FILE.fullmatch(file)
         with locate_mistakes(path):
             if ALLOCATION_FILE.fullmatch(file) and not within:
                 run.allocs[file] = read_placement(_split_lines(content), file)
-            elif (
-                within
-                and (match := DATA_FILE.fullmatch(file))
-                and f"{within}/{file}".startswith(only)
-            ):
-                _add_file(run, within, match, content, f"{within}/{file}")
+            elif within and match and test_file.startswith(only):
+                _add_file(run, within, match, content, test_file)
     return {
         name: run for name, run in runs.items() if run.tests or run.empty or run.unreadable_files
     }
@@ -337,7 +348,8 @@ def _name_run(path: Path) -> str:
 def _add_file(run: Run, test: str, match: re.Match, content: bytes, source: str) -> None:
     tool_name, _, kind = match[2].rpartition("_")
     if kind not in TYPE_BYTES:
-        tool_name, kind = match[2], ""
+        tool_name = match[2]
+        kind = ""
     if match[2].endswith("_instrument"):  # times of parts of an algorithm
         return
     try:
@@ -349,11 +361,11 @@ def _add_file(run: Run, test: str, match: re.Match, content: bytes, source: str)
         run.empty += 1
         return
     sampled = MedianTime(
-        tool_name,
-        int(match[1]),
-        TYPE_BYTES.get(kind, DEFAULT_ELEMENT_BYTES),
-        median(times),
-        source.rpartition("/")[2],
+        tool_name=tool_name,
+        elements=int(match[1]),
+        element=TYPE_BYTES.get(kind, DEFAULT_ELEMENT_BYTES),
+        nanoseconds=median(times),
+        file=source.rpartition("/")[2],
     )
     run.tests.setdefault(test, []).append(sampled)
 
@@ -366,7 +378,8 @@ def _parse_nanoseconds(content: bytes, source: str) -> list[int]:
         raise UserError(
             f"{source} line 1: found {show_value(rows[0][:40].decode('utf-8', 'replace'))}, wanted 'highest'"
         )
-    times, average = [], False
+    times = []
+    average = False
     for number, row in enumerate(rows[1].splitlines() if len(rows) > 1 else (), 2):
         cell = row.split(b",", 1)[0].strip()
         if not cell:
@@ -428,10 +441,10 @@ def parse_metadata(row: Mapping[str, str], job: str) -> TestMetadata:
         raise UserError(f"found {nodes * per_node} ranks, wanted at most {MAX_COUNT}", key="nnodes")
     gpu = row.get("gpu_awareness") == "yes"
     return TestMetadata(
-        row["collective_type"].lower(),
-        make_block_placement(nodes, per_node),
-        gpu,
-        describe_setting(row, job),
+        collective=row["collective_type"].lower(),
+        placement=make_block_placement(nodes, per_node),
+        gpu=gpu,
+        setting=describe_setting(row, job),
     )
 
 
@@ -573,10 +586,8 @@ def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
         with add_line_to_errors(path, number):
             metadata = parse_metadata(row, row.get("timestamp", ""))
         source_row = replace(source_row, layout=metadata.placement.layout, setting=metadata.setting)
-        elements, size = (
-            source_row.parse_whole(row["array_dim"]),
-            source_row.parse_whole(row["buffer_size"]),
-        )
+        elements = source_row.parse_whole(row["array_dim"])
+        size = source_row.parse_whole(row["buffer_size"])
         test = Test(
             row.get("timestamp", ""),
             row.get("test_id", ""),
@@ -641,17 +652,15 @@ def _read_run_rows(path: Path, stated: StatedProperties, imported: ImportedTimes
             test = Test(name, number, test_metadata.collective, placement.ranks)
             for sample in sorted(samples, key=lambda sample: (sample.tool_name, sample.elements)):
                 source_row = SourceRow(
-                    path,
-                    0,
-                    stated,
-                    placement.layout,
-                    f"{number}/{sample.file}",
-                    test_metadata.setting,
+                    file=path,
+                    line=0,
+                    stated=stated,
+                    layout=placement.layout,
+                    tool_name=f"{number}/{sample.file}",
+                    setting=test_metadata.setting,
                 )
-                size, seconds = (
-                    sample.elements * sample.element,
-                    sample.nanoseconds / NANOSECONDS_PER_SECOND,
-                )
+                size = sample.elements * sample.element
+                seconds = sample.nanoseconds / NANOSECONDS_PER_SECOND
                 yield Row(source_row, test, sample.elements, size, seconds, sample.tool_name)
         for difference, numbers in moved.items():
             tests = f"tests {', '.join(numbers)}" if len(numbers) > 1 else f"test {numbers[0]}"
@@ -659,7 +668,8 @@ def _read_run_rows(path: Path, stated: StatedProperties, imported: ImportedTimes
 
 
 def _add_row(row: Row, follows: bool, imported: ImportedTimes) -> None:
-    (_, _, collective, ranks), size = row.test, row.bytes
+    _, _, collective, ranks = row.test
+    size = row.bytes
     if collective in WHOLE_ARRAY_COLLECTIVES and ranks:
         elements = row.elements or 1
         size = elements // ranks * (size // elements)

@@ -72,14 +72,16 @@ def make_network(parameters: ParameterSet) -> Network:
 
 
 def _make_loggp_network(L: float, o_s: float, o_r: float, g: float, G: float) -> Network:
-    port_gap, note = g, ""
+    port_gap = g
+    note = ""
     if g > L:
         if g > min(o_s, o_r):
             raise UserError(
                 f"found g of {format_seconds(g)} above L of {format_seconds(L)}, wanted at most L: "
                 "a port of SimGrid is busy with a message for no longer than that message is in the network"
             )
-        port_gap, faster = L, (g - L) / min(o_s, o_r)
+        port_gap = L
+        faster = (g - L) / min(o_s, o_r)
         if faster >= SIZE_RATIO - 1:
             note = (
                 f"g is reduced to L, {format_seconds(L)}: bursts may be up to {faster:.0%} too fast"
@@ -88,7 +90,14 @@ def _make_loggp_network(L: float, o_s: float, o_r: float, g: float, G: float) ->
         max(port_gap, 1 / UNLIMITED_BANDWIDTH), max(G, 1 / UNLIMITED_BANDWIDTH)
     )
     config: dict[str, str | int] = {"smpi/bw-factor": factors, "maxmin/concurrency-limit": 1}
-    return Network(L - port_gap, f"0:{o_s:.9g}:0", f"0:{o_r:.9g}:0", bandwidth, config, note)
+    return Network(
+        latency=L - port_gap,
+        send=f"0:{o_s:.9g}:0",
+        receive=f"0:{o_r:.9g}:0",
+        bandwidth=bandwidth,
+        config=config,
+        note=note,
+    )
 
 
 def _fit_port(g: float, G: float) -> tuple[float, str]:
@@ -97,7 +106,8 @@ def _fit_port(g: float, G: float) -> tuple[float, str]:
     With them a message takes g + (m−1)·G, with an error of at most 1 %.
     """
     smallest = ENVELOPE_BYTES + 1  # a message of 0 bytes takes as long as one of 1
-    sizes, excess = [smallest], g - smallest * G  # beyond G for each byte, the envelope's too
+    sizes = [smallest]
+    excess = g - smallest * G  # beyond G for each byte, the envelope's too
     while sizes[-1] < MAX_MESSAGE_BYTES and abs(excess) > NEGLIGIBLE_SHARE * sizes[-1] * G:
         sizes.append(min(max(sizes[-1] + 1, int(sizes[-1] * SIZE_RATIO)), MAX_MESSAGE_BYTES))
     last = [size - 1 for size in sizes[1:]] + [MAX_MESSAGE_BYTES]
@@ -139,7 +149,8 @@ def format_xml(network: Network, nodes: int) -> str:
 
 def write_platform(parameters: ParameterSet, nodes: int, out: Path) -> str:
     """Write the platform file and its XML; return a note about what SimGrid cannot represent."""
-    network, platform_file = make_network(parameters), out.with_suffix(".xml")
+    network = make_network(parameters)
+    platform_file = out.with_suffix(".xml")
     title = f"{parameters.model} of {parameters.platform or 'a parameter set'} (simulated)"
     write_text(platform_file, format_xml(network, nodes))
     write_text(out, format_platform(network, nodes, platform_file.name, title))

@@ -21,16 +21,19 @@ from commodel.interchange import (
 )
 from commodel.records import Repetitions, Statistic
 
-BEGIN, END = re.compile(r'\s*begin result "([^"]*)"'), re.compile(r"\s*end result\b")
+BEGIN = re.compile(r'\s*begin result "([^"]*)"')
+END = re.compile(r"\s*end result\b")
 # possessive: a long word without `=` is read once
 VARIED_SETTING = re.compile(r"\b(\w++)=\s*+(\S++)")
 FIXED_COLUMNS = 4  # numbers of a row that are not times of processes
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
-    imported, name = ImportedTimes(), ""
+    imported = ImportedTimes()
+    name = ""
     for source_row, line in read_source_rows(path, stated):
-        if match := BEGIN.match(line):
+        match = BEGIN.match(line)
+        if match:
             name = match[1]
         elif END.match(line):
             name = ""
@@ -46,7 +49,8 @@ def _add_row(imported: ImportedTimes, source_row: SourceRow, name: str, line: st
         raise source_row.error(
             f"found {len(cells)} numbers, wanted bytes, time, error, measurements, times of processes"
         )
-    size, seconds = source_row.parse_whole(cells[0]), source_row.parse_number(cells[1]) / 1e6
+    size = source_row.parse_whole(cells[0])
+    seconds = source_row.parse_number(cells[1]) / 1e6
     kind = name.split("-")[0]
     if kind.lower().startswith("pingpong"):
         imported.add_message(source_row, size, seconds / 2, Repetitions.MEAN)

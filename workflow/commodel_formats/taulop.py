@@ -14,7 +14,9 @@ from commodel.models.keys import make_sample_key, parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.units import MAX_BYTES
 
-MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"
+MEMORY = "SHM"
+GAMMA = "gamma"
+SUM = "SUM_I"
 
 
 def read_tables(folder: Path, network: str = "") -> ParameterSet:
@@ -67,7 +69,8 @@ def _read_gamma(path: Path) -> dict[str, Estimate]:
     )
     if SUM not in header:
         raise UserError(f"found no column {SUM}", file=path)
-    column, rows = header.index(SUM) - 1, _read_rows(path)
+    column = header.index(SUM) - 1
+    rows = _read_rows(path)
     if len(rows[0][1]) <= column:
         raise UserError(
             f"found {len(rows[0][1])} numbers in a row, wanted one below {SUM}", file=path

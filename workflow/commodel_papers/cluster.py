@@ -113,7 +113,9 @@ PACKETWISE = f"binomial:{PACKET}"
 
 def draw_broadcast_tree() -> Figure:
     """Return the example of figures 1 and 3: 16 nodes, a gap of 1, and a one-way time of 3."""
-    rounds, one_way, receive_time = 4, 3.0, 0.6 + 0.7
+    rounds = 4
+    one_way = 3.0
+    receive_time = 0.6 + 0.7
     machines = {
         "LogP": (make_exact_set("logp", {"L": one_way, "o": 0.0, "g": 1.0}), rounds),
         "the cluster model": (
@@ -143,20 +145,22 @@ def draw_broadcast_tree() -> Figure:
         ]
     source = "by equations 1 and 2 with the values printed under the figures"
     return Figure(
-        "Figures 1 and 3",
-        "the broadcast tree, and the node that its packets wait for",
-        "Packets follow each other down a binomial tree over 16 nodes. Times are in units of the gap; the one-way time "
-        "of a packet is 3. In LogP packets wait for the root, in the cluster model for node 8, which cannot send while "
-        "it receives.",
-        "they do not differ, since predictions of the schedule equal the equations.",
-        (
+        name="Figures 1 and 3",
+        title="the broadcast tree, and the node that its packets wait for",
+        caption=(
+            "Packets follow each other down a binomial tree over 16 nodes. Times are in units "
+            "of the gap; the one-way time of a packet is 3. In LogP packets wait for the root, "
+            "in the cluster model for node 8, which cannot send while it receives."
+        ),
+        reason="they do not differ, since predictions of the schedule equal the equations.",
+        numbers=(
             Numbers(
-                "In units of the gap",
-                ("model", "what"),
-                ("predicted",),
-                source,
-                tuple(rows),
-                "gaps",
+                title="In units of the gap",
+                subjects=("model", "what"),
+                columns=("predicted",),
+                source=source,
+                rows=tuple(rows),
+                unit="gaps",
             ),
         ),
     )
@@ -182,7 +186,8 @@ def compare_fitted_models(
 ) -> tuple[Numbers, Numbers]:
     """Return the paper's comparison with values fitted here: predictions of three models,
     measurements, and the mean error of each model."""
-    sizes, sets = [PACKET * packets for packets in PACKETS], {"cluster model": fitted}
+    sizes = [PACKET * packets for packets in PACKETS]
+    sets = {"cluster model": fitted}
     sets |= fit_at_packet_size(evidence.fitted("plogp"))
     times, errors = [], []
     for ranks in RANKS:
@@ -200,30 +205,39 @@ def compare_fitted_models(
         )
     title = f"Three models fitted here, and {evidence.word()} times"
     return (
-        Numbers(title, WORKLOAD, (evidence.word(), *sets), NO_NUMBER, tuple(times)),
         Numbers(
-            "Mean error factor of the three (×)",
-            ("ranks",),
-            tuple(sets),
-            NO_NUMBER,
-            tuple(errors),
-            "",
+            title=title,
+            subjects=WORKLOAD,
+            columns=(evidence.word(), *sets),
+            source=NO_NUMBER,
+            rows=tuple(times),
+        ),
+        Numbers(
+            title="Mean error factor of the three (×)",
+            subjects=("ranks",),
+            columns=tuple(sets),
+            source=NO_NUMBER,
+            rows=tuple(errors),
+            unit="",
         ),
     )
 
 
 def find_mean_error(predicted: Sequence[float], measured: Sequence[float]) -> float:
     """Return the mean error factor of the predictions with a measurement."""
-    pairs = [
-        pair for pair in zip(predicted, measured, strict=True) if all(time > 0 for time in pair)
+    factors = [
+        compute_error_factor(ours, theirs)
+        for ours, theirs in zip(predicted, measured, strict=True)
+        if ours > 0 and theirs > 0
     ]
-    return float(np.mean([compute_error_factor(*pair) for pair in pairs])) if pairs else nan
+    return float(np.mean(factors)) if factors else nan
 
 
 def compare_broadcasts(
     evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
 ) -> Figure:
-    paper, word = Machine(printed), evidence.word()
+    paper = Machine(printed)
+    word = evidence.word()
     sizes = [PACKET * packets for packets in PACKETS]
     by_model: list[Row] = []
     by_logp: list[Row] = []
@@ -249,37 +263,44 @@ def compare_broadcasts(
             Line("predicted as fitted", sizes, refitted, "line", 0),
             Line(word, sizes, measured, "dots", 0),
         )
-        panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines, log=""))
+        panels.append(Panel(title=f"p = {ranks}", x=SIZE, y=TIME, lines=lines, log=""))
     titles = ("predicted", word, "predicted as fitted")
     return Figure(
-        "Figure 2",
-        "a broadcast packet by packet: measured, by the cluster model and by LogP",
-        "A binomial tree over p ranks, once for each packet of 1500 bytes. Dashed: the paper's equations with the "
-        "values of table 1. Predicted: the schedule's messages by the cluster model with the same values, and with "
-        f"those fitted to probes on {evidence.platform}. The last two tables have the paper's comparison with values "
-        "fitted here: LogP and Postal have those of a packet of 1500 bytes.",
-        "a prediction is the maximum of equations 1 and 2, here equation 1, and its L depends on the packets in "
+        name="Figure 2",
+        title="a broadcast packet by packet: measured, by the cluster model and by LogP",
+        caption=(
+            "A binomial tree over p ranks, once for each packet of 1500 bytes. Dashed: the "
+            "paper's equations with the values of table 1. Predicted: the schedule's messages "
+            "by the cluster model with the same values, and with those fitted to probes on "
+            f"{evidence.platform}. The last two tables have the paper's comparison with values "
+            "fitted here: LogP and Postal have those of a packet of 1500 bytes."
+        ),
+        reason="a prediction is the maximum of equations 1 and 2, here equation 1, and its L depends on the packets in "
         "flight, not on all p ranks; "
         + evidence.choose(
             "the simulated processors have no O_r, and the simulated switch has no limit to all packets in flight.",
             "the hosts share the processors of one machine, and TCP acknowledges the packets.",
             "the machine is another one, with its own network and MPI.",
         ),
-        (
+        numbers=(
             Numbers(
-                "By the cluster model",
-                WORKLOAD,
-                titles,
-                f"by equation 2 {TABLE_1}",
-                tuple(by_model),
+                title="By the cluster model",
+                subjects=WORKLOAD,
+                columns=titles,
+                source=f"by equation 2 {TABLE_1}",
+                rows=tuple(by_model),
             ),
             Numbers(
-                "By LogP", WORKLOAD, ("predicted",), f"by equation 1 {TABLE_1}", tuple(by_logp)
+                title="By LogP",
+                subjects=WORKLOAD,
+                columns=("predicted",),
+                source=f"by equation 1 {TABLE_1}",
+                rows=tuple(by_logp),
             ),
             *compare_fitted_models(evidence, fitted),
         ),
-        tuple(panels),
-        (evidence.platform,),
+        panels=tuple(panels),
+        measured=(evidence.platform,),
     )
 
 
@@ -322,11 +343,12 @@ def tabulate_gathers(
 
 def list_rows(tables: Mapping[int, Table], *names: str) -> tuple[Row, ...]:
     """Return the optimum and the named columns, for all ranks and sizes."""
-    return tuple(
-        Row((ranks, size), table["optimal"][index], tuple(table[name][index] for name in names))
-        for ranks, table in tables.items()
-        for index, size in enumerate(GATHERED)
-    )
+    rows = []
+    for ranks, table in tables.items():
+        for index, size in enumerate(GATHERED):
+            ours = tuple(table[name][index] for name in names)
+            rows.append(Row((ranks, size), table["optimal"][index], ours))
+    return tuple(rows)
 
 
 def make_gather_figures(
@@ -343,7 +365,8 @@ def compare_coordinated_gather(
     fitted: ParameterSet | None,
     tables: Mapping[int, Table],
 ) -> Figure:
-    paper, word = Machine(printed), evidence.word()
+    paper = Machine(printed)
+    word = evidence.word()
     windows, lines = [], []
     for colour, (ranks, table) in enumerate(tables.items()):
         lines += [
@@ -367,26 +390,38 @@ def compare_coordinated_gather(
     times = list_rows(tables, "predicted", "measured", "predicted as fitted")
     rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank if no window fulfils it literally"
     return Figure(
-        "Figure 4",
-        "the gather with a window of senders: measured and predicted",
-        "Each of p − 1 senders sends as many bytes to the root: all at once if the network's buffer has room for them, "
-        "else as many senders as equation 7 admits. Dashed: equation 8, the time of the root's port for all packets.",
-        "a prediction includes the tokens that senders pass on, and overlaps the one-way time of a packet with the "
-        "stream, while equation 8 adds them; read literally, equation 7 requires that senders remain at the end, which "
-        "we take for a misprint.",
-        (
+        name="Figure 4",
+        title="the gather with a window of senders: measured and predicted",
+        caption=(
+            "Each of p − 1 senders sends as many bytes to the root: all at once if the "
+            "network's buffer has room for them, else as many senders as equation 7 admits. "
+            "Dashed: equation 8, the time of the root's port for all packets."
+        ),
+        reason=(
+            "a prediction includes the tokens that senders pass on, and overlaps the one-way "
+            "time of a packet with the stream, while equation 8 adds them; read literally, "
+            "equation 7 requires that senders remain at the end, which we take for a misprint."
+        ),
+        numbers=(
             Numbers(
-                "Times",
-                WORKLOAD,
-                ("predicted", word, "predicted as fitted"),
-                f"by equation 8 {TABLE_1}",
-                times,
+                title="Times",
+                subjects=WORKLOAD,
+                columns=("predicted", word, "predicted as fitted"),
+                source=f"by equation 8 {TABLE_1}",
+                rows=times,
             ),
             tabulate_errors(times, fitted, word),
-            Numbers("The window", WORKLOAD, ("window",), rule, tuple(windows), "senders"),
+            Numbers(
+                title="The window",
+                subjects=WORKLOAD,
+                columns=("window",),
+                source=rule,
+                rows=tuple(windows),
+                unit="senders",
+            ),
         ),
-        (Panel("p = 4, 8 and 16", SIZE, TIME, tuple(lines)),),
-        (evidence.platform,),
+        panels=(Panel(title="p = 4, 8 and 16", x=SIZE, y=TIME, lines=tuple(lines)),),
+        measured=(evidence.platform,),
     )
 
 
@@ -410,11 +445,16 @@ def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str
         Row(("largest",), 35, tuple(table.max(axis=0).tolist())),
     )
     source = f"printed in section 5.5, the largest at 4 ranks and 1 KB{worst_here}"
-    title, columns = (
-        f"Relative error of the prediction of {word} times",
-        ("equation 8 as fitted", "predicted as fitted"),
+    title = f"Relative error of the prediction of {word} times"
+    columns = ("equation 8 as fitted", "predicted as fitted")
+    return Numbers(
+        title=title,
+        subjects=("of all workloads",),
+        columns=columns,
+        source=source,
+        rows=entries,
+        unit="%",
     )
-    return Numbers(title, ("of all workloads",), columns, source, entries, "%")
 
 
 def _describe_recovery(fitted: ParameterSet | None) -> str:
@@ -450,9 +490,16 @@ def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
     columns = ("median", "95 % from", "95 % to")
     title = "Repeats of the simple gather over TCP, predicted as fitted"
     return (
-        Numbers(title, WORKLOAD, columns, NO_NUMBER, tuple(times)),
         Numbers(
-            f"{title}: with a timeout", WORKLOAD, ("repeats",), NO_NUMBER, tuple(timeouts), "%"
+            title=title, subjects=WORKLOAD, columns=columns, source=NO_NUMBER, rows=tuple(times)
+        ),
+        Numbers(
+            title=f"{title}: with a timeout",
+            subjects=WORKLOAD,
+            columns=("repeats",),
+            source=NO_NUMBER,
+            rows=tuple(timeouts),
+            unit="%",
         ),
     )
 
@@ -463,7 +510,8 @@ def compare_two_gathers(
     fitted: ParameterSet | None,
     tables: Mapping[int, Table],
 ) -> Figure:
-    paper, word = Machine(printed), evidence.word()
+    paper = Machine(printed)
+    word = evidence.word()
     shares, panels = [], []
     for ranks, table in tables.items():
         lines = (
@@ -473,7 +521,7 @@ def compare_two_gathers(
             Line("coordinated, predicted", GATHERED, table["predicted"], "line", 0),
             Line(f"coordinated, {word}", GATHERED, table["measured"], "dots", 0),
         )
-        panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines))
+        panels.append(Panel(title=f"p = {ranks}", x=SIZE, y=TIME, lines=lines))
         for size in GATHERED:
             senders, packets_each, *other_arguments = paper.gather_arguments(ranks, size)
             pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
@@ -503,30 +551,37 @@ def compare_two_gathers(
         "measured",
     )
     return Figure(
-        "Figure 5",
-        "two gathers and the optimum: all senders at once, and a window of senders",
-        "Simple: all senders at once, which may overflow the network's buffer. "
+        name="Figure 5",
+        title="two gathers and the optimum: all senders at once, and a window of senders",
+        caption="Simple: all senders at once, which may overflow the network's buffer. "
         "Predicted: with table 1, and a lost packet is sent again a timeout of 0.2 s later, for which the paper has no "
         f"number. {_describe_recovery(fitted)} Coordinated: the gather of figure 4. Optimal: equation 8.",
-        "the time of a loss depends on the transport protocol, of which the paper states only that it adds a delay; "
+        reason="the time of a loss depends on the transport protocol, of which the paper states only "
+        "that it adds a delay; "
         + evidence.choose(
             "no simulated packet is lost, so the simple gather is as fast, unlike over TCP (`make lab-paper`).",
             "here TCP detects most losses by acknowledgements, and few cause a timeout.",
         ),
-        (
-            Numbers("Times over the optimum", WORKLOAD, values, f"by equation 8 {TABLE_1}", times),
+        numbers=(
             Numbers(
-                "Share of packets that arrive if all send at once",
-                WORKLOAD,
-                ("predicted",),
-                f"by equation 4 {TABLE_1}",
-                tuple(shares),
-                "%",
+                title="Times over the optimum",
+                subjects=WORKLOAD,
+                columns=values,
+                source=f"by equation 8 {TABLE_1}",
+                rows=times,
+            ),
+            Numbers(
+                title="Share of packets that arrive if all send at once",
+                subjects=WORKLOAD,
+                columns=("predicted",),
+                source=f"by equation 4 {TABLE_1}",
+                rows=tuple(shares),
+                unit="%",
             ),
             *tabulate_tcp_repeats(fitted),
         ),
-        tuple(panels),
-        (evidence.platform,),
+        panels=tuple(panels),
+        measured=(evidence.platform,),
     )
 
 
@@ -544,12 +599,13 @@ def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
 def tabulate_parameters(
     evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
 ) -> Figure:
-    paper, machine = Machine(printed), Machine(fitted) if fitted else None
-    rows = [
-        Row((name, size), paper(name, size), (machine(name, size) if machine else nan,))
-        for name in ("O_s", "T_s", "g_s", "g_r", "O_r", "U_r", "M_ctc", "M_ctm", "M_mtm")
-        for size in (40, PACKET)
-    ]
+    paper = Machine(printed)
+    machine = Machine(fitted) if fitted else None
+    rows = []
+    for name in ("O_s", "T_s", "g_s", "g_r", "O_r", "U_r", "M_ctc", "M_ctm", "M_mtm"):
+        for size in (40, PACKET):
+            ours = machine(name, size) if machine else nan
+            rows.append(Row((name, size), paper(name, size), (ours,)))
     for ranks in (2, 16):
         latency = machine.latency(PACKET, ranks) if machine else nan
         rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (latency,)))
@@ -560,11 +616,14 @@ def tabulate_parameters(
         else "the fit found no limit"
     )
     return Figure(
-        "Table 1",
-        "the parameters of the cluster model",
-        "Values of the table's formulas for packets of 40 and 1500 bytes, and the same of parameters fitted to probes "
-        f"on {evidence.platform}. The network's buffer has 1935 packets in the paper; {buffer_text}.",
-        "the machine is another one; "
+        name="Table 1",
+        title="the parameters of the cluster model",
+        caption=(
+            "Values of the table's formulas for packets of 40 and 1500 bytes, and the same of "
+            f"parameters fitted to probes on {evidence.platform}. The network's buffer has 1935 "
+            f"packets in the paper; {buffer_text}."
+        ),
+        reason="the machine is another one; "
         + evidence.choose(
             "the simulated one has O_s, U_r, the ports' throughput and a latency from this table, but no O_r, since "
             "simulated processes have no interrupts, and its switch has no limit.",
@@ -572,16 +631,21 @@ def tabulate_parameters(
             "`tests/labs/network.sh`.",
             "its processors and its network are newer.",
         ),
-        (
+        numbers=(
             Numbers(
-                "Parameters",
-                ("parameter", "packet [B]"),
-                ("fitted",),
-                "by the formulas of table 1",
-                tuple(rows),
+                title="Parameters",
+                subjects=("parameter", "packet [B]"),
+                columns=("fitted",),
+                source="by the formulas of table 1",
+                rows=tuple(rows),
             ),
             Numbers(
-                "Buffer", ("parameter",), ("fitted",), "printed in table 1", (buffer,), "packets"
+                title="Buffer",
+                subjects=("parameter",),
+                columns=("fitted",),
+                source="printed in table 1",
+                rows=(buffer,),
+                unit="packets",
             ),
         ),
         measured=(evidence.platform,),

@@ -7,6 +7,7 @@ round.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import nan
 
 import numpy as np
@@ -59,7 +60,7 @@ def find_times_per_message(
 
 def list_partners(*times: Mapping[int, float]) -> Array:
     """Return PARTNERS; if there are fewer nodes, also the most partners that were probed."""
-    max_partners = max((n for columns in times for n in columns), default=PARTNERS[-1])
+    max_partners = max(chain.from_iterable(times), default=PARTNERS[-1])
     return np.union1d(PARTNERS, [min(max_partners, PARTNERS[-1])])
 
 
@@ -85,7 +86,9 @@ def compute_fitted_trip(parameters: ParameterSet | None, how: str, partners: Arr
 
 def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, why: str) -> Figure:
     how = {"infiniband-send": "isend", "infiniband-rdma-write": "put"}[source]
-    paper, fitted, word = read_published(f"lop/{source}"), evidence.fitted("lop"), evidence.word()
+    paper = read_published(f"lop/{source}")
+    fitted = evidence.fitted("lop")
+    word = evidence.word()
     least, mean = (
         find_times_per_message(evidence, "round", how, statistic) for statistic in ("min", "mean")
     )
@@ -108,12 +111,15 @@ def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, 
         Line("fitted to medians", SMOOTH, compute_fitted_trip(fitted, how, SMOOTH)),
     )
     return Figure(
-        name,
-        title,
-        "One byte from a node to each of n others and one back from each: the time divided by n. The paper prints a "
-        "function for the smallest times; that for averages is not in its text.",
-        why,
-        (
+        name=name,
+        title=title,
+        caption=(
+            "One byte from a node to each of n others and one back from each: the time divided "
+            "by n. The paper prints a function for the smallest times; that for averages is not "
+            "in its text."
+        ),
+        reason=why,
+        numbers=(
             tabulate(
                 "Round trip per message",
                 {"partners": partners},
@@ -122,43 +128,51 @@ def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, 
                 evaluate_at(paper, FUNCTIONS_OF_WAY[how][0], partners),
             ),
         ),
-        (Panel("round trip per message", "partners", MESSAGE, lines, "x"),),
-        (evidence.platform,),
+        panels=(
+            Panel(title="round trip per message", x="partners", y=MESSAGE, lines=lines, log="x"),
+        ),
+        measured=(evidence.platform,),
     )
 
 
 def compare_overheads(evidence: Evidence) -> Figure:
-    paper, word = read_published("lop/infiniband-send"), evidence.word()
+    paper = read_published("lop/infiniband-send")
+    word = evidence.word()
     posts = {
         f"{word}, {name}": find_times_per_message(evidence, "post", how, "median")
         for how, name in {"isend": "one by one", "list": "as a list", "put": "puts"}.items()
     }
     partners = list_partners(*posts.values())
-    ours = {title: [times.get(n, nan) for n in partners] for title, times in posts.items()}
-    keys, printed = {"partners": partners}, evaluate_at(paper, "o_s", partners)
+    ours = {}
+    for title, times in posts.items():
+        ours[title] = [times.get(n, nan) for n in partners]
+    keys = {"partners": partners}
+    printed = evaluate_at(paper, "o_s", partners)
     lines = [Line("paper", SMOOTH, evaluate_at(paper, "o_s", SMOOTH), "dashed", -1)]
     lines += [
         Line(title, tuple(times), tuple(times.values()), "dots", index)
         for index, (title, times) in enumerate(posts.items())
     ]
     return Figure(
-        "Figure 5",
-        "the overhead of posting a send",
-        "Processor time of posting n sends, divided by n. The paper prints 0.52 + 0.84/(−0.12 + n) µs within its L(n), "
-        "and states that Send/Receive and RDMA Write are similar; of the latter's function only the constant, 0.5557 "
-        "µs, is legible.",
-        evidence.choose(
+        name="Figure 5",
+        title="the overhead of posting a send",
+        caption=(
+            "Processor time of posting n sends, divided by n. The paper prints 0.52 + "
+            "0.84/(−0.12 + n) µs within its L(n), and states that Send/Receive and RDMA Write "
+            "are similar; of the latter's function only the constant, 0.5557 µs, is legible."
+        ),
+        reason=evidence.choose(
             "a simulated processor has the work of the paper's network interface and no caches, so its overhead is "
             "higher, and equal for any number of partners.",
             "here the processor and the operating system do the work of the paper's network interface.",
         ),
-        (
+        numbers=(
             tabulate(
                 "Overhead of one send", keys, ours, "by the numbers printed within L(n)", printed
             ),
         ),
-        (Panel("overhead", "partners", MESSAGE, tuple(lines), "x"),),
-        (evidence.platform,),
+        panels=(Panel(title="overhead", x="partners", y=MESSAGE, lines=tuple(lines), log="x"),),
+        measured=(evidence.platform,),
     )
 
 
@@ -194,18 +208,20 @@ def read_rdma_write() -> ParameterSet:
 def compare_barriers(evidence: Evidence) -> Figure:
     """Return the best n-way dissemination, the plain one, and the lower bound of barriers in
     rounds."""
-    sources = {
-        "RDMA Write": read_rdma_write(),
-        "Send/Receive": read_published("lop/infiniband-send"),
-    }
+    write = read_rdma_write()
+    send = read_published("lop/infiniband-send")
     sets = {
-        f"LoP, {source}, {latency}": parameters.with_settings(latency=latency)
-        for source, parameters in sources.items()
-        for latency in ("printed", "halved")
+        "LoP, RDMA Write, printed": write.with_settings(latency="printed"),
+        "LoP, RDMA Write, halved": write.with_settings(latency="halved"),
+        "LoP, Send/Receive, printed": send.with_settings(latency="printed"),
+        "LoP, Send/Receive, halved": send.with_settings(latency="halved"),
     }
-    if (fitted := evidence.fitted("lop")) is not None:
+    fitted = evidence.fitted("lop")
+    if fitted is not None:
         sets[f"LoP, fitted on {evidence.platform}"] = fitted
-    gains, times, panels = [], [], []
+    gains = []
+    times = []
+    panels = []
     for title, parameters in sets.items():
         cheapest = [find_fastest_dissemination(parameters, ranks) for ranks in NODES]
         bounds = [find_lower_bound(parameters, ranks).seconds for ranks in NODES]
@@ -218,7 +234,7 @@ def compare_barriers(evidence: Evidence) -> Figure:
             Line("best n-way", NODES, [prediction for _, prediction, _ in cheapest], "both"),
             Line("lower bound", NODES, bounds, "dashed", -1),
         )
-        panels.append(Panel(title, "nodes", "time [s]", lines))
+        panels.append(Panel(title=title, x="nodes", y="time [s]", lines=lines))
     word = evidence.word()
     nodes = int(evidence.points(operation="barrier")["ranks"].to_numpy().max(initial=0))
     points = evidence.points(operation="barrier", ranks=nodes)
@@ -237,33 +253,39 @@ def compare_barriers(evidence: Evidence) -> Figure:
             )
         )
     return Figure(
-        "Section 5",
-        "the gain of barriers with several signals per round",
-        "The n-way dissemination with LoP's lowest prediction, the plain one, and LoP's lower bound of all barriers in "
-        "rounds: the number of ranks whose entry is known to a rank grows at most (n + 1)-fold in a round with n "
-        "signals. RDMA Write has the overhead of figure 5, which is that of Send/Receive. The paper's gain, up to 40 % "
-        "over the best barrier of its time, was measured.",
-        "in LoP a rank pays for the n signals that it sends in a round or for the n that it receives, not for both, so "
-        "it overestimates a network interface or processor that does both.",
-        (
+        name="Section 5",
+        title="the gain of barriers with several signals per round",
+        caption=(
+            "The n-way dissemination with LoP's lowest prediction, the plain one, and LoP's "
+            "lower bound of all barriers in rounds: the number of ranks whose entry is known to "
+            "a rank grows at most (n + 1)-fold in a round with n signals. RDMA Write has the "
+            "overhead of figure 5, which is that of Send/Receive. The paper's gain, up to 40 % "
+            "over the best barrier of its time, was measured."
+        ),
+        reason=(
+            "in LoP a rank pays for the n signals that it sends in a round or for the n that it "
+            "receives, not for both, so it overestimates a network interface or processor that "
+            "does both."
+        ),
+        numbers=(
             Numbers(
-                "Gain on 64 nodes",
-                ("by", "best"),
-                ("gain",),
-                "section 5: up to 40 %",
-                tuple(gains),
-                "%",
+                title="Gain on 64 nodes",
+                subjects=("by", "best"),
+                columns=("gain",),
+                source="section 5: up to 40 %",
+                rows=tuple(gains),
+                unit="%",
             ),
             Numbers(
-                "Times by LoP",
-                ("values", "nodes", "best"),
-                ("lower bound", "best n-way", "plain"),
-                NO_NUMBER,
-                tuple(times),
+                title="Times by LoP",
+                subjects=("values", "nodes", "best"),
+                columns=("lower bound", "best n-way", "plain"),
+                source=NO_NUMBER,
+                rows=tuple(times),
             ),
         ),
-        tuple(panels),
-        (evidence.platform,) if clocked else (),
+        panels=tuple(panels),
+        measured=(evidence.platform,) if clocked else (),
     )
 
 
@@ -313,19 +335,26 @@ def compute_one_to_n(parameters: ParameterSet) -> Array:
 def compare_formulas(evidence: Evidence) -> Figure:
     """Return the figure with L(n), and the times that follow from it compared with the round
     trips."""
-    paper, fitted = read_published("lop/infiniband-send"), evidence.fitted("lop")
+    paper = read_published("lop/infiniband-send")
+    fitted = evidence.fitted("lop")
     halved = paper.with_settings(latency="halved")
     ours = compute_latency(fitted, PARTNERS) if fitted else np.full(len(PARTNERS), nan)
     half_trips = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
     return Figure(
-        "Section 4.7",
-        "L(n), and the time for one to n",
-        "L(n) of Send/Receive as printed, in two digits, and from the exact numbers of the round trip, minus whole and "
-        "minus half overheads, and fitted to probes here. Then o(n) + n·L(n), the paper's time for one to n, and half "
-        "of the printed round trip of n messages, since the paper assumes equal times for one to n and n to one.",
-        "the paper subtracts the overheads of both directions from one half of the trip, and all of them from each of "
-        "n messages, though they overlap; counted once, as in a fit of this program, they reproduce the round trips.",
-        (
+        name="Section 4.7",
+        title="L(n), and the time for one to n",
+        caption=(
+            "L(n) of Send/Receive as printed, in two digits, and from the exact numbers of the "
+            "round trip, minus whole and minus half overheads, and fitted to probes here. Then "
+            "o(n) + n·L(n), the paper's time for one to n, and half of the printed round trip "
+            "of n messages, since the paper assumes equal times for one to n and n to one."
+        ),
+        reason=(
+            "the paper subtracts the overheads of both directions from one half of the trip, "
+            "and all of them from each of n messages, though they overlap; counted once, as in "
+            "a fit of this program, they reproduce the round trips."
+        ),
+        numbers=(
             tabulate(
                 "L(n)",
                 {"partners": PARTNERS},
@@ -382,14 +411,12 @@ def collect_points(evidence: Evidence) -> tuple[Row, ...]:
     points.sort(
         key=lambda point: (OPERATIONS.index(point.operation), point.alternative, point.ranks)
     )
-    return tuple(
-        Row(
-            (point.operation, point.alternative, point.ranks),
-            nan,
-            (point.measured, *(predictions[name].get(point.point, nan) for name in MODELS)),
-        )
-        for point in points
-    )
+    rows = []
+    for point in points:
+        predicted = [predictions[name].get(point.point, nan) for name in MODELS]
+        subject = (point.operation, point.alternative, point.ranks)
+        rows.append(Row(subject, nan, (point.measured, *predicted)))
+    return tuple(rows)
 
 
 def find_mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
@@ -412,7 +439,7 @@ def make_panel(title: str, x: str, over: Values, columns: Mapping[str, Values]) 
         Line(name, over, column, "line" if number else "dots", number)
         for number, (name, column) in enumerate(columns.items())
     ]
-    return Panel(title, x, "time [s]", tuple(lines))
+    return Panel(title=title, x=x, y="time [s]", lines=tuple(lines))
 
 
 def compare_models_on_printed_curve() -> Figure:
@@ -420,41 +447,51 @@ def compare_models_on_printed_curve() -> Figure:
     curve = predict_one_to_n()
     ours = {name: column for name, column in curve.items() if name != "paper"}
     return Figure(
-        "Section 2",
-        "PRAM, BSP, LogP and LoP on the paper's own curve",
-        "One to n by each model, and half of the printed round trips. For a single round LogP and BSP are both a "
-        "straight line, here the best fit. The paper compares in words: PRAM's messages are free, in BSP all ranks "
-        "wait for all, LogP is the most accurate earlier model, and LoP is more accurate with few partners.",
-        "the printed round trips bend when the network interface saturates, which no line does, and LoP as printed "
-        "subtracts overheads more than once.",
-        (tabulate("One to n", {"partners": PARTNERS}, ours, HALF_TRIPS, curve["paper"]),),
-        (make_panel("one to n", "partners", PARTNERS, curve),),
+        name="Section 2",
+        title="PRAM, BSP, LogP and LoP on the paper's own curve",
+        caption=(
+            "One to n by each model, and half of the printed round trips. For a single round "
+            "LogP and BSP are both a straight line, here the best fit. The paper compares in "
+            "words: PRAM's messages are free, in BSP all ranks wait for all, LogP is the most "
+            "accurate earlier model, and LoP is more accurate with few partners."
+        ),
+        reason=(
+            "the printed round trips bend when the network interface saturates, which no line "
+            "does, and LoP as printed subtracts overheads more than once."
+        ),
+        numbers=(tabulate("One to n", {"partners": PARTNERS}, ours, HALF_TRIPS, curve["paper"]),),
+        panels=(make_panel("one to n", "partners", PARTNERS, curve),),
     )
 
 
 def compare_models(evidence: Evidence) -> Figure:
     """Return predictions from measurements."""
-    word, times = evidence.word(), collect_points(evidence)
+    word = evidence.word()
+    times = collect_points(evidence)
     columns = (word, *MODELS.values())
     panels = []
     for pattern in DRAWN:
-        if rows := [row for row in times if row.subject[:2] == pattern]:
+        rows = [row for row in times if row.subject[:2] == pattern]
+        if rows:
             lines = dict(zip(columns, zip(*(row.ours for row in rows), strict=True), strict=True))
             panels.append(
                 make_panel(" ".join(pattern), "nodes", [row.subject[2] for row in rows], lines)
             )
     return Figure(
-        "Section 2.5",
-        f"predictions by PRAM, BSP, LogP and LoP, and {word} times",
-        "One to n is bcast linear, n to one is gather linear; n-way:2 is a barrier with two signals a round. All "
-        "values are fitted to probes. The paper prefers LogP among the earlier models, and measures no pattern.",
-        evidence.choose(
+        name="Section 2.5",
+        title=f"predictions by PRAM, BSP, LogP and LoP, and {word} times",
+        caption=(
+            "One to n is bcast linear, n to one is gather linear; n-way:2 is a barrier with two "
+            "signals a round. All values are fitted to probes. The paper prefers LogP among the "
+            "earlier models, and measures no pattern."
+        ),
+        reason=evidence.choose(
             "the simulated machine is LogP, on which LogP is exact; ",
             "the machine is another one; ",
         )
         + "BSP has every rank wait for all in each step, and LoP neglects that a rank that signals n others in a round "
         "is signalled by n.",
-        (
+        numbers=(
             tabulate(
                 f"Mean error factor of predictions of {word} times (×)",
                 {"operation": OPERATIONS},
@@ -462,13 +499,21 @@ def compare_models(evidence: Evidence) -> Figure:
                 unit="",
             ),
             *(
-                (Numbers("Times", ("operation", "algorithm", "nodes"), columns, NO_NUMBER, times),)
+                (
+                    Numbers(
+                        title="Times",
+                        subjects=("operation", "algorithm", "nodes"),
+                        columns=columns,
+                        source=NO_NUMBER,
+                        rows=times,
+                    ),
+                )
                 if times
                 else ()
             ),
         ),
-        tuple(panels),
-        (evidence.platform,),
+        panels=tuple(panels),
+        measured=(evidence.platform,),
     )
 
 

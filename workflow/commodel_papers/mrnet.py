@@ -38,7 +38,8 @@ DRAWN = "the text prints no number of figure 5, which is drawn only; "
 
 def describe_hosts(evidence: Evidence) -> str:
     """Return how processes share processors, for the end of a sentence."""
-    if not (shared := evidence.find_oversubscription()):
+    shared = evidence.find_oversubscription()
+    if not shared:
         return "and it had a host for each process."
     return (
         f"and it had a node for each process, while here up to {shared[0]} take turns on {shared[1]} "
@@ -49,23 +50,16 @@ def describe_hosts(evidence: Evidence) -> str:
 def make_panel(title: str, axis: str, compute: Callable[[str], float]) -> tuple[Numbers, Panel]:
     """Return a panel of a quantity that is computed from each tree's topology, with a line for each
     kind."""
-    values = {
-        kind: {leaves: compute(spec) for leaves, spec in trees.items()}
-        for kind, trees in TREES.items()
-    }
-    leaf_counts = sorted({leaves for trees in TREES.values() for leaves in trees})
-    columns = {
-        kind: [by_leaves.get(leaves, nan) for leaves in leaf_counts]
-        for kind, by_leaves in values.items()
-    }
+    leaf_counts = sorted(set().union(*TREES.values()))
+    columns = {}
+    lines = []
+    for colour, (kind, trees) in enumerate(TREES.items()):
+        values = {leaves: compute(spec) for leaves, spec in trees.items()}
+        columns[kind] = [values.get(leaves, nan) for leaves in leaf_counts]
+        lines.append(Line(kind, tuple(values), tuple(values.values()), "both", colour))
     unit = "s" if axis.endswith("[s]") else ""
-    lines = tuple(
-        Line(kind, tuple(by_leaves), tuple(by_leaves.values()), "both", colour)
-        for colour, (kind, by_leaves) in enumerate(values.items())
-    )
-    return tabulate(title, {BACK_ENDS: leaf_counts}, columns, unit=unit), Panel(
-        title, BACK_ENDS, axis, lines
-    )
+    numbers = tabulate(title, {BACK_ENDS: leaf_counts}, columns, unit=unit)
+    return numbers, Panel(title=title, x=BACK_ENDS, y=axis, lines=tuple(lines))
 
 
 def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
@@ -81,7 +75,15 @@ def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
         numbers, drawn = zip(*panels, strict=True)
         machine = "its machine had 280 nodes of four 332 MHz processors, started processes by rsh, "
         reason = f"{DRAWN}{machine}{describe_hosts(evidence)}"
-        return Figure(name, title, caption, reason, numbers, drawn, (evidence.platform,))
+        return Figure(
+            name=name,
+            title=title,
+            caption=caption,
+            reason=reason,
+            numbers=numbers,
+            panels=drawn,
+            measured=(evidence.platform,),
+        )
 
     startup = make_panel(
         "Start-up",
@@ -133,7 +135,9 @@ def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
 
 
 # the paper has no values; with any g above o the terms can be distinguished
-g, o, L = 10e-6, 4e-6, 20e-6
+g = 10e-6
+o = 4e-6
+L = 20e-6
 BALANCED = Tree(np.array([-1, *[0] * 4, *(1 + leaf // 4 for leaf in range(16))]))
 # A binomial tree of four nodes, 0 to 3, and four back-ends at each: the root has six children.
 UNBALANCED = Tree(np.array([-1, 0, 0, 1, *(leaf // 4 for leaf in range(16))]))
@@ -148,20 +152,23 @@ def compare_topologies() -> Figure:
     casts = {
         name: find_tree_algorithm("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()
     }
-    single, stream = (
-        [predict_pattern(logp, cast, waves) for cast in casts.values()]
-        for waves in (1, INFINITE_WAVES)
-    )
+    single = [predict_pattern(logp, cast, 1) for cast in casts.values()]
+    stream = [predict_pattern(logp, cast, INFINITE_WAVES) for cast in casts.values()]
     _, printed, least = zip(*trees.values(), strict=True)
     values = f"with g = {g * 1e6:g}, o = {o * 1e6:g} and L = {L * 1e6:g} µs"
     return Figure(
-        "Figure 4",
-        "balanced or not, by LogP",
-        "A broadcast to 16 back-ends over a tree with four children per node, and over a binomial tree of four nodes "
-        "with four back-ends each. The paper has formulas and no values.",
-        "the paper also counts a gap after the last child of each level, 8·g; in LogP the send to the last child "
-        "starts after three gaps: 6·g.",
-        (
+        name="Figure 4",
+        title="balanced or not, by LogP",
+        caption=(
+            "A broadcast to 16 back-ends over a tree with four children per node, and over a "
+            "binomial tree of four nodes with four back-ends each. The paper has formulas and "
+            "no values."
+        ),
+        reason=(
+            "the paper also counts a gap after the last child of each level, 8·g; in LogP the "
+            "send to the last child starts after three gaps: 6·g."
+        ),
+        numbers=(
             tabulate(
                 "One broadcast",
                 {"tree": trees},
@@ -218,14 +225,18 @@ def compare_activities(evidence: Evidence) -> Figure:
     names, leaves_of_rows, flat, tree, ratios = zip(*rows, strict=True)
     subjects = {"activity": names, BACK_ENDS: leaves_of_rows}
     return Figure(
-        "Figure 6b",
-        "activities of a tool's start-up",
-        "The ten activities that communicate, as filters and streams: reports are concatenated, equal data come from "
-        "one back-end of each class, clock skews are measured along the tree. Parsing of the executable is local work, "
-        "and omitted.",
-        "the paper's times contain the tool's own work on 512 nodes, and it prints no sizes: those here are 8 B to "
-        "64 KiB for each back-end, of four kinds in classes.",
-        (
+        name="Figure 6b",
+        title="activities of a tool's start-up",
+        caption=(
+            "The ten activities that communicate, as filters and streams: reports are "
+            "concatenated, equal data come from one back-end of each class, clock skews are "
+            "measured along the tree. Parsing of the executable is local work, and omitted."
+        ),
+        reason=(
+            "the paper's times contain the tool's own work on 512 nodes, and it prints no "
+            "sizes: those here are 8 B to 64 KiB for each back-end, of four kinds in classes."
+        ),
+        numbers=(
             tabulate(
                 "Time until the front-end has the data", subjects, {"flat": flat, "8-way": tree}
             ),
@@ -246,26 +257,28 @@ def compare_activities(evidence: Evidence) -> Figure:
 def compare_skews(evidence: Evidence) -> Figure:
     word = evidence.word()
     # `tree` is the default, which is omitted from the operation's name
-    names = [
-        "overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}"
-        for mode, _ in METHODS.values()
-    ]
-    errors, times = (
-        [evidence.median(operation=name, topology=SKEW_TREE) for name in operations]
-        for operations in (
-            [f"overlay-skew:mode={mode}-error" for mode, _ in METHODS.values()],
-            names,
-        )
-    )
+    errors = []
+    times = []
+    for mode, _ in METHODS.values():
+        name = "overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}"
+        error_name = f"overlay-skew:mode={mode}-error"
+        errors.append(evidence.median(operation=error_name, topology=SKEW_TREE))
+        times.append(evidence.median(operation=name, topology=SKEW_TREE))
     return Figure(
-        "Clock skew",
-        "skews of 64 clocks, over a 4-way tree",
-        "Mean error of the measured skews, in percent of the true ones: here every back-end's clock is set 10 ms ahead "
-        "or behind; in the paper they are those of the machine, from the switch's clock. Here both methods send 100 "
-        "requests, and only the means are recorded.",
-        "a percentage depends on the size of the skews, which the paper does not state; here the fastest of 100 round "
-        "trips is used, in the paper the one with the smallest skew; and all processes here are on one machine.",
-        (
+        name="Clock skew",
+        title="skews of 64 clocks, over a 4-way tree",
+        caption=(
+            "Mean error of the measured skews, in percent of the true ones: here every "
+            "back-end's clock is set 10 ms ahead or behind; in the paper they are those of the "
+            "machine, from the switch's clock. Here both methods send 100 requests, and only "
+            "the means are recorded."
+        ),
+        reason=(
+            "a percentage depends on the size of the skews, which the paper does not state; "
+            "here the fastest of 100 round trips is used, in the paper the one with the "
+            "smallest skew; and all processes here are on one machine."
+        ),
+        numbers=(
             tabulate(
                 "Error",
                 {"method": METHODS},
@@ -297,25 +310,29 @@ def compare_classes(evidence: Evidence) -> Figure:
     rows, gains = [], []
     operations = {"all": "overlay-classes:mode=all", "binned": "overlay-classes"}
     for leaves, pair in PAIRS.items():
-        times_by_method = {
-            f"{method}, {tree}": evidence.median(
-                operation=operation, topology=topology, bytes=CODE_BYTES
-            )
-            for method, operation in operations.items()
-            for tree, topology in zip(("flat", "8-way"), pair, strict=True)
-        }
+        times_by_method = {}
+        for method, operation in operations.items():
+            for tree, topology in zip(("flat", "8-way"), pair, strict=True):
+                time = evidence.median(operation=operation, topology=topology, bytes=CODE_BYTES)
+                times_by_method[f"{method}, {tree}"] = time
         rows += [(method, leaves, time) for method, time in times_by_method.items()]
         gains.append(times_by_method["binned, flat"] / times_by_method["binned, 8-way"])
     methods, leaves_of_rows, times = zip(*rows, strict=True)
     return Figure(
-        "Equivalence classes",
-        "equal data of many back-ends",
-        "Every back-end has 16 KiB, of four kinds. Either all send their data, or all send a checksum, a filter sorts "
-        "these into classes on their way up, and one back-end of each class sends its data. The paper's Paradyn did "
-        "the latter also without MRNet, and sorted in its front-end: that is binned and flat.",
-        "the paper's number is of all of Paradyn's start-up with 512 daemons on as many nodes, most of it the tool's "
-        "own work, and here every back-end's checksum is computed by the same few processors.",
-        (
+        name="Equivalence classes",
+        title="equal data of many back-ends",
+        caption=(
+            "Every back-end has 16 KiB, of four kinds. Either all send their data, or all send "
+            "a checksum, a filter sorts these into classes on their way up, and one back-end of "
+            "each class sends its data. The paper's Paradyn did the latter also without MRNet, "
+            "and sorted in its front-end: that is binned and flat."
+        ),
+        reason=(
+            "the paper's number is of all of Paradyn's start-up with 512 daemons on as many "
+            "nodes, most of it the tool's own work, and here every back-end's checksum is "
+            "computed by the same few processors."
+        ),
+        numbers=(
             tabulate(
                 "Until the front-end has the data of every class",
                 {"way": methods, BACK_ENDS: leaves_of_rows},

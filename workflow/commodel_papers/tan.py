@@ -35,7 +35,8 @@ SIZES = {1024: "1 KiB", 12 << 10: "12 KiB", 128 << 10: "128 KiB"}
 DEVIATION = "standard deviation"
 PRINTED_LATENCY = {"min": 59e-6, "mean": 98e-6, "max": 672e-6, DEVIATION: 30e-6}
 PRINTED_R2 = {"chain": 0.89, "N-to-1": 0.90}
-HEIGHTS, LEAVES = np.array([1, 2, 4, 8, 16, 32]), np.array([1, 2, 4, 8, 16, 32, 64, 128])
+HEIGHTS = np.array([1, 2, 4, 8, 16, 32])
+LEAVES = np.array([1, 2, 4, 8, 16, 32, 64, 128])
 TIME = "time [s]"
 
 
@@ -46,10 +47,13 @@ def make_reduction(spec: str) -> Schedule:
 
 def compare_n_to_1(evidence: Evidence) -> Figure:
     word = evidence.word()
-    times, growth, lines = [], [], []
+    times = []
+    growth = []
+    lines = []
     for colour, (size, name) in enumerate(SIZES.items()):
         points = evidence.points(operation="gather", algorithm="linear", bytes=size)
-        senders, seconds = (points["ranks"] - 1).tolist(), points["measured"].tolist()
+        senders = (points["ranks"] - 1).tolist()
+        seconds = points["measured"].tolist()
         times += [(name, n, time) for n, time in zip(senders, seconds, strict=True)]
         growth.append((name, max(senders, default=0), seconds[-1] / seconds[0] if senders else nan))
         lines += [Line(name, senders, seconds, "both", colour)] if senders else []
@@ -59,19 +63,22 @@ def compare_n_to_1(evidence: Evidence) -> Figure:
         return tabulate(title, {"packet": packets, "senders": senders}, {word: ours}, unit=unit)
 
     return Figure(
-        "Figure 1",
-        "N-to-1 with three sizes of packet",
-        "The time until a node has received a packet from each of N others; the paper's packets have 1, 12 and 131 KB. "
-        "It states that few senders add almost no time, and that with many the handling of packets dominates.",
-        "no number of the figure is in the text, and "
+        name="Figure 1",
+        title="N-to-1 with three sizes of packet",
+        caption=(
+            "The time until a node has received a packet from each of N others; the paper's "
+            "packets have 1, 12 and 131 KB. It states that few senders add almost no time, and "
+            "that with many the handling of packets dominates."
+        ),
+        reason="no number of the figure is in the text, and "
         + evidence.choose("a simulated receiver", "here a receiver")
         + " handles one message after the other, so its time is linear in N from the first message on.",
-        (
+        numbers=(
             of_senders("Times as long as with one sender", growth, ""),
             *((of_senders("N-to-1", times, "s"),) if times else ()),
         ),
-        (Panel("N-to-1", "senders", TIME, tuple(lines)),) if lines else (),
-        (evidence.platform,),
+        panels=(Panel(title="N-to-1", x="senders", y=TIME, lines=tuple(lines)),) if lines else (),
+        measured=(evidence.platform,),
     )
 
 
@@ -80,49 +87,58 @@ def compare_latencies(evidence: Evidence) -> Figure:
     columns = {}
     for platform in evidence.kinds:
         cases = evidence.cases("pingpong", platform, bytes=PACKET)
-        halves = {
-            statistic: case[statistic] / 2
-            for case in cases
-            for statistic in PRINTED_LATENCY
-            if statistic in case
-        }
+        halves = {}
+        for case in cases:
+            for statistic in PRINTED_LATENCY:
+                if statistic in case:
+                    halves[statistic] = case[statistic] / 2
         name = f"{evidence.word(platform)} on {platform}"
         halves[DEVIATION] = evidence.deviation(PACKET, platform)
         columns[name] = [halves.get(statistic, nan) for statistic in PRINTED_LATENCY]
-    keys, printed = {"half a round trip": PRINTED_LATENCY}, PRINTED_LATENCY.values()
+    keys = {"half a round trip": PRINTED_LATENCY}
+    printed = PRINTED_LATENCY.values()
     return Figure(
-        "Figure 2",
-        "the latency",
-        "Half of the round trips of a packet of 1 KiB, in the paper 500 by TCP over InfiniBand, with two modes. The "
-        "standard deviation here is from the histogram. A block of the matrix on another platform adds that platform's "
-        "column here, and its histogram to the sheet Network.",
-        "the simulated platform has the paper's mean, and simulated round trips are all equal."
+        name="Figure 2",
+        title="the latency",
+        caption=(
+            "Half of the round trips of a packet of 1 KiB, in the paper 500 by TCP over "
+            "InfiniBand, with two modes. The standard deviation here is from the histogram. A "
+            "block of the matrix on another platform adds that platform's column here, and its "
+            "histogram to the sheet Network."
+        ),
+        reason="the simulated platform has the paper's mean, and simulated round trips are all equal."
         if evidence.is_simulated
         else "the network is another one, and both ends may be on one machine.",
-        (tabulate("Latency", keys, columns, "printed in section IV A", printed),),
+        numbers=(tabulate("Latency", keys, columns, "printed in section IV A", printed),),
         measured=(evidence.platform,),
     )
 
 
 def compare_chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
     word = evidence.word()
-    wave, overhead = find_fit_curve(evidence, tan.CHAIN), find_fit_curve(evidence, tan.PAPER_CHAIN)
+    wave = find_fit_curve(evidence, tan.CHAIN)
+    overhead = find_fit_curve(evidence, tan.PAPER_CHAIN)
     L, level = table_1.values["L"].value, table_1.values["o.a"].value
-    by_line, smooth = (L + 2 * level) * HEIGHTS, np.array([1, 32])
+    by_line = (L + 2 * level) * HEIGHTS
+    smooth = np.array([1, 32])
     equation_1 = [predict_pattern(table_1, make_reduction(f"chain:{height}")) for height in HEIGHTS]
-    keys, equation = {"height": HEIGHTS}, "equation 1, the paper's values"
+    keys = {"height": HEIGHTS}
+    equation = "equation 1, the paper's values"
     return Figure(
-        "Figure 4",
-        "a wave up a chain",
-        "The time minus a latency for every hop, halved since a level sends and receives, is the overhead of a level: "
-        "49.3 µs in the paper, R² 0.89. By this fit a wave takes h·(L + 2·49.3 µs). Equation 1 has one overhead per "
-        "level, so its prediction with the values of this chain is a quarter lower.",
-        "MRNet's processes add time to that of the TCP with which the latency was measured, while here chain and "
-        "ping-pong are messages of one MPI, so nothing remains after subtracting the latency."
+        name="Figure 4",
+        title="a wave up a chain",
+        caption=(
+            "The time minus a latency for every hop, halved since a level sends and receives, "
+            "is the overhead of a level: 49.3 µs in the paper, R² 0.89. By this fit a wave "
+            "takes h·(L + 2·49.3 µs). Equation 1 has one overhead per level, so its prediction "
+            "with the values of this chain is a quarter lower."
+        ),
+        reason="MRNet's processes add time to that of the TCP with which the latency was measured, "
+        "while here chain and ping-pong are messages of one MPI, so nothing remains after subtracting the latency."
         if evidence.is_simulated
         else "the processes of this overlay network take less time than MRNet's; if the network delays messages, the "
         "ping-pong has more delay than a level of a chain.",
-        (
+        numbers=(
             tabulate(
                 "A wave",
                 keys,
@@ -138,35 +154,42 @@ def compare_chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
                 level * HEIGHTS,
             ),
         ),
-        (
+        panels=(
             Panel(
-                "chain",
-                "height",
-                TIME,
-                (
+                title="chain",
+                x="height",
+                y=TIME,
+                lines=(
                     *make_lines(wave, word, smooth, (L + 2 * level) * smooth),
                     Line(equation, HEIGHTS, equation_1, "dashed", 1),
                 ),
-                "",
+                log="",
             ),
         ),
-        (evidence.platform,),
+        measured=(evidence.platform,),
     )
 
 
 def compare_fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    word, curve = evidence.word(), find_fit_curve(evidence, tan.PAPER_FAN)
+    word = evidence.word()
+    curve = find_fit_curve(evidence, tan.PAPER_FAN)
     b, c = (table_1.values[name].value for name in ("o.b", "o.c"))
     smooth = np.arange(1, 129)
     best = f"; here {curve.form.partition(' through')[0].removeprefix('a + ')} is" if curve else ""
     return Figure(
-        "Figure 6",
-        "the overhead of N-to-1",
-        "Half of the round trip of a wave to N leaves and back, minus a latency and the overhead of a level, fitted "
-        f"through the origin: in the paper b·x + c·x² is best, R² 0.90{best}.",
-        f"every further child takes about the same time of the {'simulated ' if evidence.is_simulated else ''}root, "
-        "but in the paper 1 µs at first and 41 µs at 128.",
-        (
+        name="Figure 6",
+        title="the overhead of N-to-1",
+        caption=(
+            "Half of the round trip of a wave to N leaves and back, minus a latency and the "
+            "overhead of a level, fitted through the origin: in the paper b·x + c·x² is best, "
+            f"R² 0.90{best}."
+        ),
+        reason=(
+            "every further child takes about the same time of the "
+            f"{'simulated ' if evidence.is_simulated else ''}root, but in the paper 1 µs at "
+            "first and 41 µs at 128."
+        ),
+        numbers=(
             tabulate(
                 "Overhead",
                 {"leaves": LEAVES},
@@ -175,16 +198,16 @@ def compare_fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
                 b * LEAVES + c * LEAVES**2,
             ),
         ),
-        (
+        panels=(
             Panel(
-                "N-to-1",
-                "leaves",
-                TIME,
-                make_lines(curve, word, smooth, b * smooth + c * smooth**2),
-                "",
+                title="N-to-1",
+                x="leaves",
+                y=TIME,
+                lines=make_lines(curve, word, smooth, b * smooth + c * smooth**2),
+                log="",
             ),
         ),
-        (evidence.platform,),
+        measured=(evidence.platform,),
     )
 
 
@@ -237,13 +260,18 @@ def tabulate_parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
     no_layer = "with no layer between tree and network, " if evidence.is_simulated else ""
     quality = {"fitted": [curve.r2 if curve else nan for curve in curves.values()]}
     return Figure(
-        "Table I",
-        "the parameters of TAN",
-        "Of o(x) = o.a + o.b·x + o.c·x²; the paper sets g and C to 0. Its recipe fits each parameter to a separate "
-        "experiment; the joint fit uses chain and N-to-1 together, with the best form.",
-        f"the machine is another one, {no_layer}and the recipe forces the curve of N-to-1 through the origin, so that "
-        "it fits a parabola to times that are linear in N.",
-        (
+        name="Table I",
+        title="the parameters of TAN",
+        caption=(
+            "Of o(x) = o.a + o.b·x + o.c·x²; the paper sets g and C to 0. Its recipe fits each "
+            "parameter to a separate experiment; the joint fit uses chain and N-to-1 together, "
+            "with the best form."
+        ),
+        reason=(
+            f"the machine is another one, {no_layer}and the recipe forces the curve of N-to-1 "
+            "through the origin, so that it fits a parabola to times that are linear in N."
+        ),
+        numbers=(
             tabulate("Values", {"parameter": names}, ours, "printed in table I", printed),
             tabulate(
                 "R² of the recipe's fits",
@@ -301,10 +329,9 @@ def compare_trees(
 ) -> tuple[list[float], dict[str, list[float]]]:
     """Return the measured times of the trees, and every family's predictions."""
     keys = [{"topology": spec, "waves": waves} for spec in specs]
-    predictions = {
-        title: [evidence.prediction(name, **where) for where in keys]
-        for name, title in FAMILIES.items()
-    }
+    predictions = {}
+    for name, title in FAMILIES.items():
+        predictions[title] = [evidence.prediction(name, **where) for where in keys]
     return [evidence.median(**where) for where in keys], predictions
 
 
@@ -316,7 +343,8 @@ def explain_errors(evidence: Evidence) -> str:
             "then, so TAN overestimates a binomial tree, whose children send one after the other, and is exact if all "
             "send at once."
         )
-    if shared := evidence.find_oversubscription():
+    shared = evidence.find_oversubscription()
+    if shared:
         return (
             f"up to {shared[0]} processes take turns on {shared[1]} processors here, while in every model sub-trees "
             "proceed concurrently, so that all underestimate trees of several levels, LogP as drawn most, and TAN and "
@@ -331,17 +359,17 @@ def explain_errors(evidence: Evidence) -> str:
 
 
 def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure:
-    trees, word = TREES[leaves], evidence.word()
+    trees = TREES[leaves]
+    word = evidence.word()
     measured, predictions = compare_trees(evidence, trees.values(), 1)
     predictions["TAN, paper's recipe"] = predict_by_recipe(evidence.fitted("tan"), trees.values())
-    by_table, by_levels = (
-        [predict_pattern(values, make_reduction(spec)) for spec in trees.values()]
-        for values in (table_1, make_printed_logp(table_1))
-    )
-    errors = {
-        title: [compute_error_factor(*pair) for pair in zip(predicted, measured, strict=True)]
-        for title, predicted in predictions.items()
-    }
+    reductions = [make_reduction(spec) for spec in trees.values()]
+    printed_logp = make_printed_logp(table_1)
+    by_table = [predict_pattern(table_1, reduction) for reduction in reductions]
+    by_levels = [predict_pattern(printed_logp, reduction) for reduction in reductions]
+    errors = {}
+    for title, predicted in predictions.items():
+        errors[title] = list(map(compute_error_factor, predicted, measured))
     keys = {"tree": trees}
     nearer = [
         tan <= logp
@@ -391,37 +419,50 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
     ]
     title = ", ".join(f"{number} {name}" for number, name in enumerate(trees, 1))
     return Figure(
-        FIGURES[leaves],
-        f"a wave up four trees with {leaves} leaves",
-        "LogP as the paper draws it has one overhead per level, LogP itself one for every child. The paper prints no "
-        "errors, and states that TAN is nearer than LogP on every tree.",
-        explain_errors(evidence),
-        numbers,
-        (Panel(title, "tree", TIME, tuple(lines), "y"),),
-        (evidence.platform,),
+        name=FIGURES[leaves],
+        title=f"a wave up four trees with {leaves} leaves",
+        caption=(
+            "LogP as the paper draws it has one overhead per level, LogP itself one for every "
+            "child. The paper prints no errors, and states that TAN is nearer than LogP on "
+            "every tree."
+        ),
+        reason=explain_errors(evidence),
+        numbers=numbers,
+        panels=(Panel(title=title, x="tree", y=TIME, lines=tuple(lines), log="y"),),
+        measured=(evidence.platform,),
     )
 
 
 def compare_streams(evidence: Evidence, table_1: ParameterSet) -> Figure:
     """Return the figure of equation 2: the node with the most children determines the period, at
     any height."""
-    word, names = (
-        evidence.word(),
-        [(name, leaves) for leaves, trees in TREES.items() for name in trees],
-    )
-    specs = [spec for trees in TREES.values() for spec in trees.values()]
+    word = evidence.word()
+    names = []
+    leaves_of_trees = []
+    specs = []
+    for leaves, trees in TREES.items():
+        for name, spec in trees.items():
+            names.append(name)
+            leaves_of_trees.append(leaves)
+            specs.append(spec)
     measured, predictions = compare_trees(evidence, specs, WAVES)
     by_table = [predict_pattern(table_1, make_reduction(spec), INFINITE_WAVES) for spec in specs]
     return Figure(
-        "Equation 2",
-        "the time between two waves of a stream",
-        f"Of {WAVES} waves that follow each other without waiting. The paper has the equation and measured no stream.",
-        "equation 2 adds the latency to every period, while a node handles messages of the next wave during it, as in "
-        f"LogP{'' if evidence.is_simulated else ', and here packets are sent in batches'}.",
-        (
+        name="Equation 2",
+        title="the time between two waves of a stream",
+        caption=(
+            f"Of {WAVES} waves that follow each other without waiting. The paper has the "
+            "equation and measured no stream."
+        ),
+        reason=(
+            "equation 2 adds the latency to every period, while a node handles messages of the "
+            "next wave during it, as in "
+            f"LogP{'' if evidence.is_simulated else ', and here packets are sent in batches'}."
+        ),
+        numbers=(
             tabulate(
                 "Between two waves",
-                {"tree": [name for name, _ in names], "leaves": [leaves for _, leaves in names]},
+                {"tree": names, "leaves": leaves_of_trees},
                 {word: measured, TAN: predictions[TAN], "LogP": predictions["LogP"]},
                 "by equation 2 with the values of table I",
                 by_table,

@@ -312,16 +312,18 @@ def advise(
     if can_measure and not keeps_default:
         informative_points = _find_informative_points(combined, rows, order, points)
     return Ranking(
-        workload,
-        rows,
-        weights,
-        notes,
-        default,
-        keeps_default,
-        deviations,
-        informative_points,
-        tuple(zero_weight_reasons),
-        combined.compare(*order[:2]) if recommended.has_value.all() and len(order) > 1 else None,
+        workload=workload,
+        frame=rows,
+        weights=weights,
+        notes=notes,
+        default=default,
+        keeps_default=keeps_default,
+        deviations=deviations,
+        informative_points=informative_points,
+        zero_weight_reasons=tuple(zero_weight_reasons),
+        lead=combined.compare(*order[:2])
+        if recommended.has_value.all() and len(order) > 1
+        else None,
     )
 
 
@@ -462,7 +464,15 @@ def _recommend_alternatives(
         if np.isfinite(seconds[numbers]).any():
             recommenders[placement] = recommender
             is_left_out[numbers] = np.isnan(seconds[numbers])
-    return RecommendedAlternatives(recommenders, seconds, low, high, bases, is_left_out, covariance)
+    return RecommendedAlternatives(
+        recommenders=recommenders,
+        seconds=seconds,
+        low=low,
+        high=high,
+        bases=bases,
+        is_left_out=is_left_out,
+        covariance=covariance,
+    )
 
 
 def _list_model_times(assessments: Sequence[Assessment | None]) -> ModelTimes:
@@ -497,7 +507,7 @@ def _combine_models(panel: Panel, weights: Mapping[str, np.ndarray]) -> Combinat
         seconds[number], low[number], high[number], bases[number] = average_models(
             of_models, estimates, entries
         )
-    return Combination(seconds, low, high, bases)
+    return Combination(seconds=seconds, low=low, high=high, bases=bases)
 
 
 def _list_points(

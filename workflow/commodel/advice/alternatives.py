@@ -267,27 +267,27 @@ class Assessment:
             one_size, model.estimate.values
         )
         prediction = StackPrediction(
-            seconds[None],
-            compute_single_message_ratios(parameters, one_size),
-            [validity],
-            find_widening_factor(model.entry, parameters, one_size),
-            predict_shortest_message(model, one_size),
+            seconds=seconds[None],
+            ratios=compute_single_message_ratios(parameters, one_size),
+            validity=[validity],
+            widening=find_widening_factor(model.entry, parameters, one_size),
+            message_seconds=predict_shortest_message(model, one_size),
         )
         times = prediction.summarize()
         interval = find_prediction_interval(parameters, times, point, [point.bytes])
         return cls(
-            np.maximum(seconds, seconds[0] * 1e-6),
-            float(np.ravel(period)[0]),
-            float(np.log(prediction.widening[0]) / NORMAL_QUANTILE),
-            float(interval.low[0]),
-            float(interval.high[0]),
-            interval.bases[0],
-            float(times.low[0]),
-            float(times.high[0]),
-            float(prediction.message_seconds[0]),
-            validity,
-            stream_validity,
-            None if delivered_share is None else float(delivered_share[0]),
+            seconds=np.maximum(seconds, seconds[0] * 1e-6),
+            period=float(np.ravel(period)[0]),
+            widening=float(np.log(prediction.widening[0]) / NORMAL_QUANTILE),
+            low=float(interval.low[0]),
+            high=float(interval.high[0]),
+            basis=interval.bases[0],
+            parameter_low=float(times.low[0]),
+            parameter_high=float(times.high[0]),
+            message_seconds=float(prediction.message_seconds[0]),
+            validity=validity,
+            stream_validity=stream_validity,
+            delivered_share=None if delivered_share is None else float(delivered_share[0]),
         )
 
 

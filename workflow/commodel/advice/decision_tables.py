@@ -168,7 +168,9 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
     example."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for row in table.itertuples():
-        workload = Workload(row.operation, row.bytes, row.leaves, row.ranks)
+        workload = Workload(
+            operation=row.operation, bytes=row.bytes, leaves=row.leaves, ranks=row.ranks
+        )
         for note in filter(None, row.notes.split(NOTE_SEPARATOR)):
             without_numbers = re.sub(r"\d+([.]\d+)?", "#", note)
             kind = without_numbers.replace("# doublings", "# doubling")

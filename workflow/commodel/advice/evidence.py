@@ -311,7 +311,9 @@ def find_library_default(
         (default.seconds, default.low, default.high) for default in (lower, upper)
     )
     seconds, low, high = _interpolate(lower_times, upper_times, share)
-    return LibraryDefault(seconds, low, high, sizes, neighbours, axis)
+    return LibraryDefault(
+        seconds=seconds, low=low, high=high, sizes=sizes, counts=neighbours, count_name=axis
+    )
 
 
 def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
@@ -329,7 +331,7 @@ def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
     lower_times = [float(below[name]) for name in MEASURED_COLUMNS]
     upper_times = [float(above[name]) for name in MEASURED_COLUMNS]
     seconds, low, high = _interpolate(lower_times, upper_times, float(share))
-    return LibraryDefault(seconds, low, high, sizes)
+    return LibraryDefault(seconds=seconds, low=low, high=high, sizes=sizes)
 
 
 def _interpolate(
@@ -395,7 +397,7 @@ def collect_evidence(
     """Return parameter sets with the points that were measured on their platform; none if nothing
     was compared."""
     rows = read_measured(results, resources.name)
-    return Evidence(sets, resources, rows[rows["held_out"]], rows)
+    return Evidence(sets=sets, resources=resources, held_out=rows[rows["held_out"]], measured=rows)
 
 
 def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:

@@ -65,10 +65,29 @@ def recommend(
             validity = Validity(
                 ValidityKind.NO_PREDICTION, "the models with most of the weight have none"
             )
-            predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))
+            predictions.append(
+                Prediction(
+                    model=RECOMMENDED,
+                    point=point,
+                    seconds=np.nan,
+                    low=np.nan,
+                    high=np.nan,
+                    validity=validity,
+                )
+            )
             continue
         validity = assess_recommended(basis, validity_text)
-        predictions.append(Prediction(RECOMMENDED, point, seconds, low, high, validity, basis))
+        predictions.append(
+            Prediction(
+                model=RECOMMENDED,
+                point=point,
+                seconds=seconds,
+                low=low,
+                high=high,
+                validity=validity,
+                basis=basis,
+            )
+        )
     return predictions, corrections.covariance
 
 
@@ -214,12 +233,29 @@ def _average_equally(
         rows = [by_model[name][number] for name in counting if number in predicted[name]]
         if not rows:
             validity = Validity(ValidityKind.NO_PREDICTION, "no model has one")
-            predictions.append(Prediction(RECOMMENDED, point, np.nan, np.nan, np.nan, validity))
+            predictions.append(
+                Prediction(
+                    model=RECOMMENDED,
+                    point=point,
+                    seconds=np.nan,
+                    low=np.nan,
+                    high=np.nan,
+                    validity=validity,
+                )
+            )
             continue
         weights = list(weigh_equally([row.model for row in rows], unprobed).values())
         seconds, low, high, basis = average_models(weights, [row.seconds for row in rows], rows)
         heaviest = rows[int(np.argmax(weights))]
         predictions.append(
-            Prediction(RECOMMENDED, point, seconds, low, high, heaviest.validity, basis)
+            Prediction(
+                model=RECOMMENDED,
+                point=point,
+                seconds=seconds,
+                low=low,
+                high=high,
+                validity=heaviest.validity,
+                basis=basis,
+            )
         )
     return predictions

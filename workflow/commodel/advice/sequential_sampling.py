@@ -116,7 +116,13 @@ class Arms:
         ).T
         unknown = np.full(len(self.arms), "")
         doublings = measure_doublings(size, ranks, ranks)
-        return Places(operations, algorithms, self.workload.astype(str), unknown, doublings)
+        return Places(
+            operation=operations,
+            alternative=algorithms,
+            workload=self.workload.astype(str),
+            levels_crossed=unknown,
+            doublings=doublings,
+        )
 
     @cached_property
     def _guess_variances(self) -> np.ndarray:
@@ -225,7 +231,8 @@ class Measured:
 
 # Noise between starts: standard deviation of a logarithm, before any measurement, and the weight of
 # this value, in repeated measurements.
-RESTART_DEVIATION, RESTART_WEIGHT = 0.1, 4.0
+RESTART_DEVIATION = 0.1
+RESTART_WEIGHT = 4.0
 
 
 def estimate_restart_noise(measured: Sequence[Measured]) -> float:
@@ -364,12 +371,12 @@ def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     covariance = prior - shared @ inverse @ shared.T
     left_out_errors = (inverse @ logs) / np.sqrt(np.diag(inverse))
     return Belief(
-        arms,
-        mean,
-        covariance,
-        tuple(measured),
-        restart,
-        _find_widening(left_out_errors, residuals.places.operation, arms.places.operation),
+        arms=arms,
+        mean=mean,
+        covariance=covariance,
+        measured=tuple(measured),
+        restart=restart,
+        widening=_find_widening(left_out_errors, residuals.places.operation, arms.places.operation),
     )
 
 

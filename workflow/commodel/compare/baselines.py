@@ -41,7 +41,8 @@ NEAREST = "nearest point"
 INTERPOLATION = "interpolation"
 REGRESSION = "pmnf per algorithm"
 NEAREST_RATIO = " × nearest ratio"  # after the name of a model
-ALWAYS_SAME, LIBRARY = "always one", "library"
+ALWAYS_SAME = "always one"
+LIBRARY = "library"
 BASELINE = "baseline"  # in place of a prediction's validity
 # without those that correct a model
 BASELINES = (NEAREST, INTERPOLATION, REGRESSION, ALWAYS_SAME, LIBRARY)

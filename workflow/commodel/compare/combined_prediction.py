@@ -97,7 +97,10 @@ class CombinedPrediction:
         half_width = NORMAL_QUANTILE * deviation
         probability = NormalDist().cdf(gain / deviation)
         return PairedComparison(
-            exp(gain), exp(gain - half_width), exp(gain + half_width), probability
+            ratio=exp(gain),
+            low=exp(gain - half_width),
+            high=exp(gain + half_width),
+            probability=probability,
         )
 
 
@@ -244,7 +247,8 @@ def choose_alternatives(
     deviation = np.log(choices["high"] / choices["low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
     keeps_default = is_default_kept(default, choices["seconds"], deviation)
     columns = [*CHOICE_COLUMNS, "measured_low", "measured_high"]
-    choices, fastest = choices[columns], fastest[columns]
+    choices = choices[columns]
+    fastest = fastest[columns]
     library = defaults.reindex(choices.index)[columns]
     choices = library.where(keeps_default, choices, axis=0).astype(choices.dtypes)
     fastest = library.where(default < fastest["measured"], fastest, axis=0).astype(fastest.dtypes)

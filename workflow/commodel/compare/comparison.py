@@ -356,7 +356,9 @@ def list_model_failures(comparison: pd.DataFrame) -> list[ModelFailure]:
     unpredicted = comparison[comparison["seconds"].isna() & comparison["model"].ne("")]
     failures = []
     for (platform, family, text), rows in unpredicted.groupby(["platform", "model", "validity"]):
-        failure = ModelFailure(platform, family, Validity.parse(text), len(rows))
+        failure = ModelFailure(
+            platform=platform, model=family, validity=Validity.parse(text), points=len(rows)
+        )
         if failure.validity.is_of(ValidityKind.NO_FIT) or failure.is_program_error:
             failures.append(failure)
     return sorted(failures, key=lambda failure: not failure.is_program_error)

@@ -60,7 +60,14 @@ def _put_intervals(
         rows[name].to_numpy(float) for name in ("seconds", "parameter_low", "parameter_high")
     )
     validity = [Validity.parse(text) for text in rows["validity"]]
-    times = PredictedTimes(seconds, low, high, np.ones(len(rows)), validity, np.zeros(len(rows)))
+    times = PredictedTimes(
+        seconds=seconds,
+        low=low,
+        high=high,
+        single_message_ratio=np.ones(len(rows)),
+        validity=validity,
+        message_seconds=np.zeros(len(rows)),
+    )
     interval = apply_corrections(times, logs, half_width, bases)
     frame.loc[rows.index, "low"] = interval.low
     frame.loc[rows.index, "high"] = interval.high

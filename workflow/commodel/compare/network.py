@@ -97,7 +97,15 @@ def learn_distances(
     )
     slow = _find_slow_nodes(pairs, logs, equality_limits, nodes)
     fast = ~np.isin(pairs, slow).any(axis=1)
-    levels = _choose_levels(PairTimes(pairs[fast], logs[fast], equality_limits / 3, nodes, slow))
+    levels = _choose_levels(
+        PairTimes(
+            pairs=pairs[fast],
+            measured=logs[fast],
+            floors=equality_limits / 3,
+            nodes=nodes,
+            slow=slow,
+        )
+    )
     torus = None
     class_of_pair = _classify(levels, pairs[fast])
     if _find_mixed_classes(
@@ -126,13 +134,13 @@ def learn_distances(
         else _find_mixed_classes(logs, equality_limits, noise, class_of_pair, len(levels) + 1)
     )
     return Distances(
-        class_of_pair,
-        len(levels) + 1,
-        hierarchy,
-        tuple(slow),
-        tuple(slow_pairs.tolist()),
-        torus,
-        mixed,
+        class_of_pair=class_of_pair,
+        classes=len(levels) + 1,
+        hierarchy=hierarchy,
+        slow=tuple(slow),
+        slow_pairs=tuple(slow_pairs.tolist()),
+        torus=torus,
+        mixed_classes=mixed,
     )
 
 
@@ -606,19 +614,19 @@ def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, Any]) 
     names = record.get("nodes")
     has_names = isinstance(names, Sequence) and len(names) >= nodes
     return Network(
-        platform,
-        bool(joined["simulated"].iloc[0]),
-        tuple(str(name) for name in names[:nodes])
+        platform=platform,
+        simulated=bool(joined["simulated"].iloc[0]),
+        names=tuple(str(name) for name in names[:nodes])
         if names and has_names
         else tuple(map(str, range(nodes))),
-        pairs,
-        times[:, 0],
-        large / times[:, 1],
-        small,
-        large,
-        learn_distances(pairs, times, noise, nodes),
-        _read_levels(record.get("levels") or {}, nodes),
-        record.get("levels_from") == "slurm",
+        pairs=pairs,
+        latency=times[:, 0],
+        bandwidth=large / times[:, 1],
+        small=small,
+        large=large,
+        distances=learn_distances(pairs, times, noise, nodes),
+        declared=_read_levels(record.get("levels") or {}, nodes),
+        declared_by_slurm=record.get("levels_from") == "slurm",
     )
 
 

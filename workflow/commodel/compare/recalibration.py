@@ -282,7 +282,9 @@ def recalibrate_set(
     after = list_error_factors(scaled)
     mean_before = float(np.mean(before)) if before else nan
     mean_after = float(np.mean(after)) if after else nan
-    return RecalibratedSet(scaled, factors, mean_before, mean_after, len(after))
+    return RecalibratedSet(
+        parameters=scaled, factors=factors, before=mean_before, after=mean_after, checked=len(after)
+    )
 
 
 def _pair_with_predictions(

@@ -75,11 +75,14 @@ def read_results_snapshot(path: Path) -> Snapshot:
     safe = SafePath.of_argument(path, path.parent)
     if path.suffix == ".csv":
         quantities, simulated = _read_points(safe)
-        return Snapshot(name, quantities, {}, simulated)
+        return Snapshot(name=name, quantities=quantities, texts={}, simulated=simulated)
     if path.suffix in (".yaml", ".yml"):
         parameters = read_parameters(safe)
         return Snapshot(
-            name, dict(list_parameter_quantities(parameters)), {}, _find_simulated([parameters])
+            name=name,
+            quantities=dict(list_parameter_quantities(parameters)),
+            texts={},
+            simulated=_find_simulated([parameters]),
         )
     accepted = (
         "a folder of results, a report (.xlsx), a comparison (.csv) or a parameter set (.yaml)"
@@ -114,7 +117,12 @@ def _read_results(path: Path, name: str) -> Snapshot:
     fields_of_platform = {
         where: "; ".join(sorted(texts - {""})) for where, texts in texts_of_batch.items()
     }
-    return Snapshot(name, quantities, fields_of_platform, simulated | _find_simulated(sets))
+    return Snapshot(
+        name=name,
+        quantities=quantities,
+        texts=fields_of_platform,
+        simulated=simulated | _find_simulated(sets),
+    )
 
 
 def _format_text(value: object) -> str:

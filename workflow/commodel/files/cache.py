@@ -99,7 +99,7 @@ def record_input(
     safe_name = re.sub(r"[^A-Za-z0-9._-]", "-", path.name)[-MAX_NAME_LENGTH:]
     suffix = ".gz" if compressible and size > MAX_PLAIN_COPY_BYTES else ""
     copy = f"{digest[:12]}-{safe_name}{suffix}" if size <= MAX_COPY_BYTES else ""
-    return ArchivedFile(kind, digest, size, copy, source)
+    return ArchivedFile(kind=kind, digest=digest, bytes=size, copy=copy, source=source)
 
 
 def archive_input(name: str, file: ArchivedFile, results: Results, root: Path = Path()) -> None:

@@ -102,7 +102,8 @@ class FileMapping(BaseModel):
 
     def set_location(self, document: Document, path: tuple[str | int, ...] = ()) -> None:
         """Record the document and the place of this part, for errors about it."""
-        self._document, self._path = document, path
+        self._document = document
+        self._path = path
 
     def error(self, path: tuple[str | int, ...], message: str) -> UserError:
         """Return an error about the value at `path`, which is relative to this part."""

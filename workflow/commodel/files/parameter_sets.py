@@ -25,7 +25,10 @@ Positive = Annotated[float, Field(gt=0)]
 MAX_LINKS = 4096
 SCALES = 7  # numbers that the residual model fits to an operation
 # Bounds of stored residuals: within them, nothing computed from them is infinite.
-MAX_SCALE, MAX_DEVIATIONS, MAX_LOG, MAX_AMOUNT = 100.0, 1e4, 100.0, 1e18
+MAX_SCALE = 100.0
+MAX_DEVIATIONS = 1e4
+MAX_LOG = 100.0
+MAX_AMOUNT = 1e18
 RESIDUAL_BOUNDS = {
     "ranks": (1, MAX_AMOUNT),
     "nodes": (1, MAX_AMOUNT),

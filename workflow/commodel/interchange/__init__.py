@@ -216,20 +216,21 @@ class ImportedTimes:
         if not 2 <= ranks <= MAX_COUNT:
             raise source_row.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
         layout = source_row.stated.layout or source_row.layout
-        if reason := _explain_refusal("layout", layout) or _explain_refusal("operation", operation):
+        reason = _explain_refusal("layout", layout) or _explain_refusal("operation", operation)
+        if reason:
             raise source_row.error(reason)
         self.times.append(
             MeasuredTime(
-                operation,
-                algorithm_name,
-                layout,
-                ranks,
-                size,
-                seconds,
-                time.statistic,
-                time.repetitions,
-                source_row.setting,
-                source_row.name,
+                operation=operation,
+                algorithm=algorithm_name,
+                layout=layout,
+                ranks=ranks,
+                bytes=size,
+                seconds=seconds,
+                statistic=time.statistic,
+                repetitions=time.repetitions,
+                setting=source_row.setting,
+                source=source_row.name,
             )
         )
 
@@ -383,7 +384,8 @@ def _describe_ranks_by_name(by_name: Mapping[str, NamedRanks]) -> str:
 
 def describe_left_out(imported: ImportedTimes) -> str:
     """Return a summary of the rows left out, such as `3 rows (2 exscan, 1 allgather sparbit)`."""
-    count, hidden = imported.left_out.total(), len(imported.left_out) - MAX_LISTED_NAMES
+    count = imported.left_out.total()
+    hidden = len(imported.left_out) - MAX_LISTED_NAMES
     names = [f"{rows} {name}" for name, rows in imported.left_out.most_common(MAX_LISTED_NAMES)]
     names += [f"and {hidden} other names"] if hidden > 0 else []
     return f"{count} row{'s' if count > 1 else ''} ({', '.join(names)})"

@@ -61,7 +61,8 @@ def convert_parameters(parameters: ParameterSet, unit: str = "ns") -> tuple[floa
         raise UserError(f"found parameters of model '{parameters.model}', wanted loggp or loggops")
     values = parameters.numbers
     ends = ("o_s", "o_r") if parameters.model == "loggp" else ("o",)
-    if missing := [name for name in ("L", *ends, "g", "G") if name not in values]:
+    missing = [name for name in ("L", *ends, "g", "G") if name not in values]
+    if missing:
         raise UserError(f"the set has no value of {missing[0]}")
     o = sum(values[name] for name in ends) / len(ends)
     return values.get("gamma"), _format_arguments(values | {"o": o}, unit)

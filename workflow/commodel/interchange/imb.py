@@ -82,21 +82,31 @@ class Run:
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     """Return the times of a file; other benchmarks are counted as left out."""
-    imported, name, ranks = ImportedTimes(), "", 0
+    imported = ImportedTimes()
+    name = ""
+    ranks = 0
     columns: list[str] = []
     run = Run()
     for source_row, line in read_source_rows(path, stated):
-        if match := VERSION.match(line):
-            run = Run((int(match[1]), int(match[3] or match[2] or 0)))
-        elif line.startswith("#") and (options := OPTION.findall(line)):
+        version = VERSION.match(line)
+        if version:
+            run = Run((int(version[1]), int(version[3] or version[2] or 0)))
+            continue
+        options = OPTION.findall(line) if line.startswith("#") else []
+        if options:
             run = replace(run, **dict(options))
-        elif match := NAME.match(line):
-            name, ranks, columns = match[1], 0, []
+            continue
+        title = NAME.match(line)
+        processes = PROCESSES.match(line)
+        if title:
+            name = title[1]
+            ranks = 0
+            columns = []
             if name.startswith("Multi-"):  # several groups of ranks run the operation at once
                 imported.left_out[name] += 1
                 name = ""
-        elif match := PROCESSES.match(line):
-            ranks = int(match[1])
+        elif processes:
+            ranks = int(processes[1])
         elif HEADER.match(line):
             columns = line.split()
         elif line.lstrip().startswith("#") or not line.strip():

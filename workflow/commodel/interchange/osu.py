@@ -59,28 +59,40 @@ MEDIAN_COLUMN = "p50"  # the other columns are means over the repetitions
 
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
-    imported, name, other, ranks = ImportedTimes(), "", "", 0
-    pairs, window = 1, DEFAULT_WINDOW
+    imported = ImportedTimes()
+    name = ""
+    other = ""
+    ranks = 0
+    pairs = 1
+    window = DEFAULT_WINDOW
     columns: list[str] = []
     for source_row, text in read_source_rows(path, stated):
         # a regular expression would search very long runs of blanks repeatedly
         line = " ".join(text.split())
-        if title := TITLE.match(line):
+        title = TITLE.match(line)
+        window_line = WINDOW_LINE.fullmatch(line)
+        bandwidth_columns = BANDWIDTH_COLUMNS.fullmatch(line)
+        stated_ranks = read_ranks_in_line(line)
+        if title:
             latency = LATENCY.fullmatch(title["name"])
-            name, columns = (latency["name"] or LATENCY_TEST) if latency else "", []
-            other, pairs, window = title["name"], 1, DEFAULT_WINDOW
-        elif match := WINDOW_LINE.fullmatch(line):
-            pairs, window = int(match["pairs"]), int(match["window"])
-        elif match := BANDWIDTH_COLUMNS.fullmatch(line):
-            columns = ["size", BANDWIDTH, RATE] if match["rate"] else ["size", BANDWIDTH]
-        elif (stated_ranks := read_ranks_in_line(line)) is not None:
+            name = (latency["name"] or LATENCY_TEST) if latency else ""
+            columns = []
+            other = title["name"]
+            pairs = 1
+            window = DEFAULT_WINDOW
+        elif window_line:
+            pairs = int(window_line["pairs"])
+            window = int(window_line["window"])
+        elif bandwidth_columns:
+            has_rate = bandwidth_columns["rate"]
+            columns = ["size", BANDWIDTH, RATE] if has_rate else ["size", BANDWIDTH]
+        elif stated_ranks is not None:
             ranks = stated_ranks
         elif line.startswith("#"):
             if "lat" in line.lower() and "(us)" in line.lower():
                 columns = _parse_column_names(line)
-        elif cells := line.split():
-            if not NUMBER.match(cells[0]):
-                continue  # output of a launcher or a module system
+        elif NUMBER.match(line):  # any other text is output of a launcher or a module system
+            cells = line.split()
             if not name and BANDWIDTH in columns and other in DIRECTIONS:
                 row = source_row.split(columns, cells[: len(columns)])
                 _add_bandwidth(imported, source_row, Window(window, DIRECTIONS[other]), pairs, row)

@@ -128,10 +128,10 @@ def read_choices(path: Path) -> list[Choice]:
 
 def parse_choice_frame(table: pd.DataFrame) -> list[Choice]:
     """Return the choices in a data frame."""
-    return [
-        _parse_choice({name: str(value) for name, value in row.items()})
-        for row in table.to_dict("records")
-    ]
+    choices = []
+    for row in table.to_dict("records"):
+        choices.append(_parse_choice({name: str(value) for name, value in row.items()}))
+    return choices
 
 
 def _parse_choice(row: dict[str, str]) -> Choice:
@@ -150,7 +150,13 @@ def _parse_choice(row: dict[str, str]) -> Choice:
     ranks = parse_cell(row, "ranks", lambda text: parse_count(text, 2))
     if _is_default_faster(row.get("gain_over_default", "")):
         algorithm = LIBRARY
-    return Choice(name, ranks, size, algorithm, row.get("platform", "") + basis)
+    return Choice(
+        operation=name,
+        ranks=ranks,
+        bytes=size,
+        algorithm=algorithm,
+        platform=row.get("platform", "") + basis,
+    )
 
 
 def _is_default_faster(times: str) -> bool:
@@ -178,7 +184,8 @@ def format_rules(choices: Iterable[Choice], assumptions: Assumptions = NO_ASSUMP
     """Return the text of the rules file. A rule equal to the one before it is omitted."""
     choices = list(choices)
     table = arrange_choices(choices, WHOLE_RESULT_COLLECTIVES)
-    if unknown := [operation for operation in table if operation not in COLLECTIVE_NUMBERS]:
+    unknown = [operation for operation in table if operation not in COLLECTIVE_NUMBERS]
+    if unknown:
         raise UserError(f"Open MPI's rules have no operation '{unknown[0]}'")
     platforms = ", ".join(sorted({choice.platform for choice in choices} - {""}))
     platform_comment = make_printable(f", advice for {platforms}") if platforms else ""
@@ -216,14 +223,17 @@ def _group_rows_by_size(
     for size, spec in sizes.items():
         if spec == previous_spec:
             continue
-        previous_spec, rule = spec, find_rule(name, spec)
+        previous_spec = spec
+        rule = find_rule(name, spec)
         reason = (
             f": {_describe_nearest_function(name, spec)}, so Open MPI decides itself"
             if rule == Rule() and spec != LIBRARY
             else ""
         )
-        if not reason and (risk := find_risk(name, spec, assumptions)):
-            rule, reason = Rule(), f": {risk}, so Open MPI decides itself"
+        risk = "" if reason else find_risk(name, spec, assumptions)
+        if risk:
+            rule = Rule()
+            reason = f": {risk}, so Open MPI decides itself"
         rows[size] = (rule, make_printable(f"{spec}{reason}"))
     return rows
 

@@ -120,7 +120,13 @@ def remove_layout(point: Point, ranks: int | None = None) -> Point:
     """Return the point without a layout, on which its messages do not depend, and optionally with
     other ranks."""
     return Point(
-        "", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes
+        platform="",
+        operation=point.operation,
+        algorithm=point.algorithm,
+        topology=point.topology,
+        layout="",
+        ranks=ranks or point.ranks,
+        bytes=point.bytes,
     )
 
 
@@ -331,7 +337,13 @@ def complete_layout(
     per_node = entry.ranks_per_node(arguments) or int(ranks_on.max())
     obstacle = _explain_misfit(resources, defaults, layout, used, ranks_on, per_node)
     levels_crossed = "" if obstacle else Hierarchy.of(dict(resources.levels)).levels_crossed(node)
-    return PlacedLayout(layout, int(node.max()) + 1, per_node, levels_crossed, obstacle)
+    return PlacedLayout(
+        layout=layout,
+        nodes=int(node.max()) + 1,
+        per_node=per_node,
+        levels_crossed=levels_crossed,
+        obstacle=obstacle,
+    )
 
 
 def complete_layout_and_ranks(

@@ -88,7 +88,8 @@ class _RankGraph:
     """
 
     def __init__(self, groups: np.ndarray, busy: np.ndarray) -> None:
-        self.groups, self.busy = groups, busy
+        self.groups = groups
+        self.busy = busy
         self.items: list[Operation | Dependency] = []
         self.count = 0
         self.before: list[int] = []

@@ -71,7 +71,15 @@ def make_phase(
             return runs
         return Runs(np.arange(len(bytes)), np.broadcast_to(np.asarray(runs), bytes.shape), bytes)
 
-    return Phase(step, src, dst, bytes, contents, combines, copies)
+    return Phase(
+        step=step,
+        src=src,
+        dst=dst,
+        bytes=bytes,
+        contents=contents,
+        combines=combines,
+        copies=copies,
+    )
 
 
 def list_steps_and_sources(steps: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
@@ -228,7 +236,7 @@ class Edges:
 
     def select(self, rows: np.ndarray) -> "Edges":
         subtree = None if self.subtree is None else self.subtree[rows]
-        return Edges(self.step[rows], self.src[rows], self.dst[rows], subtree)
+        return Edges(step=self.step[rows], src=self.src[rows], dst=self.dst[rows], subtree=subtree)
 
 
 def make_knomial_tree(ranks: int, radix: int = 2) -> Edges:
@@ -248,7 +256,12 @@ def make_knomial_tree(ranks: int, radix: int = 2) -> Edges:
     target = np.arange(1, ranks)
     subtree = radix ** level[1:]
     source = target - target % (radix * subtree)
-    return Edges(rounds - 1 - level[1:], source, target, np.minimum(subtree, ranks - target))
+    return Edges(
+        step=rounds - 1 - level[1:],
+        src=source,
+        dst=target,
+        subtree=np.minimum(subtree, ranks - target),
+    )
 
 
 def make_near_first_tree(ranks: int) -> Edges:
@@ -355,12 +368,12 @@ def make_ring_rounds(
         return (source - number + offset) % ranks
 
     return Rounds(
-        ranks,
-        ranks - 1,
-        lambda number, source: (source + 1) % ranks,
-        block,
-        size + (part < larger),
-        lambda number, source: first[block(number, source)],
+        ranks=ranks,
+        count=ranks - 1,
+        receiver=lambda number, source: (source + 1) % ranks,
+        block=block,
+        sizes=size + (part < larger),
+        address=lambda number, source: first[block(number, source)],
         combines=combines,
         relays_blocks=True,
     )
@@ -377,12 +390,12 @@ def make_pairwise_rounds(
         return (source + number + 1) % ranks
 
     return Rounds(
-        ranks,
-        ranks - 1,
-        to,
-        to,
-        sizes,
-        lambda number, source: at(source, to(number, source)),
+        ranks=ranks,
+        count=ranks - 1,
+        receiver=to,
+        block=to,
+        sizes=sizes,
+        address=lambda number, source: at(source, to(number, source)),
         combines=combines,
         periodic=False,
         receivers_advance=True,
@@ -410,7 +423,15 @@ def _make_equal_size_rounds(ranks: int, count: int, to: RoundFunction, bytes: in
     def block(number: np.ndarray | int, source: np.ndarray) -> np.ndarray:
         return 0 * (source + number)
 
-    return Rounds(ranks, count, to, block, np.array([bytes]), block, periodic=False)
+    return Rounds(
+        ranks=ranks,
+        count=count,
+        receiver=to,
+        block=block,
+        sizes=np.array([bytes]),
+        address=block,
+        periodic=False,
+    )
 
 
 def halve_blocks(bytes: int, times: int) -> np.ndarray:
@@ -563,7 +584,13 @@ class PowerOfTwoCore:
     def collect(self, ends: np.ndarray) -> Phase:
         """Return the gather of blocks up the binomial tree to position 0."""
         tree = make_scatter_tree(ends).reverse()
-        return Phase(tree.step, self.rank[tree.src], self.rank[tree.dst], tree.bytes, tree.contents)
+        return Phase(
+            step=tree.step,
+            src=self.rank[tree.src],
+            dst=self.rank[tree.dst],
+            bytes=tree.bytes,
+            contents=tree.contents,
+        )
 
     def _exchange_blocks(
         self,

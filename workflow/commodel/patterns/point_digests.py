@@ -139,7 +139,17 @@ def _make_size_builder(
     operation: str, algorithm: str, ranks: int, topology: Tree = SMALL_TREE
 ) -> Callable[[int], Schedule]:
     if algorithm:
-        return make_builder(Point("", operation, algorithm, "", "", ranks, 0))
+        return make_builder(
+            Point(
+                platform="",
+                operation=operation,
+                algorithm=algorithm,
+                topology="",
+                layout="",
+                ranks=ranks,
+                bytes=0,
+            )
+        )
     return partial(find_tree_algorithm(operation).build, topology)
 
 

@@ -148,13 +148,13 @@ def make_point(resources: PlatformResources, combination: Mapping[str, Any]) -> 
     }
     measured_only = has_no_schedule(name)
     return Point(
-        resources.name,
-        name,
-        algorithm,
-        topology,
-        placed.layout,
-        ranks,
-        size,
+        platform=resources.name,
+        operation=name,
+        algorithm=algorithm,
+        topology=topology,
+        layout=placed.layout,
+        ranks=ranks,
+        bytes=size,
         **fields,
         measured_only=measured_only,
     )
@@ -177,7 +177,16 @@ def _make_file_point(resources: PlatformResources, combination: Mapping[str, Any
         )
     placed = _complete_layout(resources, combination, pattern.ranks, "operation")
     fields: dict[str, Any] = {"waves": combination.get("waves", 1), **placed.point_fields}
-    return Point(resources.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **fields)
+    return Point(
+        platform=resources.name,
+        operation=name,
+        algorithm=AS_WRITTEN,
+        topology="",
+        layout=placed.layout,
+        ranks=pattern.ranks,
+        bytes=size,
+        **fields,
+    )
 
 
 def _count_layout_ranks(combination: Mapping[str, Any]) -> int | None:

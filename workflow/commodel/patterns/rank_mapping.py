@@ -124,7 +124,8 @@ def _swap_ranks(weights: csr_array, part: np.ndarray) -> np.ndarray:
         row, column = np.unravel_index(pair_gain.argmax(), pair_gain.shape)
         if pair_gain[row, column] <= 1e-9 * max(float(gain.max()), 1.0):
             break
-        part[first_part[row]], part[second_part[column]] = False, True
+        part[first_part[row]] = False
+        part[second_part[column]] = True
     return part
 
 

@@ -36,7 +36,8 @@ class Step:
     """
 
     def __init__(self, schedule: Schedule, work: slice, posted: slice, *other_rows: Rows) -> None:
-        self.work, self.posted_sends = work, posted
+        self.work = work
+        self.posted_sends = posted
         self.matched: Rows
         self.awaited_receives: Rows
         self.awaited_sends: Rows
@@ -160,11 +161,11 @@ class Work:
         of_rank = seconds[rank]
         steps = np.broadcast_to(step, of_rank.shape)
         return cls(
-            steps,
-            rank,
-            np.full(of_rank.shape, KINDS.index("compute")),
-            np.zeros(of_rank.shape),
-            of_rank,
+            step=steps,
+            rank=rank,
+            kind=np.full(of_rank.shape, KINDS.index("compute")),
+            bytes=np.zeros(of_rank.shape),
+            seconds=of_rank,
         )
 
     @classmethod
@@ -172,7 +173,13 @@ class Work:
         step, rank, bytes = np.broadcast_arrays(
             np.asarray(step), np.asarray(rank), np.asarray(bytes, dtype=float)
         )
-        return cls(step, rank, np.full(step.shape, KINDS.index(kind)), bytes, np.zeros(step.shape))
+        return cls(
+            step=step,
+            rank=rank,
+            kind=np.full(step.shape, KINDS.index(kind)),
+            bytes=bytes,
+            seconds=np.zeros(step.shape),
+        )
 
     @classmethod
     def concatenate(cls, parts: Sequence[Work]) -> Work:
@@ -298,17 +305,17 @@ class Schedule:
             check_ranks(column, ranks)
         step, src, dst, bytes = columns
         return cls(
-            ranks,
-            step,
-            src,
-            dst,
-            bytes,
-            work,
-            np.arange(ranks),
-            root,
-            contents,
-            nonblocking,
-            overlapped_seconds,
+            ranks=ranks,
+            step=step,
+            src=src,
+            dst=dst,
+            bytes=bytes,
+            work=work,
+            node=np.arange(ranks),
+            root=root,
+            contents=contents,
+            nonblocking=nonblocking,
+            overlapped_seconds=overlapped_seconds,
         )
 
     def place(self, node: np.ndarray) -> Schedule:

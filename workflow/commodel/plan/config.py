@@ -119,7 +119,14 @@ def _load_image(platform: Platform, entry: Container) -> Image:
                 f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
             )
             raise UserError(message) from None
-    return Image(file, content, entry.model, entry.mpi or "", entry.bind, entry.native or "")
+    return Image(
+        file=file,
+        digest=content,
+        model=entry.model,
+        mpi=entry.mpi or "",
+        bind=entry.bind,
+        native=entry.native or "",
+    )
 
 
 def _check_trusted(

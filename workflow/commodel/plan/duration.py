@@ -110,10 +110,12 @@ class Durations:
             latency, bandwidth = typical.latency, typical.bandwidth
         self.typical_network = latency, bandwidth
         values = {
-            "alpha.a": Estimate(latency, "s", latency, latency),
-            "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0),
+            "alpha.a": Estimate(value=latency, unit="s", low=latency, high=latency),
+            "beta.a": Estimate(value=1 / bandwidth, unit="s/B", low=0, high=0),
         }
-        self.model = Model.of_set(ParameterSet("hockney", "", "guess", values))
+        self.model = Model.of_set(
+            ParameterSet(model="hockney", platform="", source="guess", values=values)
+        )
         # for each size of SHAPE_SIZES, a row (see `_estimate_sample`)
         self.shape_costs: dict[Shape, np.ndarray] = {}
         self.messages_built = 0  # of all schedules so far

@@ -23,11 +23,9 @@ from commodel.platforms.tools import find_tool, read_version, run_tool
 
 RUNTIMES = ("apptainer", "singularity")
 IMAGE_PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
-VERSION_LABEL, COMMIT_LABEL, NATIVE_LABEL = (
-    "org.opencontainers.image.version",
-    "org.opencontainers.image.revision",
-    "commodel.native",
-)
+VERSION_LABEL = "org.opencontainers.image.version"
+COMMIT_LABEL = "org.opencontainers.image.revision"
+NATIVE_LABEL = "commodel.native"
 REBUILD = "build it again: make container"
 
 
@@ -66,7 +64,7 @@ def _compute_sha256(file: Path, size: int, changed: int) -> str:
 
 def find_runtime() -> str:
     """Return the program that starts images."""
-    program = next((path for name in RUNTIMES if (path := find_tool(name))), None)
+    program = next(filter(None, map(find_tool, RUNTIMES)), None)
     if program is None:
         raise UserError(
             f"no {' or '.join(RUNTIMES)} found, which a platform with a container needs"
@@ -88,7 +86,9 @@ def make_prefix(
             f"found a ':' or ',' in the path {folder}: {Path(runtime).name} cannot mount it"
         )
     mounts = [str(folder), *(f"{path}:{path}:ro" for path in (image.mpi, *image.bind) if path)]
-    options = [part for mount in mounts for part in ("--bind", mount)]
+    options = []
+    for mount in mounts:
+        options += ["--bind", mount]
     if image.mpi:
         options += [
             "--env",
@@ -148,14 +148,18 @@ def _check_image(
     description, failure = _run_and_explain([*prefix, program, "--describe"])
     if failure:
         raise UserError(f"the programs in image {image.file.name} do not start: {failure}")
-    if reason := explain_mismatch(json.loads(description)["mpi"], starter, slurm_mpi):
+    reason = explain_mismatch(json.loads(description)["mpi"], starter, slurm_mpi)
+    if reason:
         wanted = (
             "set `mpi: pmix` in its section slurm"
             if slurm_mpi
             else "put the mpiexec of that MPI on PATH"
         )
         raise UserError(f"image {image.file.name} has {reason}; {wanted}")
-    if image.mpi and not (loaded := _find_loaded_mpi(prefix, program)).startswith(f"{image.mpi}/"):
+    if not image.mpi:
+        return
+    loaded = _find_loaded_mpi(prefix, program)
+    if not loaded.startswith(f"{image.mpi}/"):
         raise UserError(
             f"the programs in image {image.file.name} load {loaded or 'no libmpi'}, nothing of {image.mpi}: "
             "model bind needs an MPI whose library has the same name as the image's"

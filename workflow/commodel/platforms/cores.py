@@ -36,11 +36,12 @@ def find_processor_levels(folder: Path = PROCESSORS) -> Hierarchy:
             for processor in online
         ],
     }
-    complete = {name: texts for name, texts in texts_by_level.items() if texts and all(texts)}
+    groups = {}
+    for name, texts in texts_by_level.items():
+        if texts and all(texts):
+            groups[name] = list(map(texts.index, texts))
     try:
-        return Hierarchy.of(
-            {name: [texts.index(text) for text in texts] for name, texts in complete.items()}
-        )
+        return Hierarchy.of(groups)
     except UserError:  # a cache that spans sockets, as some virtual machines have it
         return Hierarchy()
 

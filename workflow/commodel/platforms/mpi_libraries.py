@@ -46,7 +46,8 @@ def explain_mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
     `slurm_mpi` is the protocol by which srun starts MPI programs, such as pmi2. The ranks
     themselves check that they form one job before they measure.
     """
-    program_kind, starter_kind = find_kind(library), find_kind_of_starter(starter)
+    program_kind = find_kind(library)
+    starter_kind = find_kind_of_starter(starter)
     if program_kind and starter_kind and program_kind != starter_kind:
         text = f"{program_kind} ({library}), but {starter} is of {starter_kind}"
         return f"{text}: every rank would run as rank 0 of 1"

@@ -200,7 +200,8 @@ def write_network_with_traces(network: Path, folder: AnyPath) -> AnyPath | None:
         return None
     links = {link.get("id"): link for link in root.iter("link")}
     for number, connection in enumerate(connections):
-        trace, name = traces[connection.get("trace")], f"{network.stem}-{number}.trace"
+        trace = traces[connection.get("trace")]
+        name = f"{network.stem}-{number}.trace"
         lines = [line.strip() for line in (trace.text or "").splitlines() if line.strip()]
         write_text(
             folder / name, "\n".join([f"PERIODICITY {trace.get('periodicity')}", *lines, ""])
@@ -269,8 +270,10 @@ def read_network(path: Path) -> Network:
     content = read_bytes(path, MAX_FILE_BYTES, "a SimGrid platform")
     parser = expat.ParserCreate()
     reader = _Reader(path, parser)
-    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
-    parser.StartDoctypeDeclHandler, parser.CharacterDataHandler = reader.doctype, reader.text
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.StartDoctypeDeclHandler = reader.doctype
+    parser.CharacterDataHandler = reader.text
     parser.buffer_text = True
     try:
         parser.Parse(content, True)
@@ -279,18 +282,26 @@ def read_network(path: Path) -> Network:
         raise UserError(
             f"not XML: {error}", file=path, line=getattr(error, "lineno", None)
         ) from None
-    return Network(content, frozenset(reader.names), tuple(reader.clusters), reader.first_host)
+    return Network(
+        content=content,
+        hosts=frozenset(reader.names),
+        clusters=tuple(reader.clusters),
+        first_host=reader.first_host,
+    )
 
 
 class _Reader:
     """The parser's handlers, which check elements and collect hosts."""
 
     def __init__(self, path: Path, parser: expat.XMLParserType) -> None:
-        self.path, self.parser, self.hosts = path, parser, 0
+        self.path = path
+        self.parser = parser
+        self.hosts = 0
         self.open_elements: list[str] = []
         self.names: set[str] = set()
         self.clusters: list[tuple[str, range, str]] = []
-        self.first_host, self.trace = "", ""
+        self.first_host = ""
+        self.trace = ""
         self.links: set[str] = set()
         self.traces: set[str] = set()
 
@@ -317,7 +328,8 @@ class _Reader:
             self.check_setting(attributes.get("id", ""), attributes.get("value", ""))
         if "radical" in attributes:
             ranges = self.parse_radical(attributes["radical"])
-            before, after = attributes.get("prefix", ""), attributes.get("suffix", "")
+            before = attributes.get("prefix", "")
+            after = attributes.get("suffix", "")
             self.clusters += [(before, numbers, after) for numbers in ranges if numbers]
             self.hosts += sum(map(len, ranges))
             self.first_host = self.first_host or f"{before}{ranges[0].start}{after}"
@@ -334,12 +346,14 @@ class _Reader:
                 "found a <trace> without periodicity=, wanted its period in seconds"
             )
         if element == "trace_connect":
-            if (kind := attributes.get("kind", "")) not in TRACE_ATTRIBUTES:
+            kind = attributes.get("kind", "")
+            if kind not in TRACE_ATTRIBUTES:
                 raise self.make_error(
                     f"found kind='{make_printable(kind, 40)}', wanted {' or '.join(TRACE_ATTRIBUTES)}"
                 )
             for name, ids in (("trace", self.traces), ("element", self.links)):
-                if (found := attributes.get(name, "")) not in ids:
+                found = attributes.get(name, "")
+                if found not in ids:
                     kind = "link" if name == "element" else "trace"
                     raise self.make_error(
                         f"found {name}='{make_printable(found, 40)}', wanted the id of a <{kind}> above"
@@ -374,5 +388,8 @@ class _Reader:
             raise self.make_error(
                 f"found the radical '{make_printable(radical, 40)}', wanted numbers such as 0-31"
             )
-        ends = [[int(end) for end in part.split("-")] for part in radical.split(",")]
-        return [range(part[0], part[-1] + 1) for part in ends]
+        ranges = []
+        for part in radical.split(","):
+            first, _, last = part.partition("-")
+            ranges.append(range(int(first), int(last or first) + 1))
+        return ranges

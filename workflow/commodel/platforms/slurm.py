@@ -34,7 +34,8 @@ def check_stop() -> None:
 
     A job that starts at that moment gets no signal, and is not cancelled by Slurm.
     """
-    if (path := os.environ.get(STOP_FILE)) and Path(path).exists():
+    path = os.environ.get(STOP_FILE)
+    if path and Path(path).exists():
         sys.exit(128 + signal.SIGINT)
 
 
@@ -70,7 +71,8 @@ RETRY_MESSAGE = "commodel: Slurm's controller does not answer; the query is repe
 def run_slurm(program: str | Path, *arguments: str) -> str:
     """Return the output of a Slurm command. A failed one is repeated: for OUTAGE_SECONDS if the
     controller does not answer, which is logged, else for RETRY_SECONDS."""
-    began, announced = time.monotonic(), False
+    began = time.monotonic()
+    announced = False
     while True:
         output, failure = try_slurm(program, *arguments)
         if not failure:
@@ -162,8 +164,11 @@ def parse_levels(listing: str, names: Sequence[str]) -> Hierarchy:
     columns = {
         level_names.get(level, f"level-{level}"): column for level, column in sorted(groups.items())
     }
-    while len(columns) > 1 and len(set(columns[last := list(columns)[-1]])) == 1:
-        del columns[last]
+    # a highest level with all nodes in one group says nothing
+    for name in reversed(list(columns)):
+        if len(columns) == 1 or len(set(columns[name])) > 1:
+            break
+        del columns[name]
     return Hierarchy.of(columns)
 
 
@@ -249,7 +254,8 @@ def check_mpi_type(platform: Platform) -> None:
 
 def require_mpi_type(platform: Platform, listing: str) -> None:
     """Refuse a platform whose MPI plug-in is not in the output of `srun --mpi=list`."""
-    wanted, offered = platform.slurm_section.mpi, parse_mpi_types(listing)
+    wanted = platform.slurm_section.mpi
+    offered = parse_mpi_types(listing)
     if wanted not in offered:
         message = f"srun has no MPI plug-in '{wanted}'; srun --mpi=list offers: {', '.join(offered) or 'none'}"
         raise platform.error(("slurm", "mpi"), message)
@@ -348,10 +354,9 @@ def parse_features(listing: str) -> dict[str, set[str]]:
 def parse_mpi_types(listing: str) -> list[str]:
     """Return the MPI plug-ins from the output of `srun --mpi=list`: a title, one word a line,
     versions of pmix after a colon."""
-    lines = [line.removeprefix("srun:") for line in listing.splitlines() if "types are" not in line]
-    return [
-        word
-        for line in lines
-        for word in re.split(r"[\s,]+", line.rpartition("available:")[2])
-        if word
-    ]
+    types = []
+    for line in listing.splitlines():
+        if "types are" not in line:
+            names = line.removeprefix("srun:").rpartition("available:")[2]
+            types += names.replace(",", " ").split()
+    return types

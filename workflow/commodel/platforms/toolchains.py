@@ -48,11 +48,10 @@ class Toolchain:
 
     def list_sources(self) -> list[Path]:
         """Return the files of all patterns, each once."""
-        return list(
-            dict.fromkeys(
-                path for folder, pattern in self.sources for path in sorted(folder.glob(pattern))
-            )
-        )
+        paths: list[Path] = []
+        for folder, pattern in self.sources:
+            paths += sorted(folder.glob(pattern))
+        return list(dict.fromkeys(paths))
 
 
 def _make(
@@ -64,7 +63,7 @@ def _make(
     settings: str = "",
 ) -> Toolchain:
     """Return a toolchain whose paths are relative to one folder."""
-    empty = Toolchain(compiler, sentence, (), ())
+    empty = Toolchain(compiler=compiler, sentence=sentence, folders=(), sources=())
     return empty.add(root, Native("", folders, sources, settings=settings))
 
 
@@ -99,7 +98,9 @@ def list_toolchains() -> dict[str, Toolchain]:
         elif known is not None and native.compiler:
             report_problem(name, f"found toolchain '{native.toolchain}', which another package has")
         else:
-            first = known or Toolchain(native.compiler, native.sentence, (), ())
+            first = known or Toolchain(
+                compiler=native.compiler, sentence=native.sentence, folders=(), sources=()
+            )
             toolchains[native.toolchain] = first.add(folder, native)
     return toolchains
 

@@ -38,31 +38,33 @@ IP_TRANSPORTS = {"net", "tcp", "sockets", "udp"}
 def detect_node_transport() -> str:
     """Return the transport between two ranks on this machine, in one line; empty if there is no MPI
     library."""
-    compiler, starter = find_tool("mpicc"), find_sibling("mpicc", "mpiexec")
+    compiler = find_tool("mpicc")
+    starter = find_sibling("mpicc", "mpiexec")
     if not compiler or not starter:
         return ""
     with TemporaryDirectory() as folder:
         source, program = Path(folder) / "two.c", Path(folder) / "two"
         source.write_text(PROGRAM)
-        if failure := run_tool([compiler, "-o", str(program), str(source)], 60).failure:
+        failure = run_tool([compiler, "-o", str(program), str(source)], 60).failure
+        if failure:
             return f"unknown: {failure}"
         settings = [
             f"{name}={value}"
             for name, value in (VERBOSE_VARIABLES | allow_root(os.geteuid())).items()
         ]
         reply = run_tool(["env", *settings, starter, "-n", "2", str(program)], 2 * MPIEXEC_TIMEOUT)
-    transport, failure = (
-        parse_transport(reply.output + reply.errors),
-        reply.failure.replace("env", Path(starter).name, 1),
-    )
+    transport = parse_transport(reply.output + reply.errors)
+    failure = reply.failure.replace("env", Path(starter).name, 1)
     return "; ".join(part for part in (transport or "not reported", failure) if part)
 
 
 def parse_transport(text: str) -> str:
     """Return the transport named in the verbose output."""
-    if pml := re.search(r"selected (\w+) best priority", text):
+    pml = re.search(r"selected (\w+) best priority", text)
+    if pml:
         return _describe_open_mpi(pml[1], text)
-    if device := re.search(r"==== (\w+) netmod Capability", text):
+    device = re.search(r"==== (\w+) netmod Capability", text)
+    if device:
         return f"MPICH: shared memory; between nodes {device[1]}"
     return ""
 

@@ -116,7 +116,12 @@ class IntervalBasis:
         """Return the basis with this text of a table. Any other text counts as parameters only."""
         match = BASIS_PATTERN.fullmatch(text)
         if match:
-            return cls(match[3], int(match[2]), int(match[1] or 0), float(match[4] or 0))
+            return cls(
+                pooled=match[3],
+                workloads=int(match[2]),
+                allocations=int(match[1] or 0),
+                doublings=float(match[4] or 0),
+            )
         return (
             cls(unmeasured=text.removeprefix(UNMEASURED_PREFIX))
             if text.startswith(UNMEASURED_PREFIX)

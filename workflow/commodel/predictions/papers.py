@@ -91,7 +91,12 @@ def tabulate(
     )
     printed = [nan] * len(keys) if paper is None else _make_plain_list(paper)
     return Numbers(
-        title, tuple(subjects), tuple(columns), source, tuple(map(Row, keys, printed, ours)), unit
+        title=title,
+        subjects=tuple(subjects),
+        columns=tuple(columns),
+        source=source,
+        rows=tuple(map(Row, keys, printed, ours)),
+        unit=unit,
     )
 
 
@@ -254,7 +259,10 @@ def list_papers() -> list[str]:
 def make_exact_set(model: str, values: Mapping[str, float]) -> ParameterSet:
     """Return the set of values by their full names (`O_s.a`), in seconds and bytes."""
     return ParameterSet(
-        model, "", "", {name: Estimate.exact(value, "") for name, value in values.items()}
+        model=model,
+        platform="",
+        source="",
+        values={name: Estimate.exact(value, "") for name, value in values.items()},
     )
 
 
@@ -270,7 +278,16 @@ def predict_patterns(
     choices = [choice] * len(sizes) if isinstance(choice, str) else choice
     pairs = zip(choices, sizes, strict=True)
     points = [
-        Point("", operation, choice, "", "block:1", ranks, int(size)) for choice, size in pairs
+        Point(
+            platform="",
+            operation=operation,
+            algorithm=choice,
+            topology="",
+            layout="block:1",
+            ranks=ranks,
+            bytes=int(size),
+        )
+        for choice, size in pairs
     ]
     if parameters is None:
         return [nan] * len(points)

@@ -88,7 +88,13 @@ class Places:
         ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]).to_numpy(float)
         nodes = rows["nodes"].where(rows["nodes"] > 0, ranks).to_numpy(float)
         doublings = measure_doublings(rows["bytes"].to_numpy(float), nodes, ranks)
-        return cls(operation, alternative, workload, levels_crossed, doublings)
+        return cls(
+            operation=operation,
+            alternative=alternative,
+            workload=workload,
+            levels_crossed=levels_crossed,
+            doublings=doublings,
+        )
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> Places:
@@ -108,7 +114,11 @@ class Places:
             np.array(names, dtype=str).reshape(-1, 4).T
         )
         return cls(
-            operation, alternative, workload, levels_crossed, measure_doublings(size, nodes, ranks)
+            operation=operation,
+            alternative=alternative,
+            workload=workload,
+            levels_crossed=levels_crossed,
+            doublings=measure_doublings(size, nodes, ranks),
         )
 
     @classmethod

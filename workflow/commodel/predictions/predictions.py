@@ -94,11 +94,11 @@ def sum_parts(
     estimate = total[:, 0]
     checks_of_sizes = zip(*(part.validity for _, part in parts), strict=True)
     return StackPrediction(
-        total,
-        np.divide(scaled, estimate, out=np.ones_like(scaled), where=estimate > 0),
-        [select_reported_check(*checks) for checks in checks_of_sizes],
-        np.max([part.widening for _, part in parts], axis=0),
-        sum((count * part.message_seconds for count, part in parts), zero),
+        seconds=total,
+        ratios=np.divide(scaled, estimate, out=np.ones_like(scaled), where=estimate > 0),
+        validity=[select_reported_check(*checks) for checks in checks_of_sizes],
+        widening=np.max([part.widening for _, part in parts], axis=0),
+        message_seconds=sum((count * part.message_seconds for count, part in parts), zero),
     )
 
 
@@ -227,13 +227,27 @@ class PredictedTimes:
     @classmethod
     def none(cls, sizes: int, validity: Validity = VALID) -> PredictedTimes:
         seconds, low, high, ratio = np.full((4, sizes), nan)
-        return cls(seconds, low, high, ratio, [validity] * sizes, np.zeros(sizes))
+        return cls(
+            seconds=seconds,
+            low=low,
+            high=high,
+            single_message_ratio=ratio,
+            validity=[validity] * sizes,
+            message_seconds=np.zeros(sizes),
+        )
 
     @classmethod
     def of_corrected(cls, seconds: Array, message_seconds: Array) -> PredictedTimes:
         """Return times that have been corrected, which have no parameter interval."""
         unknown = np.full(len(seconds), nan)
-        return cls(seconds, unknown, unknown, unknown, [], message_seconds)
+        return cls(
+            seconds=seconds,
+            low=unknown,
+            high=unknown,
+            single_message_ratio=unknown,
+            validity=[],
+            message_seconds=message_seconds,
+        )
 
     def put(self, positions: Sequence[int], predictions: PredictedTimes) -> None:
         for name in ("seconds", "low", "high", "single_message_ratio", "message_seconds"):
@@ -263,7 +277,11 @@ def make_predictor(
         ratios = compute_single_message_ratios(parameters, pattern)
         widening = find_widening_factor(model.entry, parameters, pattern)
         return StackPrediction(
-            seconds, ratios, validity, widening, predict_shortest_message(model, pattern, waves)
+            seconds=seconds,
+            ratios=ratios,
+            validity=validity,
+            widening=widening,
+            message_seconds=predict_shortest_message(model, pattern, waves),
         )
 
     def predict_stack(pattern: Schedule | ScheduleSum, waves: float) -> PredictedTimes:
@@ -587,7 +605,15 @@ def _explain_no_predictions(
 ) -> list[Prediction]:
     validity = Validity(ValidityKind.NO_PREDICTION, describe_error(error))
     return [
-        Prediction(parameters.model, point, nan, nan, nan, validity, single_message_ratio=nan)
+        Prediction(
+            model=parameters.model,
+            point=point,
+            seconds=nan,
+            low=nan,
+            high=nan,
+            validity=validity,
+            single_message_ratio=nan,
+        )
         for point in points
         if point.predictable
     ]
@@ -646,5 +672,11 @@ def attribute_time(point: Point, parameters: ParameterSet) -> TimeAttribution | 
     if not seconds.any():
         return None
     return TimeAttribution(
-        point, parameters.model, prediction, pattern.src, pattern.dst, seconds, work
+        point=point,
+        model=parameters.model,
+        prediction=prediction,
+        src=pattern.src,
+        dst=pattern.dst,
+        seconds=seconds,
+        work=work,
     )

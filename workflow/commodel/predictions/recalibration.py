@@ -194,5 +194,9 @@ def parse_factors(entry: Mapping[str, Any]) -> RecalibrationFactors:
     latency = Factor(**entry["latency"])
     per_byte = Factor(**entry["per_byte"])
     return RecalibrationFactors(
-        latency, per_byte, entry["together"], entry["points"], entry["scatter"]
+        latency=latency,
+        per_byte=per_byte,
+        together=entry["together"],
+        points=entry["points"],
+        scatter=entry["scatter"],
     )

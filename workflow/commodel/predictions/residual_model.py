@@ -38,7 +38,8 @@ from commodel.stats import NORMAL_QUANTILE
 
 COVERAGE = 0.95
 # points to which scales are fitted; of more, so many are drawn at random
-MAX_FITTED_POINTS, SEED = 400, 1
+MAX_FITTED_POINTS = 400
+SEED = 1
 MIN_POINTS_OF_SCALES = 20  # points of an operation from which on it has scales of its own
 # measured points of an operation, and of others, in a correction
 MAX_OPERATION_POINTS, MAX_OTHER_POINTS = 1000, 200
@@ -119,13 +120,21 @@ class Likeness:
             + per_node / PER_NODE_DOUBLINGS**2
             + DISTANCE_OF_ONE_NODE**2 * differs
         )
-        return cls(_equal(first.operation, second.operation), same_algorithm, size, of_place)
+        return cls(
+            operation=_equal(first.operation, second.operation),
+            algorithm=same_algorithm,
+            size=size,
+            place=of_place,
+        )
 
     def only(self, pairs: tuple[np.ndarray, np.ndarray]) -> Likeness:
         """Return that of some pairs of points, given by their rows and columns, as arrays of one
         dimension."""
         return Likeness(
-            self.operation[pairs], self.algorithm[pairs], self.size[pairs], self.place[pairs]
+            operation=self.operation[pairs],
+            algorithm=self.algorithm[pairs],
+            size=self.size[pairs],
+            place=self.place[pairs],
         )
 
     def correlate(self, scales: Scales) -> Correlations:
@@ -210,7 +219,9 @@ class MeasuredResiduals:
         variance, allocations, settings = (
             np.broadcast_to(column, len(logs)) for column in (variances, allocation, setting)
         )
-        return cls(places, logs, variance, allocations, settings)
+        return cls(
+            places=places, logs=logs, variances=variance, allocation=allocations, setting=settings
+        )
 
     def __len__(self) -> int:
         return len(self.logs)
@@ -229,12 +240,12 @@ class MeasuredResiduals:
     def only(self, flags: np.ndarray) -> MeasuredResiduals:
         """Return those of some of the points."""
         return MeasuredResiduals(
-            self.places.only(flags),
-            self.logs[flags],
-            self.variances[flags],
-            self.allocation[flags],
-            self.setting[flags],
-            {name: column[flags] for name, column in self.left_out.items()},
+            places=self.places.only(flags),
+            logs=self.logs[flags],
+            variances=self.variances[flags],
+            allocation=self.allocation[flags],
+            setting=self.setting[flags],
+            left_out={name: column[flags] for name, column in self.left_out.items()},
         )
 
     def thin_out(self, max_points: int) -> MeasuredResiduals:
@@ -255,7 +266,11 @@ class MeasuredResiduals:
             for name in ("logs", "variances", "allocation", "setting")
         )
         return MeasuredResiduals(
-            self.places.join(other.places), logs, variances, allocation, setting
+            places=self.places.join(other.places),
+            logs=logs,
+            variances=variances,
+            allocation=allocation,
+            setting=setting,
         )
 
 
@@ -281,7 +296,15 @@ def fit_scales(
     logarithms of the prior, `base_covariance` is that of known errors of the base."""
     base = np.asarray(base_covariance, dtype=float)
     digest = hashlib.sha256(residuals.digest() + base.tobytes()).digest()
-    return _find_scales(_ScalesSearch(digest, prior, tuple(deviations.tolist()), residuals, base))
+    return _find_scales(
+        _ScalesSearch(
+            digest=digest,
+            prior=prior,
+            deviations=tuple(deviations.tolist()),
+            residuals=residuals,
+            base_covariance=base,
+        )
+    )
 
 
 @lru_cache(maxsize=512)
@@ -374,11 +397,11 @@ class Posterior:
         used = residuals.only(np.concatenate([own, other_numbers]))
         covariance = Likeness.of(used.places, used.places).covariance(scales)
         return cls(
-            scales,
-            used,
-            own,
-            other_numbers,
-            np.linalg.inv(_add_points(covariance, scales, used.variances)),
+            scales=scales,
+            residuals=used,
+            own=own,
+            others=other_numbers,
+            inverse=np.linalg.inv(_add_points(covariance, scales, used.variances)),
         )
 
     def correct(self, places: Places) -> tuple[Array, Array]:
@@ -424,7 +447,12 @@ class ResidualModel:
         With `scales`, it has these, and none are searched."""
         if len(np.unique(residuals.places.workload)) < MIN_WORKLOADS:
             return None
-        return cls(residuals, scales or cls._fit_scales(residuals), 0.0, {}).calibrate()
+        return cls(
+            residuals=residuals,
+            scales=scales or cls._fit_scales(residuals),
+            error=0.0,
+            deviations={},
+        ).calibrate()
 
     @staticmethod
     def _fit_scales(residuals: MeasuredResiduals) -> dict[str, Scales]:

@@ -29,14 +29,16 @@ def load_residuals(stored: StoredResiduals) -> ResidualModel:
         doublings=measure_doublings(size, nodes, ranks),
     )
     residuals = MeasuredResiduals(
-        places,
-        np.array(stored.log, dtype=float),
-        np.array(stored.variance, dtype=float),
-        np.array(stored.allocation, dtype=str),
-        np.array(stored.setting, dtype=str),
+        places=places,
+        logs=np.array(stored.log, dtype=float),
+        variances=np.array(stored.variance, dtype=float),
+        allocation=np.array(stored.allocation, dtype=str),
+        setting=np.array(stored.setting, dtype=str),
     )
     scales = {name: Scales(*values) for name, values in stored.scales.items()}
-    return ResidualModel(residuals, scales, stored.error, stored.deviations)
+    return ResidualModel(
+        residuals=residuals, scales=scales, error=stored.error, deviations=stored.deviations
+    )
 
 
 def store_residuals(model: ResidualModel) -> StoredResiduals:

@@ -156,7 +156,8 @@ class ValidityKind(Enum):
     OF_MODEL = ""  # a limit that the model itself reports: the reason is the whole text
 
     def __init__(self, label: str, cause: str = "") -> None:
-        self.label, self.cause = label, cause
+        self.label = label
+        self.cause = cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ curves.
 import math
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import itemgetter
 
 import numpy as np
@@ -65,9 +66,10 @@ def chart_predictions(
         platform: drop_equal_models(part, MAX_MODELS)
         for platform, part in frame.groupby("platform")
     }
-    drawn = list(dict.fromkeys(family for names in best.values() for family in names))
+    drawn = list(dict.fromkeys(chain.from_iterable(best.values())))
     for platform, part in frame.groupby("platform"):
-        best_models, model_count = best[platform], part.loc[part["model"] != "", "model"].nunique()
+        best_models = best[platform]
+        model_count = part.loc[part["model"] != "", "model"].nunique()
         count = len(best_models)
         note = f"Shown: the best {count} of {model_count} models by mean error; of models with equal predictions, one."
         note = note if count < model_count else ""
@@ -90,27 +92,31 @@ def chart_predictions(
         ]
         part = part.assign(label=labels)
         low, high = find_decades([*part["measured"] * MICRO, *part["seconds"] * MICRO])
-        clouds = [
-            Series(
-                family,
-                to_microseconds(predicted["measured"]),
-                to_microseconds(predicted["seconds"]),
-                "dots",
-                len(drawn) if family == RECOMMENDED else drawn.index(family),
-                tuple(predicted["label"]),
-                *list_interval_ends(predicted, family),
+        clouds = []
+        for colour, family in ((len(drawn), RECOMMENDED), *enumerate(drawn)):
+            predicted = part[part["model"] == family]
+            if predicted.empty:
+                continue
+            low_ends, high_ends = list_interval_ends(predicted, family)
+            cloud = Series(
+                name=family,
+                x=to_microseconds(predicted["measured"]),
+                y=to_microseconds(predicted["seconds"]),
+                style="dots",
+                colour=colour,
+                labels=tuple(predicted["label"]),
+                low=low_ends,
+                high=high_ends,
             )
-            for family in [RECOMMENDED, *drawn]
-            if len(predicted := part[part["model"] == family])
-        ]
+            clouds.append(cloud)
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", GREY)
         charts[platform] = Chart(
-            f"Predicted {platform}",
-            f"{accuracy}: {platform}{make_simulation_mark(part)}",
-            Axis("measured [µs]", low=low, high=high),
-            Axis("predicted [µs]", low=low, high=high),
-            (diagonal, *clouds),
-            note,
+            name=f"Predicted {platform}",
+            title=f"{accuracy}: {platform}{make_simulation_mark(part)}",
+            x=Axis("measured [µs]", low=low, high=high),
+            y=Axis("predicted [µs]", low=low, high=high),
+            series=(diagonal, *clouds),
+            note=note,
             band=MAX_BAND_ERROR,
         )
     return charts
@@ -203,12 +209,15 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
                 make_time_series(name, predicted, "bytes", "seconds", "dashed", index)
             )
     return Chart(
-        f"Time {' '.join(workload)}",
-        f"{operation}, {size}, {layout}{describe_fastest(find_fastest(part))}: {platform}{make_simulation_mark(part)}",
-        Axis("message size [B]", bytes=True),
-        Axis("time [µs]"),
-        (*measured, *predictions),
-        f"Dots: measured. Dashed: predicted by {best['model']}."
+        name=f"Time {' '.join(workload)}",
+        title=(
+            f"{operation}, {size}, {layout}{describe_fastest(find_fastest(part))}: "
+            f"{platform}{make_simulation_mark(part)}"
+        ),
+        x=Axis("message size [B]", bytes=True),
+        y=Axis("time [µs]"),
+        series=(*measured, *predictions),
+        note=f"Dots: measured. Dashed: predicted by {best['model']}."
         if best is not None and predictions
         else "",
     )
@@ -232,7 +241,7 @@ def describe_fastest(fastest: pd.DataFrame) -> str:
         return f": {name} is the fastest {sizes}"
     if largest["is_clear"].any():
         return f": {name} is the fastest, or statistically tied, {sizes}"
-    tied = dict.fromkeys(other for ties in largest["ties"] for other in ties)
+    tied = dict.fromkeys(chain.from_iterable(largest["ties"]))
     return f": {name} is statistically tied with {shorten_list(list(tied))} {sizes}"
 
 
@@ -245,18 +254,19 @@ def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
         tuple(column)
         for column in (np.array(samples, float).T * [[1], [factor], [factor]]).tolist()
     )
-    lowest, highest = min(*measured, *line), max(*measured, *line)
+    lowest = min(*measured, *line)
+    highest = max(*measured, *line)
     # rounding differences would fill the chart
     is_constant = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)
     ends = {"low": 0.0, "high": 2 * highest} if is_constant and highest > 0 else {}
     return Chart(
-        f"Fit {fitted_set.platform} {fitted_set.model} {curve.title}",
-        to_plain_value(f"{figure}. {curve.title}: {describe_set(fitted_set)}"),
-        make_curve_axis(curve, xs),
-        Axis(to_plain_value(label), log=spans_decades([*measured, *line]), **ends),
-        (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
-        to_plain_value(describe_quality(curve)),
-        figure,
+        name=f"Fit {fitted_set.platform} {fitted_set.model} {curve.title}",
+        title=to_plain_value(f"{figure}. {curve.title}: {describe_set(fitted_set)}"),
+        x=make_curve_axis(curve, xs),
+        y=Axis(to_plain_value(label), log=spans_decades([*measured, *line]), **ends),
+        series=(Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
+        note=to_plain_value(describe_quality(curve)),
+        number=figure,
     )
 
 
@@ -304,13 +314,13 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
             xs = tuple(x for line in lines for x in line.x)
             charts.append(
                 Chart(
-                    f"Residuals {fitted_set.platform} {fitted_set.model} {curves_of_axis[0].x_label}",
-                    to_plain_value(
+                    name=f"Residuals {fitted_set.platform} {fitted_set.model} {curves_of_axis[0].x_label}",
+                    title=to_plain_value(
                         f"{figure + len(charts)}. residuals: {describe_set(fitted_set)}"
                     ),
-                    make_curve_axis(curves_of_axis[0], xs),
-                    Axis("fitted − measured [%]", log=False),
-                    tuple(lines),
+                    x=make_curve_axis(curves_of_axis[0], xs),
+                    y=Axis("fitted − measured [%]", log=False),
+                    series=tuple(lines),
                     number=figure + len(charts),
                 )
             )
@@ -325,7 +335,8 @@ def compute_residuals(curve: Curve) -> list[float]:
 
 def make_curve_axis(curve: Curve, xs: Sequence[float]) -> Axis:
     """Return the horizontal axis of a curve."""
-    label, log = bracket_unit(curve.x_label), spans_decades(xs)
+    label = bracket_unit(curve.x_label)
+    log = spans_decades(xs)
     return Axis(to_plain_value(label), log=log, bytes=log and "[B]" in label)
 
 
@@ -381,7 +392,8 @@ def spans_decades(values: Sequence[float]) -> bool:
 
 def find_decades(values: Sequence[float]) -> tuple[float, float]:
     """Return the powers of ten around the values."""
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    low = math.floor(math.log10(min(values)))
+    high = math.ceil(math.log10(max(values)))
     return 10.0**low, 10.0 ** max(high, low + 1)
 
 

@@ -220,7 +220,8 @@ class NumberColumn(Sequence):
     """A column of numbers or flags, with None where `blank` is true."""
 
     def __init__(self, values: np.ndarray, blank: np.ndarray | None = None):
-        self.values, self.blank = values, blank if blank is not None and blank.any() else None
+        self.values = values
+        self.blank = blank if blank is not None and blank.any() else None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -393,12 +394,10 @@ def read_columns() -> dict[str, dict[str, Column]]:
 def select_columns(*tables: str, without: Collection[str] = ()) -> tuple[Column, ...]:
     """Return the columns of one or several tables in their order, except those with the keys
     `without`."""
-    return tuple(
-        column
-        for table in tables
-        for key, column in read_columns()[table].items()
-        if key not in without
-    )
+    columns: list[Column] = []
+    for table in tables:
+        columns += read_columns()[table].values()
+    return tuple(column for column in columns if column.key not in without)
 
 
 @dataclass(frozen=True, slots=True)
@@ -582,20 +581,22 @@ def make_table(
         values.append(
             store_column(cells, blank[column.key].to_numpy(bool) if column.key in blank else None)
         )
-    marked = {
-        (row, index)
-        for index, column in enumerate(columns)
-        if column.key in marks
-        for row in np.flatnonzero(marks[column.key]).tolist()
-    }
-    fills = {
-        (row, index): colour
-        for index, column in enumerate(columns)
-        for row, colour in enumerate(backgrounds.get(column.key, ()))
-        if colour
-    }
+    marked = set()
+    fills = {}
+    for index, column in enumerate(columns):
+        if column.key in marks:
+            marked |= {(row, index) for row in np.flatnonzero(marks[column.key]).tolist()}
+        for row, colour in enumerate(backgrounds.get(column.key, ())):
+            if colour:
+                fills[row, index] = colour
     return Table(
-        name, title, columns, Rows(values), marks=frozenset(marked), backgrounds=fills, **properties
+        name=name,
+        title=title,
+        columns=columns,
+        rows=Rows(values),
+        marks=frozenset(marked),
+        backgrounds=fills,
+        **properties,
     )
 
 

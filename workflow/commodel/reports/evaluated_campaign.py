@@ -3,7 +3,7 @@ share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -63,24 +63,33 @@ class EvaluatedCampaign:
 
     def only(self, platform: str) -> EvaluatedCampaign:
         """Return the part of one platform."""
-        frames = ("frame", "held_out", "recommended_rows", "recommended", "baselines", "choices")
-        parts = {
-            name: rows[rows["platform"] == platform]
-            for name in frames
-            for rows in [getattr(self, name)]
-        }
-        parts |= {
-            name: [
-                entry for entry in getattr(self, name) if to_plain_value(entry.platform) == platform
-            ]
-            for name in ("sets", "networks", "anomalies", "settings")
-        }
+
+        def select_rows(frame: pd.DataFrame) -> pd.DataFrame:
+            return frame[frame["platform"] == platform]
+
+        def select(items: Iterable[Any]) -> list[Any]:
+            return [item for item in items if to_plain_value(item.platform) == platform]
+
         batches = {
             name: batch
             for name, batch in self.provenance.items()
             if to_plain_value(batch.get("platform")) == platform
         }
-        return replace(self, **parts, provenance=batches, platform=platform)
+        return replace(
+            self,
+            frame=select_rows(self.frame),
+            held_out=select_rows(self.held_out),
+            recommended_rows=select_rows(self.recommended_rows),
+            recommended=select_rows(self.recommended),
+            baselines=select_rows(self.baselines),
+            choices=select_rows(self.choices),
+            sets=select(self.sets),
+            networks=select(self.networks),
+            anomalies=select(self.anomalies),
+            settings=select(self.settings),
+            provenance=batches,
+            platform=platform,
+        )
 
 
 def evaluate_campaign(comparison: pd.DataFrame, **properties) -> EvaluatedCampaign:
@@ -91,20 +100,22 @@ def evaluate_campaign(comparison: pd.DataFrame, **properties) -> EvaluatedCampai
     )
     if recommended_rows.empty:
         recommended_rows = recommend_points(frame)[list(frame)]
-    held_out, rows = select_held_out(frame), recommended_rows[recommended_rows["measured"].notna()]
-    recommended, baselines = summarize_recommended(rows, frame), summarize_baselines(rows, frame)
+    held_out = select_held_out(frame)
+    rows = recommended_rows[recommended_rows["measured"].notna()]
+    recommended = summarize_recommended(rows, frame)
+    baselines = summarize_baselines(rows, frame)
     simulated = frame.loc[frame["simulated"], "platform"].unique()
     labels = frame[[*ALTERNATIVE_KEYS, "alternative_label", "size", "bytes"]].drop_duplicates(
         ALTERNATIVE_KEYS
     )
     return EvaluatedCampaign(
-        frame,
-        held_out,
-        recommended_rows,
-        recommended.assign(simulated=recommended["platform"].isin(simulated)),
-        baselines.assign(simulated=baselines["platform"].isin(simulated)),
-        choose_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),
-        chart_predictions(held_out, rows[list(held_out)]),
-        chart_times(frame),
+        frame=frame,
+        held_out=held_out,
+        recommended_rows=recommended_rows,
+        recommended=recommended.assign(simulated=recommended["platform"].isin(simulated)),
+        baselines=baselines.assign(simulated=baselines["platform"].isin(simulated)),
+        choices=choose_alternatives(frame, rows).merge(labels, "left", on=ALTERNATIVE_KEYS),
+        scatters=chart_predictions(held_out, rows[list(held_out)]),
+        times=chart_times(frame),
         **properties,
     )

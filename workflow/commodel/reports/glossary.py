@@ -5,7 +5,7 @@ page. `make pages` writes the tables of docs/glossary.md."""
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
@@ -36,12 +36,11 @@ def read_glossary() -> tuple[Term, ...]:
 
 def explain_terms() -> dict[str, str]:
     """Return the meaning of each spelling of a term."""
-    return {
-        word: write_out_links(term.meaning)
-        for term in read_glossary()
-        for word in term.spellings.split("|")
-        if word
-    }
+    meanings = {}
+    for term in read_glossary():
+        for word in filter(None, term.spellings.split("|")):
+            meanings[word] = write_out_links(term.meaning)
+    return meanings
 
 
 def write_out_links(text: str) -> str:
@@ -51,10 +50,8 @@ def write_out_links(text: str) -> str:
 
 
 def make_glossary_section() -> Section:
-    columns = select_columns("Glossary")
-    rows = pd.DataFrame(
-        [{column.key: getattr(term, column.key) for column in columns} for term in read_glossary()]
-    )
+    keys = [column.key for column in select_columns("Glossary")]
+    rows = pd.DataFrame(map(asdict, read_glossary()))[keys]
     return Section(
         "Glossary", "", (make_table("Glossary", "Terms", rows.map(write_out_links), fixed=2),)
     )

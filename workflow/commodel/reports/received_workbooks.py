@@ -73,7 +73,8 @@ def _check_archive(stream: IO[bytes], path: Path) -> None:
             raise UserError(
                 f"found {len(parts)} parts in it, wanted a workbook, at most {MAX_PARTS}", file=path
             )
-        total, strings = dict.fromkeys(MAX_TOTAL_BYTES, 0), 0
+        total = dict.fromkeys(MAX_TOTAL_BYTES, 0)
+        strings = 0
         for part in parts:
             kind = next(prefix for prefix in MAX_PART_BYTES if part.filename.startswith(prefix))
             total[kind] += part.file_size
@@ -95,7 +96,9 @@ def _check_archive(stream: IO[bytes], path: Path) -> None:
 
 def _count_strings(stream: IO[bytes], path: Path) -> int:
     """Return the number of shared strings in a part; refuse one with entities."""
-    overlap, is_first, count = b"", True, 0
+    overlap = b""
+    is_first = True
+    count = 0
     while chunk := stream.read(CHUNK_BYTES):
         text = overlap + chunk.replace(b"\0", b"")
         count += len(STRING_ELEMENT.findall(text))
@@ -104,7 +107,8 @@ def _count_strings(stream: IO[bytes], path: Path) -> int:
                 "found a document type or an encoding other than UTF-8 in it, wanted a plain workbook",
                 file=path,
             )
-        overlap, is_first = text[-16:], False
+        overlap = text[-16:]
+        is_first = False
     return count
 
 

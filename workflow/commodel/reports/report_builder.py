@@ -46,7 +46,8 @@ def build_report(inputs: ReportInputs) -> Report:
         inputs = replace(inputs, comparison=prepared.iloc[:0])
         frame, _ = split_recommended(prepared)
         simulated = inputs.find_simulated(frame)
-        raw, containers = inputs.raw, overhead.select_containers(inputs.containers)
+        raw = inputs.raw
+        containers = overhead.select_containers(inputs.containers)
         native_pairs = overhead.pair_with_native(frame, containers)
         unmeasured = measurement_conditions.prepare_unmeasured(inputs.unmeasured)
         probes = measurement_conditions.describe_unmeasured_probes(unmeasured, raw, inputs.passes)
@@ -98,15 +99,15 @@ def build_report(inputs: ReportInputs) -> Report:
             make_glossary_section(),
         )
         return Report(
-            to_plain_value(inputs.experiment),
-            to_plain_value(inputs.title or inputs.experiment),
-            make_simulation_banner(simulated),
-            sections,
-            provenance_tables.format_dates(inputs.provenance, inputs.run_provenance),
-            inputs.run_provenance.tools.get(provenance_tables.RESULTS_KEY, ""),
-            tuple(inputs.parameter_sets),
-            screens,
-            inputs.samples,
+            experiment=to_plain_value(inputs.experiment),
+            title=to_plain_value(inputs.title or inputs.experiment),
+            banner=make_simulation_banner(simulated),
+            sections=sections,
+            measured=provenance_tables.format_dates(inputs.provenance, inputs.run_provenance),
+            results=inputs.run_provenance.tools.get(provenance_tables.RESULTS_KEY, ""),
+            sets=tuple(inputs.parameter_sets),
+            screens=screens,
+            samples=inputs.samples,
         )
 
 
@@ -132,7 +133,8 @@ def list_commands(report: Report, screen: FirstScreen) -> list[tuple[str, str]]:
         for parameters in report.sets
         if to_plain_value(parameters.platform) == screen.platform
     ]
-    if with_latency := _choose_latency_model(sets, screen):
+    with_latency = _choose_latency_model(sets, screen)
+    if with_latency:
         parameters, latencies = with_latency
         doubled = " ".join(
             f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()

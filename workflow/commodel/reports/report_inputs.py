@@ -78,7 +78,13 @@ class ReportInputs:
         places: dict[str, list[Section]] = {"answers": [], "evidence": []}
         if self.plan is None or self.results is None:
             return places
-        inputs = SectionInputs(self.plan, self.results, frame, self.raw, simulated)
+        inputs = SectionInputs(
+            plan=self.plan,
+            results=self.results,
+            comparison=frame,
+            raw=self.raw,
+            simulated=simulated,
+        )
         for section in list_sections().values():
             places[section.place] += load_function(section.function)(inputs)
         return places

@@ -57,7 +57,8 @@ def shorten_to_ranges(names: Iterable[str]) -> list[str]:
     stems: dict[str, list[int]] = {}
     texts = []
     for name in names:
-        if match := re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name):
+        match = re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name)
+        if match:
             stems.setdefault(match[1], []).append(int(match[2]))
         else:
             texts.append(name)
@@ -82,15 +83,11 @@ def list_machines(
     """Return all names of machines in the results and the inputs, except nodes that SimGrid
     simulates."""
     names = {str(record.get("machine", "")) for record in provenance.values()}
-    names |= {
-        name for entry in run_provenance.attempts for name in (entry["host"], *entry["nodes"])
-    }
-    real = [record for record in provenance.values() if not record.get("simulated")]
-    names |= {
-        str(name)
-        for record in real
-        for name in (*record["hosts"], *_list_or_empty(record.get("nodes")))
-    }
+    for attempt in run_provenance.attempts:
+        names |= {attempt["host"], *attempt["nodes"]}
+    for record in provenance.values():
+        if not record.get("simulated"):
+            names |= {*map(str, record["hosts"]), *map(str, _list_or_empty(record.get("nodes")))}
     for path in results.inputs():
         if path.parent.name == "platforms" and path.suffix in (".yaml", ".yml"):
             names |= {str(name) for name in _list_hosts(read_yaml(path))}
@@ -118,9 +115,8 @@ def find_similar_names(names: Iterable[str], texts: Iterable[str]) -> set[str]:
     """Return the words of some texts that differ from these names only by numbers or a domain. An
     error message may name a machine on which nothing was measured."""
     shapes = {_replace_digits(name) for name in names if re.search(r"[0-9]", name)}
-    return {
-        word for text in texts for word in WORD.findall(text) if _replace_digits(word) in shapes
-    }
+    words = {word for text in texts for word in WORD.findall(text)}
+    return {word for word in words if _replace_digits(word) in shapes}
 
 
 def _replace_digits(name: str) -> str:
@@ -205,10 +201,8 @@ def _build_report(
     output_folder: Path | None,
     samples: bool,
 ) -> Report:
-    provenance, run_provenance = (
-        _read_batch_provenance(plan, results),
-        _read_provenance(plan, results),
-    )
+    provenance = _read_batch_provenance(plan, results)
+    run_provenance = _read_provenance(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
     compared = read_table(results.table("comparison"), COMPARISON)
     raw = read_table(results.table("summary"), SUMMARY)
@@ -229,10 +223,10 @@ def _build_report(
         for frame in (compared, raw):
             for key in ("batch", "raw"):
                 frame[key] = frame[key].map({name: anonymize(name) for name in frame[key].unique()})
-    elif output_folder is not None and (
-        results_path := find_relative_results(output_folder, str(results.folder))
-    ):
-        versions[RESULTS_KEY] = results_path
+    elif output_folder is not None:
+        results_path = find_relative_results(output_folder, str(results.folder))
+        if results_path:
+            versions[RESULTS_KEY] = results_path
     if samples:
         versions[SAMPLES_KEY] = "every sample has a row of its own"
     comparison, _ = split_recommended(compared)
@@ -245,7 +239,13 @@ def _build_report(
     run_provenance = replace(run_provenance, attempts=attempts, tools=versions)
     kinds = {name: platform.kind for name, platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
-    evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
+    evidence = Evidence(
+        comparison=comparison,
+        summary=raw,
+        sets=tuple(sets),
+        kinds=kinds,
+        distributions=distributions,
+    )
     oversubscribed = measurement_conditions.describe_oversubscription(comparison, provenance)
     paper_sections = (
         papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
@@ -293,13 +293,13 @@ def _describe_model(name: str) -> dict[str, str]:
 
 def _read_provenance(plan: Plan, results: Results) -> ExperimentProvenance:
     return ExperimentProvenance(
-        compute_digests(plan, results.folder),
-        tuple(
+        files=compute_digests(plan, results.folder),
+        attempts=tuple(
             attempt for batch in plan.batches for attempt in list_attempts(batch, results.all_raw)
         ),
-        read_input_texts(results.folder, plan.files),
-        list_versions(("xlsxwriter", "vl-convert-python")),
-        plan.files,
+        texts=read_input_texts(results.folder, plan.files),
+        tools=list_versions(("xlsxwriter", "vl-convert-python")),
+        inputs=plan.files,
     )
 
 
@@ -321,13 +321,13 @@ def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
         for key in PROGRAM_KEYS:
             record[key] = ", ".join(sorted({getattr(program, key) for program in programs}))
         for key in CLOCK_KEYS:
-            numbers = [
-                value for program in programs if (value := getattr(program, key)) is not None
-            ]
+            values = [getattr(program, key) for program in programs]
+            numbers = [value for value in values if value is not None]
             record[key] = f"{max(numbers):.3g}" if numbers else ""
         # Reports are passed on, so paths of users' folders are removed.
         record["compiler"] = re.sub(r"\S*/", "", record["compiler"])
-        if computing := {re.sub(r"\S*/", "", program.computing) for program in programs} - {""}:
+        computing = {re.sub(r"\S*/", "", program.computing) for program in programs} - {""}
+        if computing:
             record["computing"] = ", ".join(sorted(computing))
         record["hosts"] = sorted({host for program in programs for host in program.hosts})
         if "measure" in record:

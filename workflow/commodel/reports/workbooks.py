@@ -94,7 +94,10 @@ def write_result(
             (make_table("Provenance", "Sources of the values", sources, source_columns),),
         ),
     )
-    write_xlsx(Report("commodel", sentences[0].rstrip("."), "", sections), path)
+    write_xlsx(
+        Report(experiment="commodel", title=sentences[0].rstrip("."), banner="", sections=sections),
+        path,
+    )
 
 
 def _make_result_column(key: str, kind: str) -> Column:
@@ -131,7 +134,13 @@ def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path:
         Section(name, "", tabulate_best_alternatives(name, rows)) for name, rows in operations
     ]
     write_xlsx(
-        Report("commodel advise", f"What to use on {platforms}", banner, tuple(sections)), path
+        Report(
+            experiment="commodel advise",
+            title=f"What to use on {platforms}",
+            banner=banner,
+            sections=tuple(sections),
+        ),
+        path,
     )
 
 
@@ -202,19 +211,20 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
         colour=[colours[name_without_argument(name)] for name in rows["algorithm"]],
     )
     rows_at = {(getattr(row, count_key), row.bytes): row for row in cells.itertuples()}
-    sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[count_key]))
-    backgrounds = {
-        f"= {length}": [getattr(rows_at.get((number, length)), "colour", "") for number in counts]
-        for length in sizes
-    }
+    sizes = sorted(set(rows["bytes"]))
+    counts = sorted(set(rows[count_key]))
+    backgrounds = {}
+    for length in sizes:
+        rows_of_size = [rows_at.get((number, length)) for number in counts]
+        backgrounds[f"= {length}"] = [getattr(row, "colour", "") for row in rows_of_size]
 
     def tabulate(title: str, key: str, kind: str, note: str) -> Table:
         further = (Column(f"= {length}", format_size(length), kind) for length in sizes)
         columns = (Column("over", count_key, "count"), *further)
-        values = [
-            (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes))
-            for number in counts
-        ]
+        values = []
+        for number in counts:
+            rows_of_count = [rows_at.get((number, length)) for length in sizes]
+            values.append((number, *(getattr(row, key, None) for row in rows_of_count)))
         return make_table(
             f"{name} {key}", title, values, columns, note=note, backgrounds=backgrounds
         )
@@ -254,7 +264,8 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
         )
     ]
     for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
-        if changes_of_kind := [change for change in changed if change.kind == kind]:
+        changes_of_kind = [change for change in changed if change.kind == kind]
+        if changes_of_kind:
             sections.append(
                 Section(name, RATIO_NOTE, (tabulate_changes(changes_of_kind, name, name),))
             )
@@ -262,7 +273,13 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
     sections.append(Section("Provenance", "Differences.", (differences,)))
     title = f"Changes from {to_plain_value(old.name)} to {to_plain_value(new.name)}"
     write_xlsx(
-        Report(f"{old.name} {new.name}", title, _make_banner(old, new), tuple(sections)), path
+        Report(
+            experiment=f"{old.name} {new.name}",
+            title=title,
+            banner=_make_banner(old, new),
+            sections=tuple(sections),
+        ),
+        path,
     )
 
 
@@ -320,10 +337,10 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     title = "The network over time"
     write_xlsx(
         Report(
-            "history",
-            title,
-            _make_banner(*snapshots),
-            (Section("Summary", "", (heading, *blocks)),),
+            experiment="history",
+            title=title,
+            banner=_make_banner(*snapshots),
+            sections=(Section("Summary", "", (heading, *blocks)),),
         ),
         path,
     )
@@ -345,7 +362,9 @@ def _make_banner(*snapshots: Snapshot) -> str:
     )
 
 
-COMPARISON_SHEET, MAX_COMPARISON_ROWS, MAX_COMPARISON_COLUMNS = "Comparison", 1 << 20, 80
+COMPARISON_SHEET = "Comparison"
+MAX_COMPARISON_ROWS = 1 << 20
+MAX_COMPARISON_COLUMNS = 80
 NUMBER_LIMIT = 1e15  # numbers in a sheet are below this
 
 
@@ -385,7 +404,12 @@ def read_snapshot(path: Path) -> Snapshot:
         quantities |= dict(list_parameter_quantities(parameters))
     simulated = {row.platform for row in points if row.simulated == format_simulated(True)}
     simulated |= {parameters.platform for parameters in sets if parameters.simulated}
-    return Snapshot(make_printable(path.name, 80), quantities, {}, frozenset(simulated))
+    return Snapshot(
+        name=make_printable(path.name, 80),
+        quantities=quantities,
+        texts={},
+        simulated=frozenset(simulated),
+    )
 
 
 def _read_rows(sheet, path: Path) -> Iterator[Row]:

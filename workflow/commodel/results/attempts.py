@@ -113,7 +113,17 @@ def read_attempts(folder: AnyPath) -> BatchAttempts:
         )
     except (UserError, ValueError):
         stored = BatchAttempts(
-            (Attempt("", 0, "", modified_at, modified_at, modified_at, DAMAGED_OUTCOME),)
+            (
+                Attempt(
+                    host="",
+                    pid=0,
+                    job="",
+                    started=modified_at,
+                    updated=modified_at,
+                    ended=modified_at,
+                    outcome=DAMAGED_OUTCOME,
+                ),
+            )
         )
     return replace(stored, modified_at=modified_at)
 
@@ -167,7 +177,8 @@ class OwnAttempt:
 
     def record_nodes(self, nodes: Iterable[str]) -> None:
         """Record nodes, before ranks are started on them."""
-        if new := [name for name in nodes if name not in self.attempt.nodes]:
+        new = [name for name in nodes if name not in self.attempt.nodes]
+        if new:
             self.attempt = replace(self.attempt, nodes=(*self.attempt.nodes, *new))
             self.write()
 

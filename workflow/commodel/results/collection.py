@@ -60,7 +60,8 @@ def collect_samples(
                 unmeasured.append(
                     {"id": case, **columns, **extent} | _explain_missing(folder, case)
                 )
-            if path := find_raw_file(folder, case):
+            path = find_raw_file(folder, case)
+            if path:
                 try:
                     rows = read_samples(path, case)
                 except DamagedError as error:
@@ -152,7 +153,8 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     stopped."""
     rows = []
     for case, group in iterate_cases(observations):
-        first, summary = {name: column[0] for name, column in group.items()}, summarize_case(group)
+        first = {name: column[0] for name, column in group.items()}
+        summary = summarize_case(group)
         settings = {
             name: value
             for name, value in first.items()

@@ -57,9 +57,11 @@ def make_histogram(samples: np.ndarray) -> list[dict[str, Any]]:
     earliest, latest = np.percentile(samples, TAIL_PERCENTILES, method="higher")
     iqr = upper_quartile - lower_quartile
     edge = max(earliest, min(latest, samples[samples <= upper_quartile + OUTLIER_IQRS * iqr].max()))
-    body, outliers = samples[samples <= edge], samples[samples > edge]
+    body = samples[samples <= edge]
+    outliers = samples[samples > edge]
     if np.ptp(body) <= MIN_RELATIVE_SPREAD * np.median(body):
-        edges, counts = np.array([body.min(), body.max()]), np.array([len(body)])
+        edges = np.array([body.min(), body.max()])
+        counts = np.array([len(body)])
     else:
         width = 2 * iqr / np.cbrt(len(body))
         wanted = np.ptp(body) / width if width > 0 else MAX_BINS

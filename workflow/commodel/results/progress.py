@@ -88,10 +88,8 @@ class Estimates:
     def learn(self, batch: Batch, seconds: Mapping[str, float]) -> None:
         """Fit the factors of a simulated platform to the measured seconds of cases, and of those
         learned before."""
-        parts_of_case, measured = (
-            self._get_parts(batch),
-            self.measured.setdefault(batch.platform, {}),
-        )
+        parts_of_case = self._get_parts(batch)
+        measured = self.measured.setdefault(batch.platform, {})
         measured |= {
             case: (parts_of_case[case], max(value, MIN_CASE_SECONDS))
             for case, value in seconds.items()
@@ -174,7 +172,11 @@ def extend_forecast(forecast: SecondsRange | None, seconds: float) -> SecondsRan
     )
 
 
-WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "finished", "stopped"
+WAITING = "waiting"
+RUNNING = "running"
+SILENT = "silent"
+FINISHED = "finished"
+STOPPED = "stopped"
 # seconds without a heartbeat after which a batch counts as silent; usual: every 3 s
 HEARTBEAT_TIMEOUT = 180.0
 
@@ -278,13 +280,12 @@ class Status:
     def fraction_done(self) -> float:
         """The fraction of the measuring time that is over, by the estimates of all cases; below 1
         while cases remain. A case with one pass of three counts as a third."""
-        remaining, total = (
-            sum(work.fitted or work.estimate for work in works)
-            for works in zip(
-                *((batch.remaining_work, batch.total_work) for batch in self.batches), strict=True
-            )
-        )
-        return 1 - remaining / total
+
+        def sum_seconds(works: Iterable[Work]) -> float:
+            return sum(work.fitted or work.estimate for work in works)
+
+        remaining = sum_seconds(batch.remaining_work for batch in self.batches)
+        return 1 - remaining / sum_seconds(batch.total_work for batch in self.batches)
 
     @property
     def simulation_slowdown(self) -> float:
@@ -339,17 +340,24 @@ class StatusReader:
             replace(entry, forecast=_forecast_batch(entry, ratios, now)) for entry in progress
         )
         return Status(
-            self.campaign.plan.experiment, batches, lock_holder, now, self.analysis_seconds
+            experiment=self.campaign.plan.experiment,
+            batches=batches,
+            lock_holder=lock_holder,
+            now=now,
+            analysis_seconds=self.analysis_seconds,
         )
 
     def _reload_changed_plan(self) -> None:
         """Load the plan again if it has changed: a survey changes it while a campaign runs."""
         path = self.campaign.results.plan
         with suppress(FileNotFoundError):
-            if self.plan_mtime_ns != (mtime_ns := path.stat().st_mtime_ns):
+            mtime_ns = path.stat().st_mtime_ns
+            if self.plan_mtime_ns != mtime_ns:
                 plan = load_plan(path)
-                self.plan_mtime_ns, self.campaign = mtime_ns, replace(self.campaign, plan=plan)
-                self.estimates, self.analysis_seconds = Estimates(plan), estimate_analysis(plan)
+                self.plan_mtime_ns = mtime_ns
+                self.campaign = replace(self.campaign, plan=plan)
+                self.estimates = Estimates(plan)
+                self.analysis_seconds = estimate_analysis(plan)
                 self.listed.clear()
 
     def _read_batch(self, batch: Batch, now: float) -> BatchProgress:
@@ -382,17 +390,16 @@ class StatusReader:
             self.estimates.learn(
                 batch, {case: time - before for (before, _), (time, case) in pairwise(ends)}
             )
-        remaining = (
-            [case for times in passes for case in unfinished if case not in times]
-            if passes
-            else unfinished
-        )
+        remaining = unfinished
+        in_all_passes = 0
+        if passes:
+            remaining = [case for times in passes for case in unfinished if case not in times]
+            in_all_passes = len(set(unfinished).intersection(*passes))
         finished = [case for _, case in ends[1:]] if passes else joined
         return BatchProgress(
             batch=batch,
             simulated=simulated,
-            measured=len(joined)
-            + sum(all(case in times for times in passes) for case in unfinished if passes),
+            measured=len(joined) + in_all_passes,
             unmeasured=Counter(given_up.values()),
             state=state,
             attempts=stored.attempts,
@@ -458,17 +465,12 @@ def _list_ends(
     """Return the times since `started` at which cases ended, in order, each with the case: samples
     were written in a pass, or the case was given up."""
     ids = set(batch.ids)
-    ends = [
-        (time, case)
-        for times in passes
-        for case, time in times.items()
-        if case in ids and time >= started
-    ]
+    ends = []
+    for times in passes:
+        ends += [(time, case) for case, time in times.items() if case in ids]
     marked = folder.modification_times()
-    times_of_markers = (
-        (marked.get(make_marker_path(folder, case).name, 0.0), case) for case in given_up
-    )
-    return sorted([*ends, *((time, case) for time, case in times_of_markers if time >= started)])
+    ends += [(marked.get(make_marker_path(folder, case).name, 0.0), case) for case in given_up]
+    return sorted((time, case) for time, case in ends if time >= started)
 
 
 def _list_sample_times(folder: SafePath) -> dict[str, float]:
@@ -523,7 +525,8 @@ def read_earlier_durations(platform: str, digest: str, results: Path) -> Earlier
     for path in sorted(plans, key=lambda path: -path.stat().st_mtime):
         # of another version, damaged, or with links: continue with the next folder
         with suppress(UserError):
-            if durations := _read_durations(Results.of(path.parent), platform, digest):
+            durations = _read_durations(Results.of(path.parent), platform, digest)
+            if durations:
                 return durations
     return None
 
@@ -532,7 +535,8 @@ def _read_durations(results: Results, platform: str, digest: str) -> EarlierDura
     plan = load_plan(results.plan)
     if platform not in plan.platforms or plan.platforms[platform].digest != digest:
         return None
-    seconds, estimate = 0.0, 0.0
+    seconds = 0.0
+    estimate = 0.0
     for batch in plan.batches:
         stored = read_attempts(results.raw(batch.name))
         if (
@@ -555,7 +559,8 @@ def compare_with_earlier_durations(plan: Plan, results: Path) -> Iterator[str]:
             expected = earlier.duration_ratio * sum(
                 batch.seconds for batch in plan.batches if batch.platform == name
             )
-            took, estimate = format_duration(earlier.seconds), format_duration(earlier.estimate)
+            took = format_duration(earlier.seconds)
+            estimate = format_duration(earlier.estimate)
             comparison = (
                 f"{results / earlier.experiment} took {took} there, where {estimate} were estimated"
             )
@@ -579,7 +584,8 @@ def format_status(status: Status, stage: str = "") -> str:
     if status.remaining and running:
         parts += [
             f"expected end {format_end(status.forecast, status.now)}",
-            f"{_format_fraction(status.fraction_done)} of the time over",
+            # rounded down: 100 % only if nothing remains
+            f"{math.floor(100 * status.fraction_done)}% of the time over",
         ]
         parts.append(f"{running} batch{'' if running == 1 else 'es'} running")
         if status.simulation_slowdown >= MIN_REPORTED_SLOWDOWN:
@@ -592,11 +598,6 @@ def format_status(status: Status, stage: str = "") -> str:
     return f"{status.experiment}: {', '.join(parts)}"
 
 
-def _format_fraction(fraction: float) -> str:
-    """Return a fraction in percent, rounded down: 100 % only if nothing remains."""
-    return f"{math.floor(100 * fraction)}%"
-
-
 def tabulate_platforms(status: Status) -> list[Row]:
     """Return one row for each platform, and a last one for all if there are several."""
     kinds = sorted(status.unmeasured)
@@ -606,17 +607,19 @@ def tabulate_platforms(status: Status) -> list[Row]:
         platforms.setdefault(name, []).append(batch)
     if len(platforms) > 1:
         platforms["all"] = list(status.batches)
-    return [
-        {
+    rows = []
+    for name, members in platforms.items():
+        row: Row = {
             "platform": name,
             "batches": len(members),
             "cases": sum(batch.total for batch in members),
             "measured": sum(batch.measured for batch in members),
-            **{kind: sum(batch.unmeasured.get(kind, 0) for batch in members) for kind in kinds},
-            "left": sum(batch.remaining for batch in members),
         }
-        for name, members in platforms.items()
-    ]
+        for kind in kinds:
+            row[kind] = sum(batch.unmeasured.get(kind, 0) for batch in members)
+        row["left"] = sum(batch.remaining for batch in members)
+        rows.append(row)
+    return rows
 
 
 def tabulate_batches(status: Status) -> list[Row]:
@@ -639,10 +642,8 @@ def tabulate_batches(status: Status) -> list[Row]:
 
 def describe_state(batch: BatchProgress) -> str:
     """Return a batch's state in words."""
-    last, attempt_text = (
-        batch.last,
-        f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else "",
-    )
+    last = batch.last
+    attempt_text = f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else ""
     if last and batch.state in (RUNNING, SILENT):
         job = f" as job {last.job}" if last.job else ""
         current_pass = f", {batch.current_pass}" if batch.current_pass else ""
@@ -665,6 +666,23 @@ def make_json_data(status: Status) -> Row:
     def expect_end(forecast: SecondsRange | None) -> list[float] | None:
         return [round(status.now + end) for end in forecast] if forecast else None
 
+    def describe_batch(batch: BatchProgress) -> dict[str, Any]:
+        return {
+            "name": batch.batch.name,
+            "platform": batch.batch.platform,
+            "simulated": batch.simulated,
+            "nodes": batch.batch.nodes,
+            "cases": batch.total,
+            "measured": batch.measured,
+            "unmeasured": dict(batch.unmeasured),
+            "left": batch.remaining,
+            "state": batch.state,
+            "silence": round(batch.silence),
+            "running_case": asdict(batch.running_case) if batch.running_case else None,
+            "expected_end": expect_end(batch.forecast),
+            "attempts": [asdict(attempt) for attempt in batch.attempts],
+        }
+
     return {
         "experiment": status.experiment,
         "at_work": status.lock_holder or None,
@@ -673,24 +691,7 @@ def make_json_data(status: Status) -> Row:
         "unmeasured": dict(status.unmeasured),
         "left": status.remaining,
         "expected_end": expect_end(status.forecast),
-        "batches": [
-            {
-                "name": batch.batch.name,
-                "platform": batch.batch.platform,
-                "simulated": batch.simulated,
-                "nodes": batch.batch.nodes,
-                "cases": batch.total,
-                "measured": batch.measured,
-                "unmeasured": dict(batch.unmeasured),
-                "left": batch.remaining,
-                "state": batch.state,
-                "silence": round(batch.silence),
-                "running_case": asdict(batch.running_case) if batch.running_case else None,
-                "expected_end": expect_end(batch.forecast),
-                "attempts": [asdict(attempt) for attempt in batch.attempts],
-            }
-            for batch in status.batches
-        ],
+        "batches": list(map(describe_batch, status.batches)),
     }
 
 

@@ -96,9 +96,8 @@ def check_setting(path: AnyPath, wanted: str) -> str:
 def count_processors(paths: Iterable[AnyPath]) -> int | None:
     """Return the least number of processors that the programs of a batch report of their first
     host; None if none reports it."""
-    return min(
-        (number for path in paths if (number := read_program(path).processors)), default=None
-    )
+    counts = [read_program(path).processors for path in paths]
+    return min(filter(None, counts), default=None)
 
 
 MAX_INPUT_BYTES = 64 * MIB  # of an experiment or platform file
@@ -134,7 +133,8 @@ def compute_digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
         path.below(results.folder): _compute_sha256(path) for path in stages if path.exists()
     }
     for batch in plan.batches:
-        if raw := results.measured(batch.name):
+        raw = results.measured(batch.name)
+        if raw:
             digest_list = "".join(f"{_compute_sha256(path)}  {path.name}\n" for path in raw)
             digests[f"raw/{batch.name}"] = hashlib.sha256(digest_list.encode()).hexdigest()
     return digests
@@ -212,7 +212,8 @@ def find_revision() -> tuple[str, bool | None]:
 
     In an image or an installation, both are as they were recorded when it was built.
     """
-    if ROOT != INSTALLED and (commit := _run_git("rev-parse", "HEAD")):
+    commit = _run_git("rev-parse", "HEAD") if ROOT != INSTALLED else ""
+    if commit:
         return commit, bool(_run_git("status", "--porcelain", "--untracked-files=no"))
     recorded = read_text_or_empty(ROOT / "COMMIT")
     return (

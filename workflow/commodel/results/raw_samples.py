@@ -106,7 +106,8 @@ def join_passes(passes: Mapping[int, AnyPath], folder: AnyPath, case: str) -> No
     files = {number: _read_text(path).splitlines() for number, path in passes.items()}
     header = next(iter(files.values()))[0]
     total = sum(len(lines) - 1 for lines in files.values())
-    joined, valid = [JOINED_HEADERS[HEADERS.index(header)]], False
+    joined = [JOINED_HEADERS[HEADERS.index(header)]]
+    valid = False
     for number, lines in files.items():
         for line in lines[1:]:
             name, _, columns = line.partition(",")
@@ -149,7 +150,8 @@ def read_samples(path: AnyPath, case: str) -> list[dict[str, Any]]:
 
 
 def _parse_sample(header: str, line: str, case: str) -> dict[str, Any]:
-    names, fields = header.split(","), line.split(",")
+    names = header.split(",")
+    fields = line.split(",")
     if len(names) != len(fields):
         raise ValueError(f"{len(fields)} fields instead of {len(names)}")
     row = dict(zip(names, fields, strict=True))
@@ -182,11 +184,16 @@ def _parse_sample(header: str, line: str, case: str) -> dict[str, Any]:
     return sample | optional_fields
 
 
-CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
+CRASH = "crash"
+TIMEOUT = "timeout"
+BUDGET = "budget"
+UNFINISHED = "unfinished"
+LATE = "late"
 # first words of the reason why later cases were not started
 STOPPED_BY_FAILURES = "three cases in a row failed"
 MARKER_SUFFIX = ".unmeasured.json"
-COUNT_COLUMNS, TEXT_COLUMNS = list_columns(UNMEASURED, int), list_columns(UNMEASURED, str)
+COUNT_COLUMNS = list_columns(UNMEASURED, int)
+TEXT_COLUMNS = list_columns(UNMEASURED, str)
 
 
 def make_marker_path(folder: AnyPath, case: str) -> AnyPath:
@@ -230,12 +237,9 @@ def read_marker(folder: AnyPath, case: str) -> tuple[str, str] | None:
 def list_finished(folder: AnyPath) -> tuple[set[str], set[str]]:
     """Return the ids of the measured cases in a folder, and of the cases that were given up."""
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
-    marked = {
-        name.removesuffix(end)
-        for end in (MARKER_SUFFIX, LATE_SUFFIX)
-        for name in names
-        if name.endswith(end)
-    }
+    marked: set[str] = set()
+    for ending in (MARKER_SUFFIX, LATE_SUFFIX):
+        marked |= {name.removesuffix(ending) for name in names if name.endswith(ending)}
     measured = {
         name.removesuffix(".csv")
         for name in names

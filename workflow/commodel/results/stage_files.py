@@ -35,12 +35,11 @@ def list_model_code(model: str, *modules: str) -> list[str]:
 
 def list_extension_code(*constants: str) -> list[str]:
     """Return the source files of the extensions that bring entries of some kinds."""
-    return [
-        file
-        for installed in list_usable_extensions()
-        if any(map(installed.extension.list_modules, constants))
-        for file in installed.list_files()
-    ]
+    files: list[str] = []
+    for installed in list_usable_extensions():
+        if any(map(installed.extension.list_modules, constants)):
+            files += installed.list_files()
+    return files
 
 
 def list_section_code() -> list[str]:
@@ -62,9 +61,9 @@ def list_prediction_code(model: str) -> list[str]:
     """Return the source files that a model's predictions depend on. Patterns are found by folder,
     not by import."""
     folders = ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
-    patterns = [
-        str(path) for folder in folders for path in sorted(sources.PACKAGE.glob(f"{folder}/*.py"))
-    ]
+    patterns: list[str] = []
+    for folder in folders:
+        patterns += map(str, sorted(sources.PACKAGE.glob(f"{folder}/*.py")))
     return [
         *list_model_code(model, "predictions.predictions"),
         *patterns,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import isnan, nan
+from operator import itemgetter
 from statistics import fmean
 from typing import Any
 
@@ -52,7 +53,8 @@ INTERPRETATIONS = {  # of τ–Lop, other than the fitted one
     "by node": {"shared": "node"},
 }
 RUN = re.compile(r"(summa|wave2d):partition=.*-([0-9]+)/(M[0-9]+)\.csv(:barrier=no)?")
-GRID, COLUMNS = "summa:n=128:grid=8x8", "cyclic:8"  # ranks of a column of the grid share a node
+GRID = "summa:n=128:grid=8x8"
+COLUMNS = "cyclic:8"  # ranks of a column of the grid share a node
 HOMOGENEOUS = "8×8"
 
 
@@ -85,13 +87,14 @@ def list_runs(evidence: Evidence, platform: str) -> list[Run]:
         point: dict(zip(part["model"], part["seconds"], strict=True))
         for point, part in rows.groupby("point")
     }
-    recognised = [
-        (run, row)
-        for row in evidence.points(platform).to_dict("records")
-        if (run := _parse_run(row))
-    ]
-    columns = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
-    points = [Point("", *(row[column] for column in columns)) for _, row in recognised]
+    read_point = itemgetter("operation", "algorithm", "topology", "layout", "ranks", "bytes")
+    recognised = []
+    points = []
+    for row in evidence.points(platform).to_dict("records"):
+        run = _parse_run(row)
+        if run:
+            recognised.append((run, row))
+            points.append(Point("", *read_point(row)))
     other_rules = [dict[str, float]() for _ in points]
     for name, seconds in _predict_by_other_rules(evidence, platform, points):
         for by_model, prediction in zip(other_rules, seconds, strict=True):
@@ -113,9 +116,11 @@ def _predict_by_other_rules(
     """Yield predictions that the comparison does not have: by the paper's rules, and by other
     interpretations of τ–Lop."""
     for family, name in SUMS.items():
-        if fitted := evidence.fitted(family, platform):
+        fitted = evidence.fitted(family, platform)
+        if fitted:
             yield name, _predict_seconds(fitted, points, predict_by_sums)
-    if fitted := evidence.fitted("taulop", platform):
+    fitted = evidence.fitted("taulop", platform)
+    if fitted:
         for name, settings in INTERPRETATIONS.items():
             yield name, _predict_seconds(fitted.with_settings(**settings), points)
 
@@ -152,7 +157,8 @@ def list_platforms(all_runs: Iterable[Run]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run.platform for run in all_runs))
 
 
-KINDS, COLOURS = ("homogeneous", "heterogeneous"), (5, 0)
+KINDS = ("homogeneous", "heterogeneous")
+COLOURS = (5, 0)
 
 
 def compare_homogeneous_grid(all_runs: list[Run]) -> Figure:
@@ -172,18 +178,24 @@ def compare_homogeneous_grid(all_runs: list[Run]) -> Figure:
         )
         panels.append(
             Panel(
-                f"N = 128 on {network}", "model", "mean proportional error", lines, "", MODELS, 1.0
+                title=f"N = 128 on {network}",
+                x="model",
+                y="mean proportional error",
+                lines=lines,
+                log="",
+                names=MODELS,
+                base=1.0,
             )
         )
     return Figure(
-        "Figure 16",
-        "errors on a homogeneous grid and on heterogeneous layouts",
-        "SUMMA with N = 128: mean proportional errors of 64 processes on eight equal nodes, each with a column "
+        name="Figure 16",
+        title="errors on a homogeneous grid and on heterogeneous layouts",
+        caption="SUMMA with N = 128: mean proportional errors of 64 processes on eight equal nodes, each with a column "
         "of the grid of 8 × 8, and of the layouts of table 1.",
-        "the paper's bars are only drawn.",
-        (tabulate_runs("Mean proportional errors", ("network", "model"), KINDS, rows),),
-        tuple(panels),
-        list_platforms(all_runs),
+        reason="the paper's bars are only drawn.",
+        numbers=(tabulate_runs("Mean proportional errors", ("network", "model"), KINDS, rows),),
+        panels=tuple(panels),
+        measured=list_platforms(all_runs),
     )
 
 
@@ -203,12 +215,10 @@ DRAWN = (("τ–Lop", 1), (SUMS["hloggp"], 3), ("HLogGP", 0))  # and their colou
 
 
 def make_kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
-    all_runs = [
-        run
-        for platform in NETWORKS
-        if platform in evidence.kinds
-        for run in list_runs(evidence, platform)
-    ]
+    all_runs: list[Run] = []
+    for platform in NETWORKS:
+        if platform in evidence.kinds:
+            all_runs += list_runs(evidence, platform)
     with_barrier = [run for run in all_runs if run.barrier and run.layout != HOMOGENEOUS]
     return (
         compare_errors(evidence, with_barrier),
@@ -237,14 +247,22 @@ def tabulate_runs(
 ) -> Numbers:
     """Return the table; if nothing was measured, with a row `none`."""
     rows = tuple(rows) or (Row(("none",) * len(key_titles), nan, (nan,) * len(value_titles)),)
-    return Numbers(title, key_titles, value_titles, NO_NUMBER, rows, unit)
+    return Numbers(
+        title=title,
+        subjects=key_titles,
+        columns=value_titles,
+        source=NO_NUMBER,
+        rows=rows,
+        unit=unit,
+    )
 
 
 def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
     """Return mean errors of kernels on platforms that are not simulated, and those of simulated
     layouts if any."""
     real = [name for name, kind in evidence.kinds.items() if kind is not PlatformKind.SIMULATED]
-    columns, rows = ("real", "simulated") if "fermi" in evidence.kinds else ("real",), []
+    columns = ("real", "simulated") if "fermi" in evidence.kinds else ("real",)
+    rows = []
     for platform, kernel in product(real, MATRIX_SIDES):
         printed = TABLE_2["TCP", TITLES[kernel], MATRIX_SIDES[kernel][0]][0]
         simulated = [run for run in all_runs if run.kernel == kernel and run.platform == "fermi"]
@@ -279,10 +297,9 @@ def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
             keys = NETWORKS[platform], TITLES[kernel], side
             runs = select_runs(all_runs, platform, kernel, side)
             printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[keys], strict=True))
-            errors = {
-                model: find_mean(run.error(model) for run in runs)
-                for model in (*MODELS, *INTERPRETATIONS)
-            }
+            errors = {}
+            for model in (*MODELS, *INTERPRETATIONS):
+                errors[model] = find_mean(run.error(model) for run in runs)
             rows += [
                 Row((*keys, model), printed.get(model, nan), (errors[model],)) for model in MODELS
             ]
@@ -293,11 +310,14 @@ def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
                     tuple(errors[name] for name in ("τ–Lop", *INTERPRETATIONS)),
                 )
             )
-    layouts, hosts = len({run.layout for run in all_runs}), tabulate_real_hosts(evidence, all_runs)
+    layouts = len({run.layout for run in all_runs})
+    hosts = tabulate_real_hosts(evidence, all_runs)
+    platforms_of_hosts = {row.subject[0] for row in hosts.rows}
     return Figure(
-        "Table 2",
-        "mean proportional errors of whole kernels on heterogeneous layouts",
-        "SUMMA and the wave equation on layouts of table 1, balanced over declared speeds by `commodel partition`. The "
+        name="Table 2",
+        title="mean proportional errors of whole kernels on heterogeneous layouts",
+        caption="SUMMA and the wave equation on layouts of table 1, balanced over declared speeds by "
+        "`commodel partition`. The "
         f"communication of every iteration after a barrier was {_describe_times(evidence)} and predicted, and added "
         f"up; means are over {layouts or 16} layouts. Sums are the printed numbers: the paper's rule for HLogGP and "
         "its relatives adds the messages of a process as if each were alone. Models without sums replay the messages. "
@@ -305,7 +325,7 @@ def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
         "the row. One channel: all nodes' transfers count (equation 4); joined: by A1 as in equations 8 to 11; by "
         "node: those into one node, as in the authors' library. mlognP's copies are fitted to round trips within nodes"
         + evidence.choose(", since copying takes no simulated time.", "."),
-        "the paper's times are from a cluster with noise and TCP's delays, "
+        reason="the paper's times are from a cluster with noise and TCP's delays, "
         + evidence.choose(
             "these from a simulated switch; ",
             "and here all hosts share the processors of one machine: overheads of ranks are sequential, and "
@@ -313,28 +333,28 @@ def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
             "and this is another machine; ",
         )
         + _describe_worst_error(all_runs),
-        (
+        numbers=(
             Numbers(
-                "Mean proportional errors",
-                ("network", "kernel", "N", "model"),
-                ("here",),
-                "printed in table 2",
-                tuple(rows),
-                "",
+                title="Mean proportional errors",
+                subjects=("network", "kernel", "N", "model"),
+                columns=("here",),
+                source="printed in table 2",
+                rows=tuple(rows),
+                unit="",
             ),
             Numbers(
-                "Other interpretations of τ–Lop",
-                ("network", "kernel", "N"),
-                ("as fitted", *INTERPRETATIONS),
-                "printed in table 2",
-                tuple(readings),
-                "",
+                title="Other interpretations of τ–Lop",
+                subjects=("network", "kernel", "N"),
+                columns=("as fitted", *INTERPRETATIONS),
+                source="printed in table 2",
+                rows=tuple(readings),
+                unit="",
             ),
             hosts,
         ),
         measured=(
             *list_platforms(all_runs),
-            *(name for name in evidence.kinds if name in {row.subject[0] for row in hosts.rows}),
+            *(name for name in evidence.kinds if name in platforms_of_hosts),
         ),
     )
 
@@ -363,37 +383,41 @@ def _describe_times(evidence: Evidence) -> str:
 
 
 def compare_times(evidence: Evidence, name: str, kernel: str, all_runs: list[Run]) -> Figure:
-    rows, panels, word = [], [], _describe_times(evidence)
+    rows = []
+    panels = []
+    word = _describe_times(evidence)
     for platform, side in product(NETWORKS, MATRIX_SIDES[kernel]):
         runs = select_runs(all_runs, platform, kernel, side)
         keys = NETWORKS[platform], side
-        rows += [
-            Row((*keys, run.layout), nan, (run.measured, *_select_predictions(run))) for run in runs
-        ]
+        for run in runs:
+            predictions = [run.predictions.get(model, nan) for model in MODELS]
+            rows.append(Row((*keys, run.layout), nan, (run.measured, *predictions)))
         numbers = [int(run.layout[1:]) for run in runs]
-        lines = [
-            Line(model, numbers, [run.predictions.get(model, nan) for run in runs], "both", colour)
-            for model, colour in DRAWN
-        ]
+        lines = []
+        for model, colour in DRAWN:
+            predicted = [run.predictions.get(model, nan) for run in runs]
+            lines.append(Line(model, numbers, predicted, "both", colour))
         lines.append(Line(word, numbers, [run.measured for run in runs], "dots", 2))
         panels.append(
-            Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y")
+            Panel(
+                title=f"N = {side} on {NETWORKS[platform]}",
+                x="layout M",
+                y="time [s]",
+                lines=tuple(lines),
+                log="y",
+            )
         )
     return Figure(
-        name,
-        f"{TITLES[kernel]} on the layouts of table 1, {word} and predicted",
-        "Time of the communication of "
+        name=name,
+        title=f"{TITLES[kernel]} on the layouts of table 1, {word} and predicted",
+        caption="Time of the communication of "
         + ("all N iterations" if kernel == "summa" else "an iteration")
         + " over the layouts, from few processes to many.",
-        "the paper's points are only drawn, and its machine is another one.",
-        (tabulate_runs("Times", ("network", "N", "layout"), (word, *MODELS), rows, "s"),),
-        tuple(panels),
-        list_platforms(all_runs),
+        reason="the paper's points are only drawn, and its machine is another one.",
+        numbers=(tabulate_runs("Times", ("network", "N", "layout"), (word, *MODELS), rows, "s"),),
+        panels=tuple(panels),
+        measured=list_platforms(all_runs),
     )
-
-
-def _select_predictions(run: Run) -> tuple[float, ...]:
-    return tuple(run.predictions.get(model, nan) for model in MODELS)
 
 
 def compare_errors_by_layout(all_runs: list[Run]) -> Figure:
@@ -404,20 +428,28 @@ def compare_errors_by_layout(all_runs: list[Run]) -> Figure:
             keys = TITLES[kernel], NETWORKS[platform], side
             rows += [Row((*keys, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
             numbers = [int(run.layout[1:]) for run in runs]
-            lines = [
-                Line(model, numbers, [run.error(model) for run in runs], "both", colour)
-                for model, colour in DRAWN
-            ]
+            lines = []
+            for model, colour in DRAWN:
+                errors = [run.error(model) for run in runs]
+                lines.append(Line(model, numbers, errors, "both", colour))
             title = f"{TITLES[kernel]}, N = {side} on {NETWORKS[platform]}"
-            panels.append(Panel(title, "layout M", "proportional error", tuple(lines), "y"))
+            panels.append(
+                Panel(
+                    title=title, x="layout M", y="proportional error", lines=tuple(lines), log="y"
+                )
+            )
     return Figure(
-        "Figure 14",
-        "proportional errors layout by layout",
-        "Error factors of the predictions of figures 12 and 13; 1: no error.",
-        "the paper's points are only drawn; table 2 has their means.",
-        (tabulate_runs("Proportional errors", ("kernel", "network", "N", "layout"), MODELS, rows),),
-        tuple(panels),
-        list_platforms(all_runs),
+        name="Figure 14",
+        title="proportional errors layout by layout",
+        caption="Error factors of the predictions of figures 12 and 13; 1: no error.",
+        reason="the paper's points are only drawn; table 2 has their means.",
+        numbers=(
+            tabulate_runs(
+                "Proportional errors", ("kernel", "network", "N", "layout"), MODELS, rows
+            ),
+        ),
+        panels=tuple(panels),
+        measured=list_platforms(all_runs),
     )
 
 
@@ -435,26 +467,26 @@ def compare_without_barrier(all_runs: list[Run]) -> Figure:
         )
         rows.append(Row((run.layout,), nan, (run.measured, *values)))
     layouts = [int(run.layout[1:]) for run in without_barrier]
-    lines = tuple(
-        Line(
-            column,
-            layouts,
-            [row.ours[number] for row in rows],
-            "dots" if number == 0 else "both",
-            number,
-        )
-        for number, column in enumerate(columns)
-    )
+    lines = []
+    for number, column in enumerate(columns):
+        times = [row.ours[number] for row in rows]
+        lines.append(Line(column, layouts, times, "dots" if number == 0 else "both", number))
     return Figure(
-        "Figure 15",
-        "SUMMA without barriers between iterations",
-        "N = 128 on TCP: the time of all iterations with and without a barrier before each, and predictions, which "
-        "assume that all processes begin an iteration together.",
-        "the paper's time without a barrier is longer, since processes then wait for others that still compute, while "
-        "here nothing is computed and iterations overlap.",
-        (tabulate_runs("Times", ("layout",), columns, rows, "s"),),
-        (Panel("N = 128 on TCP", "layout M", "time [s]", lines, "y"),),
-        list_platforms(all_runs),
+        name="Figure 15",
+        title="SUMMA without barriers between iterations",
+        caption=(
+            "N = 128 on TCP: the time of all iterations with and without a barrier before each, "
+            "and predictions, which assume that all processes begin an iteration together."
+        ),
+        reason=(
+            "the paper's time without a barrier is longer, since processes then wait for others "
+            "that still compute, while here nothing is computed and iterations overlap."
+        ),
+        numbers=(tabulate_runs("Times", ("layout",), columns, rows, "s"),),
+        panels=(
+            Panel(title="N = 128 on TCP", x="layout M", y="time [s]", lines=tuple(lines), log="y"),
+        ),
+        measured=list_platforms(all_runs),
     )
 
 

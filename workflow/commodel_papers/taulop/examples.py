@@ -20,7 +20,8 @@ from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, 
 from commodel.records import Point
 from commodel.sources import ROOT
 
-BLOCK, DOUBLE = 8192, 8  # B: a block is 32 × 32 doubles
+BLOCK = 8192
+DOUBLE = 8  # B: a block is 32 × 32 doubles
 SIZES = tuple(4**power for power in range(3, 11))  # of a broadcast: 64 B to 1 MiB
 Sum = dict[tuple[int, int], int]  # n‖T^c(m): m by n and c, in the paper's unit
 
@@ -88,7 +89,8 @@ def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
 def compute_seconds(fitted: ParameterSet | None, terms: Sum, unit: int = 1) -> float:
     """Return a sum of n‖T^c(m) by equations 1 and 3; NaN on a platform with node types, which the
     examples do not have."""
-    values, total = Model.of_set(fitted).values if fitted else None, 0.0
+    values = Model.of_set(fitted).values if fitted else None
+    total = 0.0
     for (count, channel), size in terms.items():
         if values is None or not {f"o_{channel}", f"L_{channel}"} <= values.functions:
             return nan
@@ -108,7 +110,14 @@ def tabulate_equations(
             term = f"{f'{count} ‖ ' if count > 1 else ''}T{'⁰¹'[channel]}"
             sizes = (terms.get((count, channel), nan) for terms in (paper, ours))
             rows.append(Row((equation, term), next(sizes), (next(sizes),)))
-    return Numbers("Terms", ("equation", "term"), ("here",), source, tuple(rows), unit)
+    return Numbers(
+        title="Terms",
+        subjects=("equation", "term"),
+        columns=("here",),
+        source=source,
+        rows=tuple(rows),
+        unit=unit,
+    )
 
 
 def compare_costs(evidence: Evidence, example: Example, equation: str, paper: float) -> Numbers:
@@ -130,11 +139,18 @@ def compare_costs(evidence: Evidence, example: Example, equation: str, paper: fl
     }
     row = Row((equation,), paper, tuple(ours.values()))
     return Numbers(
-        "Times", ("equation",), tuple(ours), "by its terms with the values fitted here", (row,)
+        title="Times",
+        subjects=("equation",),
+        columns=tuple(ours),
+        source="by its terms with the values fitted here",
+        rows=(row,),
     )
 
 
 def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
+    def predict(pattern: Schedule, shared: str) -> float:
+        return predict_pattern(fitted, pattern, shared=shared) if fitted else nan
+
     word = evidence.word()
     stages: list[Row] = []
     times: list[Row] = []
@@ -152,13 +168,8 @@ def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
             stages.append(Row((nodes, stage), 1 << stage, (int(step.count[0]),)))
         counts = {(1, MEMORY), (2, MEMORY), (4, MEMORY), (8, last_channel)}
         paper = [compute_seconds(fitted, dict.fromkeys(counts, size)) for size in SIZES]
-        predicted, by_port = (
-            [
-                predict_pattern(fitted, pattern, shared=shared) if fitted else nan
-                for pattern in patterns
-            ]
-            for shared in ("channel", "port")
-        )
+        predicted = [predict(pattern, "channel") for pattern in patterns]
+        by_port = [predict(pattern, "port") for pattern in patterns]
         measured = evidence.times(SIZES, operation="bcast", alternative="binomial", layout=layout)
         keys = [(nodes, size) for size in SIZES]
         times += map(Row, keys, paper, zip(predicted, measured, by_port, strict=True))
@@ -168,47 +179,59 @@ def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
             Line("predicted, counted by port", SIZES, by_port, "line", 0),
             Line(word, SIZES, measured, "dots", 2),
         )
-        panels.append(Panel(nodes, "message size [B]", "time [s]", lines))
+        panels.append(Panel(title=nodes, x="message size [B]", y="time [s]", lines=lines))
     return Figure(
-        "Figure 4",
-        "the binomial broadcast over 16 processes, whose stages double the concurrent transfers",
-        "Equation 4 for 16 processes of one node, and for two nodes with alternate processes, whose last stage uses "
-        "the network: the transmissions that share the channel in each stage, and the time of all with the values "
-        f"fitted on {evidence.platform}.",
-        "terms and predictions do not differ, but times do: L is fitted to rings with half of the messages in each "
-        "direction, while those of the last stage have one direction through a port, which counting by port models, "
-        "and short messages of successive stages overlap.",
-        (
+        name="Figure 4",
+        title="the binomial broadcast over 16 processes, whose stages double the concurrent transfers",
+        caption=(
+            "Equation 4 for 16 processes of one node, and for two nodes with alternate "
+            "processes, whose last stage uses the network: the transmissions that share the "
+            "channel in each stage, and the time of all with the values fitted on "
+            f"{evidence.platform}."
+        ),
+        reason=(
+            "terms and predictions do not differ, but times do: L is fitted to rings with half "
+            "of the messages in each direction, while those of the last stage have one "
+            "direction through a port, which counting by port models, and short messages of "
+            "successive stages overlap."
+        ),
+        numbers=(
             Numbers(
-                "Concurrent transmissions",
-                ("processes", "stage"),
-                ("here",),
-                "by equation 4",
-                tuple(stages),
-                "transmissions",
+                title="Concurrent transmissions",
+                subjects=("processes", "stage"),
+                columns=("here",),
+                source="by equation 4",
+                rows=tuple(stages),
+                unit="transmissions",
             ),
             Numbers(
-                "Times",
-                ("processes", "bytes [B]"),
-                ("predicted", word, "predicted, counted by port"),
-                "by equation 4 with the values fitted here",
-                tuple(times),
+                title="Times",
+                subjects=("processes", "bytes [B]"),
+                columns=("predicted", word, "predicted, counted by port"),
+                source="by equation 4 with the values fitted here",
+                rows=tuple(times),
             ),
         ),
-        tuple(panels),
-        (evidence.platform,),
+        panels=tuple(panels),
+        measured=(evidence.platform,),
     )
 
 
 def compare_channels(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     return Figure(
-        "Figure 6",
-        "two processes that each send through memory first and then over the network",
-        "The paper's general case of equation 5, with letters instead of numbers: here m_a is 16 blocks of 8 KiB, m_c "
-        "24, m_b 32 and m_d 8. Equation 7 is the result by A2 and A3.",
-        "our steps are added, so the rest of m_c counts, which in equation 7 is hidden behind T¹(m_b); both messages "
-        "over the network have one direction, while L is fitted to rings with half of the messages in each direction.",
-        (
+        name="Figure 6",
+        title="two processes that each send through memory first and then over the network",
+        caption=(
+            "The paper's general case of equation 5, with letters instead of numbers: here m_a "
+            "is 16 blocks of 8 KiB, m_c 24, m_b 32 and m_d 8. Equation 7 is the result by A2 "
+            "and A3."
+        ),
+        reason=(
+            "our steps are added, so the rest of m_c counts, which in equation 7 is hidden "
+            "behind T¹(m_b); both messages over the network have one direction, while L is "
+            "fitted to rings with half of the messages in each direction."
+        ),
+        numbers=(
             tabulate_equations(
                 {"7": (EQUATION_7, CHANNELS.terms())}, "blocks", "by equation 7 with these sizes"
             ),
@@ -225,14 +248,20 @@ def compare_summa(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "10, both": (EQUATION_10, SUMMA.terms()),
     }
     return Figure(
-        "Figure 8",
-        "iteration 80 of SUMMA over six processes on two nodes",
-        "Messages of the owners of the pivot column and of the pivot row, in blocks. Predicted: with A1 across stages "
-        "and literal A2, as in equations 8 to 10; by default, transfers that share a memory or one direction of a port "
-        "are counted, and row and column are concurrent. A block is 8 KiB, as in the paper's evaluation.",
-        "the terms do not differ, but times do: L is fitted to rings with half of the messages in each direction, "
-        "while two of the pivot row's three messages use the same port in one direction.",
-        (
+        name="Figure 8",
+        title="iteration 80 of SUMMA over six processes on two nodes",
+        caption=(
+            "Messages of the owners of the pivot column and of the pivot row, in blocks. "
+            "Predicted: with A1 across stages and literal A2, as in equations 8 to 10; by "
+            "default, transfers that share a memory or one direction of a port are counted, and "
+            "row and column are concurrent. A block is 8 KiB, as in the paper's evaluation."
+        ),
+        reason=(
+            "the terms do not differ, but times do: L is fitted to rings with half of the "
+            "messages in each direction, while two of the pivot row's three messages use the "
+            "same port in one direction."
+        ),
+        numbers=(
             tabulate_equations(terms, "blocks"),
             compare_costs(evidence, SUMMA, "10", compute_seconds(fitted, EQUATION_10, BLOCK)),
         ),
@@ -245,14 +274,19 @@ def compare_wave(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     memory = {term: size for term, size in EQUATION_13.items() if term[1] == MEMORY}
     longest = max(compute_seconds(fitted, terms, DOUBLE) for terms in (network, memory))
     return Figure(
-        "Figure 9",
-        "messages of process 1 of the wave equation's example to its six neighbours",
-        "Equation 13: three messages over the network and three in memory, all concurrent. The paper has only the sum "
-        "of messages; its terms by A2 were derived by hand. By A3 the time is that of the slower channel. Equation 14, "
-        "all eight processes, needs sizes that are only drawn.",
-        "the terms do not differ, but times do: literal A2 has an overhead for every rest of a message, here three, "
-        "while actual processes have one, as in our default.",
-        (
+        name="Figure 9",
+        title="messages of process 1 of the wave equation's example to its six neighbours",
+        caption=(
+            "Equation 13: three messages over the network and three in memory, all concurrent. "
+            "The paper has only the sum of messages; its terms by A2 were derived by hand. By "
+            "A3 the time is that of the slower channel. Equation 14, all eight processes, needs "
+            "sizes that are only drawn."
+        ),
+        reason=(
+            "the terms do not differ, but times do: literal A2 has an overhead for every rest "
+            "of a message, here three, while actual processes have one, as in our default."
+        ),
+        numbers=(
             tabulate_equations(
                 {"13": (EQUATION_13, WAVE.terms())}, "doubles", "by equation 13 and A2, by hand"
             ),

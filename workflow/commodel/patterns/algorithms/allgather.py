@@ -65,12 +65,12 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
 
     sizes = np.full(ranks // 2, 2 * bytes)
     rounds = Rounds(
-        ranks,
-        ranks // 2 - 1,
-        find_receiver,
-        find_last_pair,
-        sizes,
-        lambda round_number, source: 2 * bytes * find_last_pair(round_number, source),
+        ranks=ranks,
+        count=ranks // 2 - 1,
+        receiver=find_receiver,
+        block=find_last_pair,
+        sizes=sizes,
+        address=lambda round_number, source: 2 * bytes * find_last_pair(round_number, source),
         shift=2,
     )
     return join_stages(ranks, first, rounds)
@@ -93,20 +93,28 @@ def around_the_ring(ranks: int, bytes: int) -> Schedule:
 
 
 ALGORITHM = (
-    Algorithm("allgather", "bruck", "round s: all blocks to the rank 2^s before", bruck),
     Algorithm(
-        "allgather",
-        "neighbor-exchange",
-        "neighbours exchange the two blocks that they received last",
-        neighbor_exchange,
+        operation="allgather",
+        short_name="bruck",
+        title="round s: all blocks to the rank 2^s before",
+        build=bruck,
     ),
     Algorithm(
-        "allgather",
-        "recursive-doubling",
-        "partners at distance 1, 2, 4, … exchange all their blocks",
-        recursive_doubling,
+        operation="allgather",
+        short_name="neighbor-exchange",
+        title="neighbours exchange the two blocks that they received last",
+        build=neighbor_exchange,
     ),
     Algorithm(
-        "allgather", "ring", "every rank forwards the block that it received last", around_the_ring
+        operation="allgather",
+        short_name="recursive-doubling",
+        title="partners at distance 1, 2, 4, … exchange all their blocks",
+        build=recursive_doubling,
+    ),
+    Algorithm(
+        operation="allgather",
+        short_name="ring",
+        title="every rank forwards the block that it received last",
+        build=around_the_ring,
     ),
 )

@@ -87,8 +87,21 @@ def pairwise(ranks: int, bytes: int) -> Schedule:
 
 ALGORITHM = (
     Algorithm(
-        "alltoall", "bruck", "round s: blocks with bit s of their distance, 2^s further", bruck
+        operation="alltoall",
+        short_name="bruck",
+        title="round s: blocks with bit s of their distance, 2^s further",
+        build=bruck,
     ),
-    Algorithm("alltoall", "linear", "everyone sends to everyone at once", linear),
-    Algorithm("alltoall", "pairwise", "step i: rank r sends to rank r + i", pairwise),
+    Algorithm(
+        operation="alltoall",
+        short_name="linear",
+        title="everyone sends to everyone at once",
+        build=linear,
+    ),
+    Algorithm(
+        operation="alltoall",
+        short_name="pairwise",
+        title="step i: rank r sends to rank r + i",
+        build=pairwise,
+    ),
 )

@@ -57,17 +57,30 @@ def over_topology(tree: Tree, bytes: int) -> Schedule:
 
 
 ALGORITHM = (
-    Algorithm("barrier", "binomial", "signals up a binomial tree and down again", binomial),
-    Algorithm("barrier", "dissemination", "round s: signal the rank 2^s further on", dissemination),
     Algorithm(
-        "barrier", "linear", "signals of all ranks to rank 0, then from rank 0 to all", linear
+        operation="barrier",
+        short_name="binomial",
+        title="signals up a binomial tree and down again",
+        build=binomial,
     ),
     Algorithm(
-        "barrier",
-        "n-way",
-        "dissemination, N signals a round",
-        n_way,
-        count_argument("N", Kind.RADIX, default=2),
+        operation="barrier",
+        short_name="dissemination",
+        title="round s: signal the rank 2^s further on",
+        build=dissemination,
+    ),
+    Algorithm(
+        operation="barrier",
+        short_name="linear",
+        title="signals of all ranks to rank 0, then from rank 0 to all",
+        build=linear,
+    ),
+    Algorithm(
+        operation="barrier",
+        short_name="n-way",
+        title="dissemination, N signals a round",
+        build=n_way,
+        argument=count_argument("N", Kind.RADIX, default=2),
     ),
     TreeAlgorithm(
         operation="barrier", title="signals go up to the root and down again", build=over_topology

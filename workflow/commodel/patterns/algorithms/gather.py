@@ -84,25 +84,55 @@ WINDOW = count_argument("W", Kind.WINDOW)
 FIRST_BYTES = Argument("FIRST BYTES", Kind.FIRST_PART, parse_bytes, optional=True, default=1024)
 
 ALGORITHM = (
-    Algorithm("gather", "binomial", "binomial tree, blocks joined on the way", gather_binomial),
-    Algorithm("gather", "linear", "every rank sends to the root at once", gather_linear),
     Algorithm(
-        "gather",
-        "linear-sync",
-        "the root requests one rank after the other",
-        gather_linear_sync,
-        FIRST_BYTES,
+        operation="gather",
+        short_name="binomial",
+        title="binomial tree, blocks joined on the way",
+        build=gather_binomial,
     ),
     Algorithm(
-        "gather", "windowed", "at most W ranks send at once, by tokens", gather_windowed, WINDOW
+        operation="gather",
+        short_name="linear",
+        title="every rank sends to the root at once",
+        build=gather_linear,
     ),
-    Algorithm("scatter", "binomial", "binomial tree, blocks split on the way", scatter_binomial),
-    Algorithm("scatter", "linear", "root sends to one rank after the other", scatter_linear),
     Algorithm(
-        "scatter",
-        "linear-sync",
-        "the next block when the last has been acknowledged",
-        scatter_windowed,
+        operation="gather",
+        short_name="linear-sync",
+        title="the root requests one rank after the other",
+        build=gather_linear_sync,
+        argument=FIRST_BYTES,
     ),
-    Algorithm("scatter", "windowed", "at most W blocks unacknowledged", scatter_windowed, WINDOW),
+    Algorithm(
+        operation="gather",
+        short_name="windowed",
+        title="at most W ranks send at once, by tokens",
+        build=gather_windowed,
+        argument=WINDOW,
+    ),
+    Algorithm(
+        operation="scatter",
+        short_name="binomial",
+        title="binomial tree, blocks split on the way",
+        build=scatter_binomial,
+    ),
+    Algorithm(
+        operation="scatter",
+        short_name="linear",
+        title="root sends to one rank after the other",
+        build=scatter_linear,
+    ),
+    Algorithm(
+        operation="scatter",
+        short_name="linear-sync",
+        title="the next block when the last has been acknowledged",
+        build=scatter_windowed,
+    ),
+    Algorithm(
+        operation="scatter",
+        short_name="windowed",
+        title="at most W blocks unacknowledged",
+        build=scatter_windowed,
+        argument=WINDOW,
+    ),
 )

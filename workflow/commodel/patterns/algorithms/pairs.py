@@ -41,10 +41,15 @@ def _make_window(step: int, src: np.ndarray, dst: np.ndarray, bytes: int, messag
 
 ALGORITHM = (
     Algorithm(
-        "pairs",
-        "at-once",
-        "all messages at once; an acknowledgement if only one rank sends",
-        at_once,
+        operation="pairs",
+        short_name="at-once",
+        title="all messages at once; an acknowledgement if only one rank sends",
+        build=at_once,
     ),
-    Algorithm("pairs", "in-turn", "the answers begin when the messages have arrived", in_turn),
+    Algorithm(
+        operation="pairs",
+        short_name="in-turn",
+        title="the answers begin when the messages have arrived",
+        build=in_turn,
+    ),
 )

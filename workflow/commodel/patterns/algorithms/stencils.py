@@ -23,6 +23,13 @@ def shift(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Sche
 
 
 ALGORITHM = (
-    Algorithm("halo", "nonblocking", "all faces at once", nonblocking),
-    Algorithm("halo", "shift", "one face after the other, as MPI_Sendrecv shifts them", shift),
+    Algorithm(
+        operation="halo", short_name="nonblocking", title="all faces at once", build=nonblocking
+    ),
+    Algorithm(
+        operation="halo",
+        short_name="shift",
+        title="one face after the other, as MPI_Sendrecv shifts them",
+        build=shift,
+    ),
 )

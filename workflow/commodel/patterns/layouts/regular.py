@@ -73,10 +73,10 @@ LAYOUT = (
         complete=_complete_spec,
     ),
     Layout(
-        "block-cyclic",  # block-cyclic:4x2 places 0 1 4 5 | 2 3 6 7
-        "blocks of B ranks are dealt round robin, Q ranks on each node",
-        (Q, count_argument("B")),
-        "x",
+        name="block-cyclic",  # block-cyclic:4x2 places 0 1 4 5 | 2 3 6 7
+        title="blocks of B ranks are dealt round robin, Q ranks on each node",
+        arguments=(Q, count_argument("B")),
+        separators="x",
         place=_place_block_cyclic,
     ),
     Layout(
@@ -94,10 +94,10 @@ LAYOUT = (
         ranks=_count_ranks,
     ),
     Layout(
-        "random",
-        "ranks are shuffled over the nodes, Q on each",
-        (Q, SEED),
-        "@",
+        name="random",
+        title="ranks are shuffled over the nodes, Q on each",
+        arguments=(Q, SEED),
+        separators="@",
         place=_place_random,
     ),
 )

@@ -301,12 +301,12 @@ def make_choice_parameter(
 ) -> Parameter:
     """Return a parameter whose value is one of some names; the first is the default."""
     return Parameter(
-        name,
-        "|".join(names),
-        f"{title}; default {names[0]}",
-        make_choice_reader(names),
-        str,
-        names[0],
+        name=name,
+        form="|".join(names),
+        title=f"{title}; default {names[0]}",
+        read=make_choice_reader(names),
+        write=str,
+        default=names[0],
         **properties,
     )
 
@@ -331,7 +331,13 @@ def make_switch_parameter(name: str, title: str, default: bool, **properties: An
         return read_choice(text) == "yes"
 
     return Parameter(
-        name, "yes|no", f"{title}; default {write(default)}", read, write, default, **properties
+        name=name,
+        form="yes|no",
+        title=f"{title}; default {write(default)}",
+        read=read,
+        write=write,
+        default=default,
+        **properties,
     )
 
 

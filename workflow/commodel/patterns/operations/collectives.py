@@ -62,7 +62,7 @@ def list_faces(grid: tuple[int, ...], periodic: bool) -> Faces:
         sends = exists & (neighbour != rank)
         columns.append((rank[sends], neighbour[sends], np.full(int(sends.sum()), face)))
     src, dst, faces = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return Faces(src, dst, faces, 2 * len(grid))
+    return Faces(src=src, dst=dst, face=faces, per_rank=2 * len(grid))
 
 
 def _list_sent_faces(
@@ -80,13 +80,13 @@ def _list_received_faces(
 
 HALO = (
     Parameter(
-        "grid",
-        "4x2",
-        "ranks in each dimension, the last varies fastest; default: the two-dimensional grid nearest to a square",
-        read_grid,
-        write_grid,
-        find_squarest_grid,
-        prod,
+        name="grid",
+        form="4x2",
+        title="ranks in each dimension, the last varies fastest; default: the two-dimensional grid nearest to a square",
+        read=read_grid,
+        write=write_grid,
+        default=find_squarest_grid,
+        ranks=prod,
     ),
     make_switch_parameter(
         "periodic", "whether the last ranks of a dimension are neighbours of the first", False
@@ -94,66 +94,72 @@ HALO = (
 )
 OPERATION = (
     Operation(
-        "allgather", "the block that each rank sends to all", block, blocks, mpi="MPI_Allgather"
+        name="allgather",
+        bytes="the block that each rank sends to all",
+        initial_data=block,
+        final_data=blocks,
+        mpi="MPI_Allgather",
     ),
     Operation(
-        "allreduce",
-        "the vector that every rank contributes, and everyone's result",
-        vector,
-        vector,
+        name="allreduce",
+        bytes="the vector that every rank contributes, and everyone's result",
+        initial_data=vector,
+        final_data=vector,
         reduces=True,
         mpi="MPI_Allreduce",
     ),
     Operation(
-        "alltoall",
-        "the block that each rank sends to each other one",
-        row,
-        column,
+        name="alltoall",
+        bytes="the block that each rank sends to each other one",
+        initial_data=row,
+        final_data=column,
         mpi="MPI_Alltoall",
     ),
-    Operation("barrier", "", no_data, no_data, mpi="MPI_Barrier"),
     Operation(
-        "bcast",
-        "the message that the root sends to all",
-        at_root(vector),
-        vector,
+        name="barrier", bytes="", initial_data=no_data, final_data=no_data, mpi="MPI_Barrier"
+    ),
+    Operation(
+        name="bcast",
+        bytes="the message that the root sends to all",
+        initial_data=at_root(vector),
+        final_data=vector,
         mpi="MPI_Bcast",
     ),
     Operation(
-        "gather",
-        "the block that each rank sends to the root",
-        block,
-        at_root(blocks),
+        name="gather",
+        bytes="the block that each rank sends to the root",
+        initial_data=block,
+        final_data=at_root(blocks),
         mpi="MPI_Gather",
     ),
     Operation(
-        "halo",
-        "the face that each rank sends to each of its neighbours in the grid",
-        _list_sent_faces,
-        _list_received_faces,
+        name="halo",
+        bytes="the face that each rank sends to each of its neighbours in the grid",
+        initial_data=_list_sent_faces,
+        final_data=_list_received_faces,
         parameters=HALO,
     ),
     Operation(
-        "reduce",
-        "the vector that every rank contributes, and the root's result",
-        vector,
-        at_root(vector),
+        name="reduce",
+        bytes="the vector that every rank contributes, and the root's result",
+        initial_data=vector,
+        final_data=at_root(vector),
         reduces=True,
         mpi="MPI_Reduce",
     ),
     Operation(
-        "reduce-scatter",
-        "the vector that every rank contributes; each gets its share of the result",
-        vector,
-        own_share,
+        name="reduce-scatter",
+        bytes="the vector that every rank contributes; each gets its share of the result",
+        initial_data=vector,
+        final_data=own_share,
         reduces=True,
         mpi="MPI_Reduce_scatter",
     ),
     Operation(
-        "scatter",
-        "the block that the root sends to each rank",
-        at_root(blocks),
-        block,
+        name="scatter",
+        bytes="the block that the root sends to each rank",
+        initial_data=at_root(blocks),
+        final_data=block,
         mpi="MPI_Scatter",
     ),
 )

@@ -45,26 +45,26 @@ def _list_received_messages(
 
 
 OPERATION = Operation(
-    "pairs",
-    "one message of a rank to its partner",
-    _list_own_messages,
-    _list_received_messages,
+    name="pairs",
+    bytes="one message of a rank to its partner",
+    initial_data=_list_own_messages,
+    final_data=_list_received_messages,
     parameters=(
         Parameter(
-            "messages",
-            str(WINDOW),
-            f"messages of a rank for its partner; default {WINDOW}",
-            _read_window,
-            str,
-            WINDOW,
+            name="messages",
+            form=str(WINDOW),
+            title=f"messages of a rank for its partner; default {WINDOW}",
+            read=_read_window,
+            write=str,
+            default=WINDOW,
         ),
         Parameter(
-            "directions",
-            "1|2",
-            "1: only ranks of the first half send; 2: their partners do, too; default 1",
-            _read_directions,
-            str,
-            ONE_DIRECTION,
+            name="directions",
+            form="1|2",
+            title="1: only ranks of the first half send; 2: their partners do, too; default 1",
+            read=_read_directions,
+            write=str,
+            default=ONE_DIRECTION,
         ),
     ),
 )

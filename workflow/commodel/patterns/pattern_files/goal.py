@@ -110,11 +110,6 @@ class _Reader:
     def error(self, text: str, line: int | None = None) -> UserError:
         return UserError(text, file=self.path, line=line or self.line)
 
-    def read_unit_comment(self, line: str) -> None:
-        match = UNIT_COMMENT.search(line)
-        if match:
-            self.unit = match[1]
-
     def read_block(self, block: bytes, first_line: int) -> bool:
         """Read a block of complete ranks with NumPy. If a line is unusual or wrong, read nothing
         and return False."""
@@ -145,7 +140,9 @@ class _Reader:
             self.line = number
             line = decode_line(raw, self.path, number)
             if "/" in line or self.in_comment:
-                self.read_unit_comment(line)
+                unit_comment = UNIT_COMMENT.search(line)
+                if unit_comment:
+                    self.unit = unit_comment[1]
                 line, self.in_comment = _strip_comments(line, self.in_comment)
             text = line.strip()
             if text:
@@ -402,7 +399,13 @@ def _join_lines(
         return None
     rows = np.column_stack([opened[block], task[:, 1:5], task[:, 0]])
     resolved = np.column_stack([labelled[order[slot]], need[:, 3]])
-    return _RankBlock(opened, rows, resolved, other_units, len(lines.length))
+    return _RankBlock(
+        opened=opened,
+        rows=rows,
+        dependencies=resolved,
+        other_units=other_units,
+        lines=len(lines.length),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -485,7 +488,14 @@ def _split_lines(block: bytes) -> _Lines | None:
     ends = np.flatnonzero(form_text == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
     number = np.searchsorted(np.flatnonzero(form_text == ord("0")), starts)
-    return _Lines(form_text, starts, ends - starts, value, has_leading_zero, number)
+    return _Lines(
+        text=form_text,
+        begin=starts,
+        length=ends - starts,
+        value=value,
+        has_leading_zero=has_leading_zero,
+        first_number=number,
+    )
 
 
 def _read_number_or_any(text: str) -> int:

@@ -57,14 +57,14 @@ def read_tasks(path: AnyPath) -> Tasks:
     peer, tag = (blocks.read_field(name).astype(np.int64) for name in ("peer", "tag"))
     other_units = int(((blocks.read_field("cpu") > 0) | (blocks.read_field("nic") > 0)).sum())
     return Tasks(
-        path,
-        len(blocks.begin),
-        blocks.rank,
-        kind,
-        size,
-        peer,
-        tag,
-        dependencies,
+        path=path,
+        ranks=len(blocks.begin),
+        rank=blocks.rank,
+        kind=kind,
+        size=size,
+        peer=peer,
+        tag=tag,
+        dependencies=dependencies,
         other_units=other_units,
     )
 
@@ -102,7 +102,7 @@ class _Blocks:
         numbers = _view_at_every_byte(content, UINT32)
         tasks[has_numbers] = numbers[begin[has_numbers]]
         independent[has_numbers] = numbers[begin[has_numbers] + 4]
-        return cls(content, begin, end, tasks, independent)
+        return cls(content=content, begin=begin, end=end, tasks=tasks, independent=independent)
 
     def select(self, rows: np.ndarray | slice) -> "_Blocks":
         columns = self.begin, self.end, self.tasks, self.independent
@@ -237,7 +237,9 @@ def _read_dependencies(path: AnyPath, blocks: _Blocks) -> Dependencies:
     rank."""
     rank, followers = blocks.rank, blocks.followers
     wrong = blocks.count_named_followers() != followers
-    naming, counts, firsts = [], [], []
+    naming = []
+    counts = []
+    firsts = []
     for kind in ("on_end", "on_start"):
         count = blocks.read_field(kind)
         task = np.flatnonzero(count)

@@ -28,7 +28,9 @@ class Row:
     """A line: its cells by column, and errors that name the line."""
 
     def __init__(self, path: AnyPath, line: int, cells: dict[str, str]) -> None:
-        self.path, self.line, self.cells = path, line, cells
+        self.path = path
+        self.line = line
+        self.cells = cells
 
     def error(self, column: str, wanted: str) -> UserError:
         text = f"column {column}: found {show_value(self.cells.get(column, ''))}, wanted {wanted}"
@@ -106,7 +108,13 @@ def read(path: AnyPath) -> Schedule:
 
 def _make_work(rows: list[tuple]) -> Work:
     step, rank, kind, bytes, seconds = np.array(rows, dtype=float).reshape(-1, 5).T
-    return Work(step.astype(int), rank.astype(int), kind.astype(int), bytes, seconds)
+    return Work(
+        step=step.astype(int),
+        rank=rank.astype(int),
+        kind=kind.astype(int),
+        bytes=bytes,
+        seconds=seconds,
+    )
 
 
 def _read_rows(path: AnyPath) -> Iterator[Row]:

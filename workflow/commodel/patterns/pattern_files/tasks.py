@@ -315,7 +315,12 @@ class _Slots:
         group[sends] = group[receives] = first_slot
         count = len(sends)
         used = {kind: np.zeros(count, dtype=int) for kind in (SEND, RECEIVE)}
-        return cls(tasks.kind, group, used, {kind: np.full(count, -1) for kind in (SEND, RECEIVE)})
+        return cls(
+            kind=tasks.kind,
+            group=group,
+            used=used,
+            ends={kind: np.full(count, -1) for kind in (SEND, RECEIVE)},
+        )
 
     def complete(self, posted: np.ndarray) -> np.ndarray:
         """Put tasks that have begun into slots, and return the receives whose message is now
@@ -424,11 +429,11 @@ def _list_rank_local_steps(tasks: Tasks) -> tuple[tuple[np.ndarray, ...], Work]:
     compute = np.full(len(is_calculation), KINDS.index("compute"))
     seconds = tasks.size[is_calculation] / tasks.per_second
     work = Work(
-        steps.post[is_calculation],
-        tasks.rank[is_calculation],
-        compute,
-        np.zeros(len(is_calculation)),
-        seconds,
+        step=steps.post[is_calculation],
+        rank=tasks.rank[is_calculation],
+        kind=compute,
+        bytes=np.zeros(len(is_calculation)),
+        seconds=seconds,
     )
     ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
     return (tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends), work
@@ -495,7 +500,16 @@ def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
     size = np.where(kind == SEND, np.arange(count), size)
     tag = tag + (distance << 32)
     return Tasks(
-        tasks.path, shift, rank, kind, size, peer % shift, tag, dependencies, line, tasks.per_second
+        path=tasks.path,
+        ranks=shift,
+        rank=rank,
+        kind=kind,
+        size=size,
+        peer=peer % shift,
+        tag=tag,
+        dependencies=dependencies,
+        line=line,
+        per_second=tasks.per_second,
     )
 
 

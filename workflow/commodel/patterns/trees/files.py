@@ -140,7 +140,9 @@ def _make_tree_in_order(nodes: Nodes) -> Tree | None:
 
 def _make_breadth_first_tree(nodes: Nodes) -> Tree:
     """Return a tree numbered breadth first from the root; unreachable nodes are in a cycle."""
-    path, lines, parent_of = nodes.path, nodes.lines, nodes.parent_of
+    path = nodes.path
+    lines = nodes.lines
+    parent_of = nodes.parent_of
     roots = [name for name in lines if name not in parent_of]
     if lines and not roots:
         raise UserError(

@@ -9,7 +9,7 @@ its numbers as a table, and the specification from which the script draws it aga
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
@@ -75,11 +75,15 @@ def collect_table_data(table: Table, name: str, results: str, filtered: bool = F
     data, so that the script can draw them."""
     count = len(table.rows)
     columns = range(len(table.columns))
-    long, too_many = count > MAX_MARKUP_ROWS, count > MAX_DATA_ROWS
+    long = count > MAX_MARKUP_ROWS
+    too_many = count > MAX_DATA_ROWS
     limit_note = f"First {MAX_MARKUP_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
     if too_many:
         limit_note = f"First {MAX_MARKUP_ROWS:,} of {count:,} rows, which are too many for a page: "
         limit_note += "a Parquet file beside the workbook has all."
+    rows = []
+    for at in range(min(count, MAX_MARKUP_ROWS)):
+        rows.append([make_cell(table, at, index, results) for index in columns])
     return {
         "kind": "table",
         "name": name,
@@ -98,10 +102,7 @@ def collect_table_data(table: Table, name: str, results: str, filtered: bool = F
             }
             for column in table.columns
         ],
-        "rows": [
-            [make_cell(table, at, index, results) for index in columns]
-            for at in range(min(count, MAX_MARKUP_ROWS))
-        ],
+        "rows": rows,
         "data": collect_data(table, results)
         if not too_many and (long or (filtered and count))
         else "",
@@ -141,8 +142,10 @@ def trim_empty(values: tuple[str, ...]) -> list[str]:
 
 def make_cell(table: Table, at: int, column_index: int, results: str) -> tuple[str, str, str, str]:
     """Return the text, classes, target and colour of a cell."""
-    column, value = table.columns[column_index], table.value(at, column_index)
-    text, target = format_value(column.kind, value), ""
+    column = table.columns[column_index]
+    value = table.value(at, column_index)
+    text = format_value(column.kind, value)
+    target = ""
     if column.kind == "file":
         target = make_raw_link(results, text)
     elif column.kind == "figure" and text:
@@ -277,23 +280,22 @@ def make_chart_picture(
     alt = f"{chart.title}: {chart.y.label} over {chart.x.label}. {names}."
     anchor = f"fit-{chart.number}" if chart.number else ""
     return Picture(
-        kind,
-        element_id,
-        chart.title,
-        tuple(filter(None, notes)),
-        alt,
-        specification,
-        tabulate_numbers(chart),
-        anchor,
+        kind=kind,
+        element_id=element_id,
+        title=chart.title,
+        notes=tuple(filter(None, notes)),
+        alt=alt,
+        specification=specification,
+        table=tabulate_numbers(chart),
+        anchor=anchor,
     )
 
 
 def tabulate_numbers(chart: Chart) -> NumberTable | None:
     if sum(len(series.x) for series in chart.series) > MAX_NUMBERS:
         return None
-    has_ranges, has_labels = (
-        any(getattr(series, key) for series in chart.series) for key in ("low", "labels")
-    )
+    has_ranges = any(series.low for series in chart.series)
+    has_labels = any(series.labels for series in chart.series)
     heads = (
         "series",
         chart.x.label,
@@ -327,40 +329,37 @@ def make_grid_picture(grid: Grid, element_id: str) -> Picture:
     texts = {(cell.row, cell.column): cell.text for cell in grid.cells}
     grouped = any(group for group, _ in grid.rows)
     heads = (*(("operation",) if grouped else ()), grid.side, *grid.columns)
-    rows = [
-        (
-            *((group,) if grouped else ()),
-            label,
-            *(texts.get((at, column), "") for column in range(len(grid.columns))),
-        )
-        for at, (group, label) in enumerate(grid.rows)
-    ]
+    rows = []
+    for at, (group, label) in enumerate(grid.rows):
+        cells = [texts.get((at, column), "") for column in range(len(grid.columns))]
+        rows.append((group, label, *cells) if grouped else (label, *cells))
     alt = f"{grid.title}: {grid.side} down, {grid.corner} across. {grid.note}"
     return Picture(
-        grid.name,
-        element_id,
-        grid.title,
-        (grid.note,),
-        alt,
-        specify_grid(grid),
-        NumberTable(heads, rows),
+        kind=grid.name,
+        element_id=element_id,
+        title=grid.title,
+        notes=(grid.note,),
+        alt=alt,
+        specification=specify_grid(grid),
+        table=NumberTable(heads, rows),
     )
 
 
 def make_tiling_picture(tiling: Tiling, element_id: str) -> Picture:
-    rows = [
-        (
-            rectangle.label,
-            *(
-                format_value("count", length)
-                for length in (rectangle.x, rectangle.y, rectangle.width, rectangle.height)
-            ),
-        )
-        for rectangle in tiling.rectangles
-    ]
+    rows = []
+    for rectangle in tiling.rectangles:
+        lengths = (rectangle.x, rectangle.y, rectangle.width, rectangle.height)
+        texts = [format_value("count", length) for length in lengths]
+        rows.append((rectangle.label, *texts))
     table = NumberTable(("rank", "x", "y", "width", "height"), rows)
     return Picture(
-        "chart", element_id, tiling.title, (tiling.note,), tiling.alt, specify_tiling(tiling), table
+        kind="chart",
+        element_id=element_id,
+        title=tiling.title,
+        notes=(tiling.note,),
+        alt=tiling.alt,
+        specification=specify_tiling(tiling),
+        table=table,
     )
 
 
@@ -384,16 +383,12 @@ def format_matrix(matrix: Matrix) -> str:
     size = margin + side * count
     number_size = _choose_number_size(matrix, side)
     parts = [
-        _format_block(matrix, row, index, margin, side)
-        for row, values in enumerate(matrix.expected)
-        for index, value in enumerate(values)
-        if is_finite_number(value)
+        _format_block(matrix, row, column, margin, side)
+        for row, column in _list_finite_cells(matrix.expected)
     ]
     parts += [
-        _format_cell(matrix, row, index, margin, side, number_size)
-        for row, values in enumerate(matrix.values)
-        for index, value in enumerate(values)
-        if is_finite_number(value)
+        _format_cell(matrix, row, column, margin, side, number_size)
+        for row, column in _list_finite_cells(matrix.values)
     ]
     if side >= MIN_LABELLED_CELL_SIDE:
         parts += [_format_labels(matrix, index, margin, side) for index in range(count)]
@@ -412,9 +407,18 @@ def format_matrix(matrix: Matrix) -> str:
     )
 
 
+def _list_finite_cells(rows: Sequence[Sequence[object]]) -> Iterator[tuple[int, int]]:
+    """Yield the row and column of each finite number."""
+    for row, values in enumerate(rows):
+        for column, value in enumerate(values):
+            if is_finite_number(value):
+                yield row, column
+
+
 def _format_block(matrix: Matrix, row: int, column: int, margin: float, side: float) -> str:
     """Return the rectangle of two groups, coloured by their expected value."""
-    (left_edge, right), (top, bottom) = matrix.blocks[column], matrix.blocks[row]
+    left_edge, right = matrix.blocks[column]
+    top, bottom = matrix.blocks[row]
     box = f'width="{side * (right - left_edge):.2f}" height="{side * (bottom - top):.2f}"'
     colour = matrix.colour(matrix.expected[row][column], pale=True)
     return f'<rect x="{margin + side * left_edge:.1f}" y="{margin + side * top:.1f}" {box} fill="{colour}"/>'
@@ -433,7 +437,8 @@ def _format_cell(
     matrix: Matrix, row: int, column: int, margin: float, side: float, number_size: float
 ) -> str:
     value = matrix.values[row][column]
-    x, y = margin + side * column, margin + side * row
+    x = margin + side * column
+    y = margin + side * row
     hover = f"{matrix.labels[row]} – {matrix.labels[column]}: {format_digits(value)} {matrix.unit}"
     text = ""
     if number_size:
@@ -446,10 +451,8 @@ def _format_cell(
 
 
 def _format_labels(matrix: Matrix, index: int, margin: float, side: float) -> str:
-    middle, css_class = (
-        margin + side * (index + 0.5),
-        ' class="marked"' if index in matrix.marks else "",
-    )
+    middle = margin + side * (index + 0.5)
+    css_class = ' class="marked"' if index in matrix.marks else ""
     name = escape(matrix.labels[index])
     return (
         f'<text{css_class} x="{margin - 4:.1f}" y="{middle + 3.5:.1f}" text-anchor="end">{name}</text>'
@@ -507,9 +510,12 @@ class TermMarkup:
         self.pattern = re.compile(rf"(?<![\w-])(?:{names})(?![\w-])")
 
     def __call__(self, text: str) -> Markup:
-        explained, parts, end = set(), [], 0
+        explained = set()
+        parts = []
+        end = 0
         for match in self.pattern.finditer(text):
-            if (meaning := self.terms[match[0]]) not in explained:
+            meaning = self.terms[match[0]]
+            if meaning not in explained:
                 explained.add(meaning)
                 parts += [
                     escape(text[end : match.start()]),
@@ -559,26 +565,15 @@ def format_page(report: Report) -> str:
         collect_section(section, element_ids, screen_charts, report.results)
         for section in report.sections
     ]
-    sections.sort(
-        key=lambda section: (
-            LEADING_SECTIONS.index(section["name"])
-            if section["name"] in LEADING_SECTIONS
-            else len(LEADING_SECTIONS)
-        )
-    )
-    pictures = [
-        screen[key]
-        for screen in screens
-        for key in ("fastest", "errors", "scatter", "times")
-        if screen[key]
-    ]
-    pictures += [
-        block
-        for section in sections
-        for group in section["groups"]
-        for block in group["blocks"]
-        if isinstance(block, Picture)
-    ]
+    ranks = {name: rank for rank, name in enumerate(LEADING_SECTIONS)}
+    sections.sort(key=lambda section: ranks.get(section["name"], len(ranks)))
+    pictures: list[Picture] = []
+    for screen in screens:
+        drawn = [screen[key] for key in ("fastest", "errors", "scatter", "times")]
+        pictures += filter(None, drawn)
+    for section in sections:
+        for group in section["groups"]:
+            pictures += [block for block in group["blocks"] if isinstance(block, Picture)]
     return environment.get_template("page.html").render(
         title=report.title,
         origin=describe_origin(report),
@@ -659,17 +654,14 @@ def collect_section(
         for block in section.blocks
         if not (isinstance(block, Chart) and block.name in screen_charts)
     ]
-    groups = [
-        {
-            "drawn": drawn,
-            "blocks": [
-                collect_block(block, element_ids, results, section.name) for block in same_kind
-            ],
-        }
-        for drawn, same_kind in groupby(
-            blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling)
-        )
-    ]
+    groups = []
+    for drawn, same_kind in groupby(
+        blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling)
+    ):
+        collected = [
+            collect_block(block, element_ids, results, section.name) for block in same_kind
+        ]
+        groups.append({"drawn": drawn, "blocks": collected})
     kind = "printed-always" if section.name in PRINTED_SECTIONS else "printed-on-request"
     return {
         "name": section.name,

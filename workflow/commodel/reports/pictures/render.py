@@ -146,7 +146,8 @@ class _Drawer:
             self._end_process()
 
     def _end_process(self) -> None:
-        process, self.process = self.process, None
+        process = self.process
+        self.process = None
         if process is None:
             return
         for pipe in (process.stdin, process.stdout):
@@ -244,7 +245,8 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
     used_names: set[str] = set()
     for name, specification in list_pictures(report, every):
         stem = choose_file_name(name, used_names)
-        svg_path, png_path = folder / f"{stem}.svg", folder / f"{stem}.png"
+        svg_path = folder / f"{stem}.svg"
+        png_path = folder / f"{stem}.png"
         write_text(svg_path, render_svg(specification))
         with write_atomically(png_path) as stream:
             stream.write(render_png(specification))
@@ -298,7 +300,8 @@ def choose_file_name(name: str, used_names: set[str]) -> str:
         ]
         or "chart"
     )
-    stem, number = base_name, 1
+    stem = base_name
+    number = 1
     while stem in used_names:
         number += 1
         stem = f"{base_name}-{number}"

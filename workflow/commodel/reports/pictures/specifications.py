@@ -120,7 +120,8 @@ def choose_decade_ticks(low: float, high: float) -> list[float]:
     steps in a narrow range."""
     if low < high < MIN_LOG_RANGE * low:
         return choose_even_ticks(low, high)
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    first = math.floor(math.log10(low))
+    last = math.ceil(math.log10(high))
     steps = (1, 2, 5) if last - first < 3 else (1,)
     stride = max(1, (last - first) // 8)
     ticks = [step * 10.0**power for power in range(first, last + 1, stride) for step in steps]
@@ -139,7 +140,8 @@ def choose_even_ticks(low: float, high: float) -> list[float]:
 
 CHART_WIDTH_PX, CHART_HEIGHT_PX = 520, 300
 MAX_DOTS = 700  # dots in one chart, because each is an SVG element of the page
-X, Y = {"field": "x", "type": "quantitative", "sort": None}, {"field": "y", "type": "quantitative"}
+X = {"field": "x", "type": "quantitative", "sort": None}
+Y = {"field": "y", "type": "quantitative"}
 
 
 def choose_stride(chart: Chart) -> int:
@@ -169,24 +171,24 @@ def specify_lines(
     series = make_names_distinct(thin_dots(chart))
     names = [entry.name for entry in series]
     scale = {"domain": names, "range": [choose_colour(entry.colour) for entry in series]}
-    rows = {
-        style: [
-            row for entry in series if style in list_layer_names(entry) for row in make_rows(entry)
-        ]
-        for style in STYLES
-    }
+    longest_name = max(map(len, names), default=1)
+    # columns of the legend that fit below the chart
+    columns_below = max(1, min(len(names), CHART_WIDTH_PX // (36 + 7 * longest_name)))
+    rows: dict[str, list[dict]] = {style: [] for style in STYLES}
+    for entry in series:
+        for style in list_layer_names(entry):
+            rows[style] += make_rows(entry)
     rows["bars"] = make_bars([entry for entry in series if entry.style == "bars"], chart)
     colour_encoding = {
         "color": {
             "field": "s",
             "type": "nominal",
             "scale": scale,
-            "legend": {"orient": "right", "columns": 1}
-            if first
-            else {"columns": count_legend_columns(names)},
+            "legend": {"orient": "right", "columns": 1} if first else {"columns": columns_below},
         }
     }
-    x, y = make_channel(chart.x, chart, "x"), make_channel(chart.y, chart, "y")
+    x = make_channel(chart.x, chart, "x")
+    y = make_channel(chart.y, chart, "y")
     tooltip_fields = [
         {"field": "s", "type": "nominal", "title": "series"},
         {"field": "t", "type": "nominal", "title": "point"},
@@ -289,19 +291,20 @@ def make_bars(series: list[Series], chart: Chart) -> list[dict]:
     the y axis up."""
     baseline = chart.y.low if chart.y.low is not None else 0.0
     bar_width = (1 - BAR_GAP_SHARE) / max(1, len(series))
-    return [
-        {
-            "s": entry.name,
-            "t": chart.x.names[int(x)],
-            "x": left_edge,
-            "x2": left_edge + bar_width,
-            "y": shorten_number(y),
-            "y2": baseline,
-        }
-        for index, entry in enumerate(series)
-        for x, y in zip(entry.x, entry.y, strict=True)
-        for left_edge in [x - (1 - BAR_GAP_SHARE) / 2 + index * bar_width]
-    ]
+    bars = []
+    for index, entry in enumerate(series):
+        for x, y in zip(entry.x, entry.y, strict=True):
+            left_edge = x - (1 - BAR_GAP_SHARE) / 2 + index * bar_width
+            bar = {
+                "s": entry.name,
+                "t": chart.x.names[int(x)],
+                "x": left_edge,
+                "x2": left_edge + bar_width,
+                "y": shorten_number(y),
+                "y2": baseline,
+            }
+            bars.append(bar)
+    return bars
 
 
 def make_names_distinct(series: tuple[Series, ...]) -> list[Series]:
@@ -316,11 +319,6 @@ def make_names_distinct(series: tuple[Series, ...]) -> list[Series]:
     return distinct
 
 
-def count_legend_columns(names: list[str]) -> int:
-    """Return the number of columns of a legend that fit below a chart."""
-    return max(1, min(len(names), CHART_WIDTH_PX // (36 + 7 * max(map(len, names), default=1))))
-
-
 def make_band_layer(chart: Chart) -> dict:
     """Return the layer of a strip along the identity line: errors up to the chart's `band`."""
     ends = [x for x in (chart.x.low, chart.x.high) if x is not None]
@@ -331,14 +329,14 @@ def make_band_layer(chart: Chart) -> dict:
 
 def make_channel(axis: Axis, chart: Chart, side: str) -> dict:
     """Return the scale, ticks and title of an axis."""
-    values = [value for series in chart.series for value in getattr(series, side)]
-    values += [
-        value for series in chart.series for value in (*series.low, *series.high) if side == "y"
-    ]
+    values: list[float] = []
+    for series in chart.series:
+        values += series.x if side == "x" else (*series.y, *series.low, *series.high)
     values = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
     low, high = axis.low, axis.high
     if low is None and axis.log and values:
-        low, high = min(values) / 1.15, max(values) * 1.15
+        low = min(values) / 1.15
+        high = max(values) * 1.15
     scale: dict = {"type": "log"} if axis.log else {"type": "linear", "zero": False}
     scale |= {"domain": [low, high], "nice": False} if low is not None else {}
     micro = axis.label.endswith(" [µs]")
@@ -404,7 +402,8 @@ def fit_text(text: str, max_width: float, size: float, lines: int = 1) -> str | 
     `max_width` pixels."""
     if measure_width(text, size) <= max_width + ROUNDING_PX:
         return text
-    if lines == 2 and len(two_lines := break_in_two(text)) == 2:
+    two_lines = break_in_two(text) if lines == 2 else []
+    if len(two_lines) == 2:
         return [cut_text(line, max_width, size) for line in two_lines]
     return cut_text(text, max_width, size)
 
@@ -427,7 +426,8 @@ def share_width(needs: list[float], total_width: float) -> list[float]:
     in proportion."""
     if sum(needs) > total_width:
         return [need * total_width / sum(needs) for need in needs]
-    widths, unassigned = dict(enumerate(needs)), set(range(len(needs)))
+    widths = dict(enumerate(needs))
+    unassigned = set(range(len(needs)))
     while unassigned:
         even_share = (total_width - sum(widths[at] for at in widths.keys() - unassigned)) / len(
             unassigned
@@ -441,12 +441,14 @@ def share_width(needs: list[float], total_width: float) -> list[float]:
 
 
 GRID_WIDTH_PX = 590
-GROUP_FONT_PX, FONT_PX = 11, 10  # font sizes of groups and of all other texts
+GROUP_FONT_PX = 11
+FONT_PX = 10  # font sizes of groups and of all other texts
 # heights of a row, and of all rows unless MIN_ROW_PX needs more
 MIN_ROW_PX, MAX_ROW_PX, MAX_ROWS_PX = 15, 24, 185
 GROUP_GAP_PX = 4
 HEADER_PX = 18
-TWO_LINE_ROW_PX, LINE_PX = 22, 10  # heights of a row with two lines, and of each line
+TWO_LINE_ROW_PX = 22
+LINE_PX = 10  # heights of a row with two lines, and of each line
 NAME_MARGIN_PX = 6  # total space left and right of a name
 # between names of rows and cells; the font of a browser may be a third wider than measured
 LABEL_MARGIN_PX = 24
@@ -474,7 +476,8 @@ def specify_grid(content: Grid) -> dict:
     for cell, text in zip(content.cells, shown, strict=True):
         if isinstance(text, list):
             heights[cell.row] = max(heights[cell.row], TWO_LINE_ROW_PX)
-    tops, top = [], HEADER_PX
+    tops = []
+    top = HEADER_PX
     for at, (group, _) in enumerate(content.rows):
         top += GROUP_GAP_PX if at and group != content.rows[at - 1][0] else 0
         tops.append(top)
@@ -615,7 +618,10 @@ def make_text_layer(values: list[dict], mark: dict, position: dict) -> dict:
     }
 
 
-TILING_SIDE_PX, LEGEND_WIDTH_PX, LEGEND_LINE_PX, SWATCH_PX = 320, 190, 20, 14
+TILING_SIDE_PX = 320
+LEGEND_WIDTH_PX = 190
+LEGEND_LINE_PX = 20
+SWATCH_PX = 14
 
 
 def specify_tiling(content: Tiling) -> dict:
@@ -627,7 +633,8 @@ def specify_tiling(content: Tiling) -> dict:
             {key: round(cell_px * end, 2) for key, end in ends.items()}
             | {"fill": part.fill, "tooltip": part.tooltip}
         )
-        if size := part.font_size(cell_px):
+        size = part.font_size(cell_px)
+        if size:
             centre = {
                 "x": cell_px * (part.x + part.width / 2),
                 "y": cell_px * (part.y + part.height / 2),

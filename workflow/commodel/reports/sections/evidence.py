@@ -70,11 +70,8 @@ def list_case_files(
     for batch in plan.batches:
         head = {"platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
         for case in batch.ids:
-            if (
-                case in cases
-                and (path := find_file(results.raw(batch.name), case))
-                and path.exists()
-            ):
+            path = find_file(results.raw(batch.name), case) if case in cases else None
+            if path and path.exists():
                 yield path, head | cases[case]
 
 
@@ -132,9 +129,12 @@ def _read_setting(row: Mapping[str, object] | pd.Series) -> str:
 
 def make_latency_row(bins: pd.DataFrame, summary: Mapping[str, Any], simulated: set[str]) -> dict:
     """Return the row of one case, with the bins of its histogram."""
-    inner_bins, last_bin = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
-    first, single = bins.iloc[0], len(inner_bins) == 1
-    platform, size = to_plain_value(first["platform"]), int(first["bytes"])
+    inner_bins = bins[~bins["tail"].astype(bool)]
+    last_bin = bins[bins["tail"].astype(bool)]
+    first = bins.iloc[0]
+    single = len(inner_bins) == 1
+    platform = to_plain_value(first["platform"])
+    size = int(first["bytes"])
     mode_count = 1 if single else count_modes(inner_bins["count"].to_numpy())
     return {
         "platform": platform,
@@ -163,7 +163,9 @@ def chart_histogram(row: dict) -> Chart:
     low, high, counts = np.array(row["bins"]).T
     xs = (np.array([low, low, high, high]).T * MICRO).ravel().tolist()
     ys = np.array([[0.0, *counts[:-1]], counts, counts, counts]).T.ravel().tolist()
-    left, right, top = xs[0], xs[-1], max(ys) * 1.08
+    left = xs[0]
+    right = xs[-1]
+    top = max(ys) * 1.08
     outline = Series("samples", (*xs, right), (*ys, 0.0), "line", 0)
     definitions = (("half the smallest", "min"), ("median", "median"), ("mean", "mean"))
     marks = [
@@ -181,21 +183,21 @@ def chart_histogram(row: dict) -> Chart:
     platform = label_platform(row["platform"], {row["platform"]} if row["simulated"] else set())
     subject = ", ".join(filter(None, (platform, row["setting"], row["pair"])))
     return Chart(
-        " ".join(
+        name=" ".join(
             filter(
                 None, ("Latency", row["platform"], row["setting"], row["pair"], str(row["bytes"]))
             )
         ),
-        to_plain_value(f"Half the round trip of {row['label']}: {subject}"),
-        Axis(
+        title=to_plain_value(f"Half the round trip of {row['label']}: {subject}"),
+        x=Axis(
             "half the round trip [µs]",
             log=False,
             low=round(left - margin, places),
             high=round(right + margin, places),
         ),
-        Axis("samples in a bin", log=False, low=0.0, high=float(math.ceil(top))),
-        (outline, *marks),
-        to_plain_value(note),
+        y=Axis("samples in a bin", log=False, low=0.0, high=float(math.ceil(top))),
+        series=(outline, *marks),
+        note=to_plain_value(note),
     )
 
 
@@ -305,7 +307,8 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
         if key in fields and len(frame) > 1 and (shown[key] == shown[key].iloc[0]).all()
     ]
     order = [*(key for key in order if key not in constant), *constant]
-    columns, blank = [], {}
+    columns = []
+    blank = {}
     for key in order:
         if key == "kind":
             columns.append(Column("kind", "kind"))
@@ -463,12 +466,15 @@ SAMPLED_NOTE = (
 def make_parameter_section(
     sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]
 ) -> Section:
-    scalars, samples, sources = [], [], []
+    scalars = []
+    samples = []
+    sources = []
     for fitted in sort_sets(sets):
         head = {key: getattr(fitted, key) for key in SET_KEYS}
         for name, estimate in fitted.values.items():
             value_columns = describe_value(fitted, definitions, name) | convert_estimate(estimate)
-            if sample := parse_key(name).sample:
+            sample = parse_key(name).sample
+            if sample:
                 samples.append(
                     head
                     | value_columns
@@ -504,18 +510,22 @@ def make_parameter_section(
             }
         )
     optional = () if definitions else ("definition",)
-    columns, sampled_columns = (
-        select_columns(table, without=optional) for table in ("Parameters", "Sampled functions")
-    )
-    grey, sampled_grey = (
-        {
-            key: ["" if row["known"] else UNDETERMINED_COLOUR for row in rows]
-            for key in ("value", "low", "high")
-        }
-        for rows in (scalars, samples)
-    )
+    columns = select_columns("Parameters", without=optional)
+    sampled_columns = select_columns("Sampled functions", without=optional)
+
+    def mark_undetermined(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
+        colours = ["" if row["known"] else UNDETERMINED_COLOUR for row in rows]
+        return dict.fromkeys(("value", "low", "high"), colours)
+
     blocks = (
-        make_table("Parameters", "Values", scalars, columns, fixed=4, backgrounds=grey),
+        make_table(
+            "Parameters",
+            "Values",
+            scalars,
+            columns,
+            fixed=4,
+            backgrounds=mark_undetermined(scalars),
+        ),
         make_table("Sources", "Sources", sources, fixed=3),
         make_table(
             "Sampled functions",
@@ -524,7 +534,7 @@ def make_parameter_section(
             sampled_columns,
             note=SAMPLED_NOTE,
             fixed=6,
-            backgrounds=sampled_grey,
+            backgrounds=mark_undetermined(samples),
         ),
     )
     return Section("Parameters", NOTE, blocks)

@@ -76,18 +76,15 @@ def make_fastest_grid(part: pd.DataFrame) -> Grid:
     rows = find_fastest(part).sort_values(
         ["operation", "placement", "size", "ranks_or_leaves", "bytes"], kind="stable"
     )
-    sizes, colours = (
-        sorted(rows["bytes"].unique()),
-        assign_colours(rows.loc[~rows["is_default"], "fastest"]),
-    )
+    sizes = sorted(rows["bytes"].unique())
+    colours = assign_colours(rows.loc[~rows["is_default"], "fastest"])
     labels: list[tuple[str, str]] = []
     cells = []
     for (operation, placement), workloads in rows.groupby(["operation", "placement"]):
         several_placements = rows.loc[rows["operation"] == operation, "placement"].nunique() > 1
-        rows_by_label = [
-            (label, {row.bytes: row for row in rows_of_label.itertuples()})
-            for (_, label), rows_of_label in workloads.groupby(["ranks_or_leaves", "size"])
-        ]
+        rows_by_label = []
+        for (_, label), rows_of_label in workloads.groupby(["ranks_or_leaves", "size"]):
+            rows_by_label.append((label, {row.bytes: row for row in rows_of_label.itertuples()}))
         for _, group in groupby(
             rows_by_label,
             key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()},
@@ -102,19 +99,17 @@ def make_fastest_grid(part: pd.DataFrame) -> Grid:
                     if row.is_default
                     else colours[name_without_argument(row.fastest)]
                 )
-                tooltip, source = (
-                    describe_fastest(operation, label, row),
-                    link_rows("Comparison", point=row.point),
-                )
+                tooltip = describe_fastest(operation, label, row)
+                source = link_rows("Comparison", point=row.point)
                 cell = Cell(
-                    len(labels),
-                    sizes.index(length),
-                    name_fastest(row),
-                    fill,
-                    tooltip,
-                    row.is_default,
-                    filters,
-                    source,
+                    row=len(labels),
+                    column=sizes.index(length),
+                    text=name_fastest(row),
+                    fill=fill,
+                    tooltip=tooltip,
+                    marked=row.is_default,
+                    filters=filters,
+                    source=source,
                 )
                 cells.append(cell)
             joined_label = join_labels([label for label, _ in equal_rows])
@@ -127,14 +122,14 @@ def make_fastest_grid(part: pd.DataFrame) -> Grid:
     title = f"An alternative beats the MPI default in {(outcomes == 'faster').sum()} of {workloads}"
     title = title if len(outcomes) else "The fastest alternatives"
     return Grid(
-        "fastest",
-        title,
-        FASTEST_NOTE,
-        tuple(labels),
-        columns,
-        tuple(cells),
-        "message size",
-        "ranks or leaves",
+        name="fastest",
+        title=title,
+        note=FASTEST_NOTE,
+        rows=tuple(labels),
+        columns=columns,
+        cells=tuple(cells),
+        corner="message size",
+        side="ranks or leaves",
     )
 
 
@@ -162,7 +157,8 @@ def join_labels(labels: list[str]) -> str:
     texts = [label.removesuffix(" ranks") for label in labels]
     if len(texts) == 1:
         return texts[0]
-    first, last = texts[0].partition(" "), texts[-1].partition(" ")
+    first = texts[0].partition(" ")
+    last = texts[-1].partition(" ")
     return f"{first[0]}–{last[0]}{last[1]}{last[2]}"
 
 
@@ -199,11 +195,11 @@ def make_error_grid(campaign: EvaluatedCampaign) -> Grid:
             )
         filters = (("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()
         cell = Cell(
-            families.index(row.model),
-            columns.index(row.operation),
-            format_mu(row.mu_mean),
-            FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
-            tooltip,
+            row=families.index(row.model),
+            column=columns.index(row.operation),
+            text=format_mu(row.mu_mean),
+            fill=FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
+            tooltip=tooltip,
             filters=(("model", row.model), *filters),
             source=link_mean_error(campaign.platform, row.operation, row.model),
         )
@@ -220,7 +216,14 @@ def make_error_grid(campaign: EvaluatedCampaign) -> Grid:
         title = f"{best['model']} {verdict} {format_error(best['mu_mean'])}"
         title += f"; statistically tied: {shorten_list(tied, 2)}" if tied else ""
     return Grid(
-        "errors", title, ERRORS_NOTE, row_labels, tuple(columns), tuple(cells), "operation", "model"
+        name="errors",
+        title=title,
+        note=ERRORS_NOTE,
+        rows=row_labels,
+        columns=tuple(columns),
+        cells=tuple(cells),
+        corner="operation",
+        side="model",
     )
 
 
@@ -259,7 +262,8 @@ def summarize_network(
     else as fitted."""
     for network in networks:
         rows = tabulate_distance_classes(network)
-        near, far = rows.iloc[0], rows.iloc[-1]
+        near = rows.iloc[0]
+        far = rows.iloc[-1]
         headline = format_network(near["latency"], near["bandwidth"])
         ends = [format_seconds(near[end]) for end in ("latency_low", "latency_high")]
         sentence = "Half a round trip and bandwidth between two nodes"
@@ -271,12 +275,14 @@ def summarize_network(
             "Classes", platform=to_plain_value(network.platform), **{"class": near["class"]}
         )
         return Tile("Network", headline, f"{sentence}.", source=source)
-    if trips := [trip for trip in trips if trip["median"] > 0]:
+    trips = [trip for trip in trips if trip["median"] > 0]
+    if trips:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
         setting = trips[0].get("setting", "")
         trips = [trip for trip in trips if trip.get("setting", "") == setting]
-        short, long = trips[0], trips[-1]
+        short = trips[0]
+        long = trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
         headline = format_network(median, long["bytes"] / (long["median"] / MICRO))
         spread = format_interval(low, high) or (
@@ -290,10 +296,8 @@ def summarize_network(
         return Tile("Network", headline, f"{sentence}.", source=source)
     for latency, byte_time, quantity in LATENCY_PARAMETERS:
         for fitted in sets:
-            constant, per_byte = (
-                fitted.values.get(latency),
-                find_asymptotic_value(fitted, byte_time),
-            )
+            constant = fitted.values.get(latency)
+            per_byte = find_asymptotic_value(fitted, byte_time)
             if constant is None or per_byte is None or not constant.known:
                 continue
             if constant.value > 0 and per_byte.value > 0:
@@ -324,7 +328,8 @@ def format_interval(low: float, high: float) -> str:
     return f" [{format_seconds(low)}, {format_seconds(high)}]" if low < high else ""
 
 
-MAX_SENTENCES, MAX_CONDITIONS = 3, 2  # listed anomalies; of these, conditions of measurement
+MAX_SENTENCES = 3
+MAX_CONDITIONS = 2  # listed anomalies; of these, conditions of measurement
 
 
 def make_first_screens(campaign: EvaluatedCampaign, latencies: Table) -> tuple[FirstScreen, ...]:
@@ -335,18 +340,19 @@ def make_first_screens(campaign: EvaluatedCampaign, latencies: Table) -> tuple[F
     platforms = campaign.frame.drop_duplicates("platform").sort_values(
         ["simulated", "platform"], kind="stable"
     )
-    return tuple(
-        make_first_screen(
-            campaign.only(platform), [trip for trip in trips if trip["platform"] == platform]
-        )
-        for platform in platforms["platform"]
-    )
+    screens = []
+    for platform in platforms["platform"]:
+        trips_of_platform = [trip for trip in trips if trip["platform"] == platform]
+        screens.append(make_first_screen(campaign.only(platform), trips_of_platform))
+    return tuple(screens)
 
 
 def make_first_screen(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> FirstScreen:
     """Return the first screen of a campaign on one platform."""
-    platform, frame = campaign.platform, campaign.frame
-    simulated, alternatives = bool(frame["simulated"].any()), make_fastest_grid(frame)
+    platform = campaign.platform
+    frame = campaign.frame
+    simulated = bool(frame["simulated"].any())
+    alternatives = make_fastest_grid(frame)
     tiles = (
         summarize_prediction(campaign),
         summarize_default_gains(platform, frame, bool(alternatives.cells)),
@@ -354,15 +360,15 @@ def make_first_screen(campaign: EvaluatedCampaign, trips: Sequence[Mapping]) -> 
         summarize_network(campaign.sets, campaign.networks, trips),
     )
     return FirstScreen(
-        platform,
-        simulated,
-        describe_measurement(frame, list(campaign.provenance.values()), simulated),
-        tiles,
-        alternatives,
-        make_error_grid(campaign),
-        list_anomalies(campaign),
-        campaign.scatters.get(platform),
-        next(iter(campaign.times.get(platform, ())), None),
+        platform=platform,
+        simulated=simulated,
+        origin=describe_measurement(frame, list(campaign.provenance.values()), simulated),
+        tiles=tiles,
+        fastest=alternatives,
+        errors=make_error_grid(campaign),
+        anomalies=list_anomalies(campaign),
+        scatter=campaign.scatters.get(platform),
+        times=next(iter(campaign.times.get(platform, ())), None),
     )
 
 
@@ -373,10 +379,8 @@ def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulat
     def list_values(key: str) -> list[str]:
         return sorted({str(batch[key]) for batch in batches if batch.get(key)})
 
-    days, commits = (
-        [text[:length] for text in list_values(key)]
-        for key, length in (("date", 10), ("commit", 7))
-    )
+    days = [text[:10] for text in list_values("date")]
+    commits = [text[:7] for text in list_values("commit")]
     hosts = {str(host) for batch in batches for host in batch.get("hosts") or ()}
     containers = {describe_container(batch.get("container")) for batch in batches}
     texts = [
@@ -428,7 +432,8 @@ def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
 
 def summarize_best_model(campaign: EvaluatedCampaign, best: pd.Series) -> Tile:
     held_out = campaign.held_out
-    tied, next_models = find_tied_models(held_out, best), drop_equal_models(held_out, 3)[1:]
+    tied = find_tied_models(held_out, best)
+    next_models = drop_equal_models(held_out, 3)[1:]
     line = f"Mean error on {format_count(best['points'], 'held-out point')}."
     for label, names in (("Statistically tied", [name for name in next_models if name in tied]),
                          ("Next", [name for name in next_models if name not in tied])):  # fmt: skip
@@ -437,12 +442,11 @@ def summarize_best_model(campaign: EvaluatedCampaign, best: pd.Series) -> Tile:
             if names
             else ""
         )
-    poor = [
-        name
-        for name, part in group_by_operation(held_out)
-        if (own := part.loc[(part["model"] == best["model"]) & part["mu"].notna(), "mu"]).size
-        and own.mean() > MAX_MU_FAIR
-    ]
+    poor = []
+    for name, part in group_by_operation(held_out):
+        of_best = part.loc[(part["model"] == best["model"]) & part["mu"].notna(), "mu"]
+        if of_best.size and of_best.mean() > MAX_MU_FAIR:
+            poor.append(name)
     line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
     source = link_mean_error(campaign.platform, ALL_OPERATIONS, best["model"])
     return Tile(
@@ -480,12 +484,10 @@ def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool)
 def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
     """Return the gain over the MPI default by choices of the recommended prediction; of the best
     model if too little was measured."""
-    platform, frame, choices, best = (
-        campaign.platform,
-        campaign.frame,
-        campaign.choices,
-        campaign.best,
-    )
+    platform = campaign.platform
+    frame = campaign.frame
+    choices = campaign.choices
+    best = campaign.best
     if len(choices):
         choice = combined_prediction.summarize_recommended_choices(
             choices.assign(operation=ALL_OPERATIONS)
@@ -512,7 +514,8 @@ def summarize_gain(campaign: EvaluatedCampaign) -> Tile:
 def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition: str) -> Tile:
     """Return the gain and the regret of a model's choices, `with` or `without` the MPI default as
     an alternative."""
-    question, over_default = "Gain", choice["over_default"]
+    question = "Gain"
+    over_default = choice["over_default"]
     regret = f"{format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst."
     regret = regret if choice["regret_max"] > 0 else "none."
     regret = (
@@ -550,17 +553,20 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition
 def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:
     """Return the most important anomalies: missing points, conditions of measurement, intervals,
     discarded samples."""
-    points, best = campaign.frame.drop_duplicates("point"), campaign.best
+    points = campaign.frame.drop_duplicates("point")
+    best = campaign.best
     lines = measurement_conditions.describe_unmeasured_points(points)[:1]
     lines += [remark.text for remark in (*campaign.anomalies, *campaign.settings)][:MAX_CONDITIONS]
     if best is not None:
         lines += measurement_conditions.describe_missing_intervals(campaign.held_out, best["model"])
-        if is_finite_number(coverage := best["covered_share"]):
+        coverage = best["covered_share"]
+        if is_finite_number(coverage):
             sampling_error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])
             line = f"Intervals of {best['model']} cover {format_percent(coverage)} of the measured medians "
             line += "(target: 95 %)."
             lines += [line] if abs(coverage - COVERAGE) > sampling_error else []
-    discarded, sample_count = int(points["invalid"].sum()), int(points["samples"].sum())
+    discarded = int(points["invalid"].sum())
+    sample_count = int(points["samples"].sum())
     if discarded > 0.1 * (discarded + sample_count):
         lines.append(
             f"{discarded:,} of {discarded + sample_count:,} samples were discarded because a rank started late."

@@ -186,7 +186,8 @@ def describe_conditions(
 def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     lines = []
     for platform, points in real.drop_duplicates("point").groupby("platform"):
-        if unsteady_count := int((points["spread"] > MAX_CERTAIN_SPREAD).sum()):
+        unsteady_count = int((points["spread"] > MAX_CERTAIN_SPREAD).sum())
+        if unsteady_count:
             verb = "is" if unsteady_count == 1 else "are"
             text = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by more than a factor "
             text += f"of {MAX_CERTAIN_SPREAD:g} ({round_to_two_digits(points['spread'].max())} at worst). "
@@ -330,11 +331,8 @@ def describe_unmeasured_points(points: pd.DataFrame) -> list[str]:
 def describe_missing_passes(points: pd.DataFrame) -> list[str]:
     """Return a sentence on the points that were measured in only some of their passes. The
     comparison has one row a point."""
-    outcomes = [
-        f"with {number}"
-        for text in points["measurement"]
-        if (number := Measurement.parse(text).passes)
-    ]
+    passes = [Measurement.parse(text).passes for text in points["measurement"]]
+    outcomes = [f"with {number}" for number in filter(None, passes)]
     if not outcomes:
         return []
     line = f"{count_with_verb(len(outcomes), 'point', 'has')} only some passes ({format_counts(outcomes)})."
@@ -396,7 +394,8 @@ def _describe_missing_fits(comparison: pd.DataFrame) -> list[str]:
 def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     """Return sentences on what a platform's comparison lacks: measurements, passes, precision,
     samples, predictions."""
-    points, lines = comparison.drop_duplicates("point"), []
+    points = comparison.drop_duplicates("point")
+    lines = []
     if simulated and is_library_default(points).any():
         lines.append(
             "The MPI default is SimGrid's own selection of algorithms. A real library may choose differently."
@@ -408,7 +407,8 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     if len(coarse):
         count = count_with_verb(len(coarse), "point", "lacks")
         lines.append(f"{count} the wanted precision (limit: {format_tally(coarse['stop'])}).")
-    if discarded := points["invalid"].sum():
+    discarded = points["invalid"].sum()
+    if discarded:
         total = int(discarded + points["samples"].sum())
         lines.append(
             f"{int(discarded)} of {total} samples were discarded because a rank started late."

@@ -51,7 +51,8 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
 
 def _is_worth_drawing(network: Network) -> bool:
     """Return whether a network has several classes, or an anomaly."""
-    distances, disagrees = network.distances, network.declared_by_slurm and not network.agrees
+    distances = network.distances
+    disagrees = network.declared_by_slurm and not network.agrees
     heterogeneous = (
         distances.classes > 1 or distances.torus or distances.slow or distances.slow_pairs
     )
@@ -66,7 +67,8 @@ def _name_platform(network: Network) -> str:
 def describe_network(network: Network) -> list[str]:
     """Return sentences on a network, slow nodes first: the user may want to replace a cable before
     reading on."""
-    distances, lines = network.distances, []
+    distances = network.distances
+    lines = []
     for node in distances.slow:
         factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
         slowdowns = [
@@ -77,10 +79,10 @@ def describe_network(network: Network) -> list[str]:
         slowdown = join_words(slowdowns or ["slower pairs"])
         lines.append(f"Node {network.names[node]} is slow: {slowdown} of comparable pairs.")
     if distances.slow_pairs:
-        names = [
-            " – ".join(network.names[node] for node in network.pairs[pair])
-            for pair in distances.slow_pairs
-        ]
+        names = []
+        for pair in distances.slow_pairs:
+            one, two = network.pairs[pair]
+            names.append(f"{network.names[one]} – {network.names[two]}")
         lines.append(
             f"{count_with_verb(len(names), 'pair', 'is', ' of nodes')} slower than comparable pairs, "
             f"while other pairs of both nodes are not: {shorten_list(names)}."
@@ -99,7 +101,8 @@ def describe_mixed_classes(network: Network) -> list[str]:
     if network.declared.groups:
         return []
     survey_advice = "If nodes were busy, another survey may find levels: delete the platform's file in networks/. "
-    advice, lines = "" if network.simulated else survey_advice, []
+    advice = "" if network.simulated else survey_advice
+    lines = []
     for entry in network.distances.mixed_classes:
         quantity = ("latency", "transfer time")[entry.widest]
         lines.append(
@@ -113,19 +116,19 @@ def describe_mixed_classes(network: Network) -> list[str]:
 
 def describe_slow_nodes(networks: Sequence[Network]) -> list[Remark]:
     """Return a remark on each platform with slow nodes."""
-    return [
-        Remark(
-            network.platform,
-            f"Slow nodes: {shorten_list([network.names[node] for node in network.distances.slow], MAX_NAMED_NODES)}.",
-        )
-        for network in networks
-        if network.distances.slow
-    ]
+    remarks = []
+    for network in networks:
+        names = [network.names[node] for node in network.distances.slow]
+        if names:
+            text = f"Slow nodes: {shorten_list(names, MAX_NAMED_NODES)}."
+            remarks.append(Remark(network.platform, text))
+    return remarks
 
 
 def _describe_classes(network: Network) -> str:
     rows = tabulate_distance_classes(network)
-    near, far = rows.iloc[0], rows.iloc[-1]
+    near = rows.iloc[0]
+    far = rows.iloc[-1]
     return (
         f"{format_count(len(rows), 'distance class', 'es')}: {_describe_class(near)} between the nearest nodes, "
         f"{_describe_class(far)} between the farthest."
@@ -142,8 +145,10 @@ def format_bandwidth(bandwidth: float) -> str:
 
 
 def _describe_groups(network: Network) -> str:
-    learned, declared = network.distances.hierarchy.groups, network.declared.groups
-    levels, torus = network.hierarchy.groups, network.distances.torus
+    learned = network.distances.hierarchy.groups
+    declared = network.declared.groups
+    levels = network.hierarchy.groups
+    torus = network.distances.torus
     if torus and not levels:
         hops = torus.count_hops(*network.pairs.T)
         near, far = (
@@ -216,19 +221,20 @@ def draw_matrices(network: Network) -> list[Matrix]:
 def _draw_matrix(
     network: Network, quantity: str, values: np.ndarray, unit: str, high_is_good: bool
 ) -> Matrix:
-    matrix, order = network.matrix(values), network.order
+    matrix = network.matrix(values)
+    order = network.order
     innermost = next(iter(network.hierarchy.groups.values()), np.zeros(len(order), dtype=int))
-    labels, groups = [to_plain_value(network.names[node]) for node in order], innermost[order]
+    labels = [to_plain_value(network.names[node]) for node in order]
+    groups = innermost[order]
     slow = network.distances.slow
-    matrix, note = matrix[np.ix_(order, order)], ""
+    matrix = matrix[np.ix_(order, order)]
+    note = ""
     if len(order) > MAX_DRAWN_NODES:
         matrix = compute_group_medians(groups, matrix)
         labels = [f"group {number}" for number in range(len(matrix))]
-        groups, slow, note = (
-            np.arange(len(labels)),
-            (),
-            f"Medians between {format_count(len(labels), 'group')}. ",
-        )
+        groups = np.arange(len(labels))
+        slow = ()
+        note = f"Medians between {format_count(len(labels), 'group')}. "
     marks = frozenset(index for index, node in enumerate(order) if node in slow)
     expected = (
         compute_group_medians(groups, matrix).tolist()
@@ -249,17 +255,17 @@ def _draw_matrix(
     span = f"{format_digits(finite.min())} to {format_digits(finite.max())} {unit}"
     alt = f"{quantity} between {format_count(len(order), 'node')} of {platform}: {span}{slow_names}"
     return Matrix(
-        f"{quantity.partition(',')[0]} {platform}",
-        f"{quantity}: {platform}",
-        tuple(labels),
-        tuple(groups.tolist()),
-        tuple(map(tuple, matrix.tolist())),
-        unit,
-        high_is_good,
-        note,
-        marks,
-        alt,
-        tuple(map(tuple, expected)),
+        name=f"{quantity.partition(',')[0]} {platform}",
+        title=f"{quantity}: {platform}",
+        labels=tuple(labels),
+        groups=tuple(groups.tolist()),
+        values=tuple(map(tuple, matrix.tolist())),
+        unit=unit,
+        high_is_good=high_is_good,
+        note=note,
+        marks=marks,
+        alt=alt,
+        expected=tuple(map(tuple, expected)),
     )
 
 

@@ -37,13 +37,12 @@ METHOD = (
 def select_containers(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
     """Return native platform, image, model and digest of the containers that have a native
     platform, by platform."""
-    return {
-        to_plain_value(name): {
-            key: to_plain_value(container.get(key) or "") for key in CONTAINER_KEYS
-        }
-        for name, container in containers.items()
-        if container.get("native")
-    }
+    selected = {}
+    for name, container in containers.items():
+        if container.get("native"):
+            texts = {key: to_plain_value(container.get(key) or "") for key in CONTAINER_KEYS}
+            selected[to_plain_value(name)] = texts
+    return selected
 
 
 def pair_with_native(
@@ -74,18 +73,16 @@ def compute_ratios(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return ratio and interval of each pair. On a logarithmic scale, the distances from the
     medians to the ends of their intervals add in squares (MOVER): the high end combines a high
     numerator and a low denominator."""
-    container, native = np.log(pairs["measured"]), np.log(pairs["measured_native"])
-    up, native_up = (
-        np.log(pairs["measured_high"]) - container,
-        np.log(pairs["measured_high_native"]) - native,
-    )
+    container = np.log(pairs["measured"])
+    native = np.log(pairs["measured_native"])
+    up = np.log(pairs["measured_high"]) - container
+    native_up = np.log(pairs["measured_high_native"]) - native
     with np.errstate(divide="ignore"):  # an interval down to 0 has no end on that side
-        down, native_down = (
-            container - np.log(pairs["measured_low"]),
-            native - np.log(pairs["measured_low_native"]),
-        )
+        down = container - np.log(pairs["measured_low"])
+        native_down = native - np.log(pairs["measured_low_native"])
     ratio = container - native
-    low, high = ratio - np.hypot(down, native_up), ratio + np.hypot(up, native_down)
+    low = ratio - np.hypot(down, native_up)
+    high = ratio + np.hypot(up, native_down)
     outcome = np.select([low > 0, high < 0], OUTCOMES[:2], OUTCOMES[2])
     return pairs.assign(ratio=np.exp(ratio), low=np.exp(low), high=np.exp(high), outcome=outcome)
 
@@ -108,10 +105,8 @@ def describe_overhead(
         worst = measured.loc[measured["ratio"].idxmax()]
         counts = measured["outcome"].value_counts()
         outcomes = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES[:2] if outcome in counts]
-        mean, points = (
-            compute_geometric_mean(np.log(measured["ratio"])),
-            format_count(len(measured), "point"),
-        )
+        mean = compute_geometric_mean(np.log(measured["ratio"]))
+        points = format_count(len(measured), "point")
         line = f"{platforms}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
         line += f"over {points}; {worst['ratio']:.2f}× at worst ({worst['operation']} {describe_workload(worst)}). "
         significant = f"Significant at {' and '.join(outcomes)} of {points}."

@@ -7,6 +7,7 @@ The first section lists the rebuilt figures, and names those that are not rebuil
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -64,11 +65,12 @@ def make_first_section(
 
 
 def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
-    of_kind = {
-        kind: [name for name in figure.measured if evidence.kinds[name] is kind]
-        for kind in PlatformKind
-    }
-    simulated, emulated = of_kind[PlatformKind.SIMULATED], of_kind[PlatformKind.NAMESPACES]
+
+    def list_measured(kind: PlatformKind) -> list[str]:
+        return [name for name in figure.measured if evidence.kinds[name] is kind]
+
+    simulated = list_measured(PlatformKind.SIMULATED)
+    emulated = list_measured(PlatformKind.NAMESPACES)
     real = [platform for platform in figure.measured if platform not in simulated]
     sentences = [figure.caption]
     if simulated:
@@ -93,18 +95,23 @@ def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
 
 
 def make_chart(figure: Figure, panel: Panel, mark: str) -> Chart:
-    (x_factor, x), (y_factor, y) = (
-        make_axis(panel.x, "x" in panel.log),
-        make_axis(panel.y, "y" in panel.log),
-    )
+    x_factor, x = make_axis(panel.x, "x" in panel.log)
+    y_factor, y = make_axis(panel.y, "y" in panel.log)
     lines = tuple(make_series(line, x_factor, y_factor, panel.log) for line in panel.lines)
     lines = tuple(line for line in lines if line.x)
     if panel.names:
         x = replace(x, names=tuple(map(to_plain_value, panel.names)))
     if panel.base is not None:
-        highest = max((value for line in lines for value in line.y), default=panel.base + 1)
+        values = chain.from_iterable(line.y for line in lines)
+        highest = max(values, default=panel.base + 1)
         y = replace(y, low=panel.base, high=panel.base + 1.1 * (highest - panel.base))
-    return Chart(f"{figure.name} {panel.title}", f"{figure.name}, {panel.title}{mark}", x, y, lines)
+    return Chart(
+        name=f"{figure.name} {panel.title}",
+        title=f"{figure.name}, {panel.title}{mark}",
+        x=x,
+        y=y,
+        series=lines,
+    )
 
 
 def make_axis(label: str, log: bool) -> tuple[float, Axis]:
@@ -114,7 +121,8 @@ def make_axis(label: str, log: bool) -> tuple[float, Axis]:
 
 def make_series(line: Line, x_factor: float, y_factor: float, log: str) -> Series:
     """Return a line without missing values, and without 0 on a logarithmic axis."""
-    x, y = np.array(line.x, float) * x_factor, np.array(line.y, float) * y_factor
+    x = np.array(line.x, float) * x_factor
+    y = np.array(line.y, float) * y_factor
     shown = np.isfinite(y) & ((x > 0) | ("x" not in log)) & ((y > 0) | ("y" not in log))
     return Series(
         line.name, tuple(x[shown].tolist()), tuple(y[shown].tolist()), line.style, line.colour
@@ -124,16 +132,15 @@ def make_series(line: Line, x_factor: float, y_factor: float, log: str) -> Serie
 def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
     unit, factor = SCALED_UNITS.get(numbers.unit, (numbers.unit, 1.0))
     head = f" [{unit}]" if unit else ""
-    kind = choose_kind(
-        [value for row in numbers.rows for value in (row.paper, *row.ours) if not math.isnan(value)]
-    )
+    values = [value for row in numbers.rows for value in (row.paper, *row.ours)]
+    kind = choose_kind([value for value in values if not math.isnan(value)])
     kind = {"%": "percent"}.get(numbers.unit, kind)
     # Without a number of the paper, its column and the ratios would be empty.
     has_paper_values = any(math.isfinite(row.paper) for row in numbers.rows)
-    columns = [
-        Column(f"subject {at}", name, choose_kind([row.subject[at] for row in numbers.rows]))
-        for at, name in enumerate(numbers.subjects)
-    ]
+    columns = []
+    for at, name in enumerate(numbers.subjects):
+        subjects = [row.subject[at] for row in numbers.rows]
+        columns.append(Column(f"subject {at}", name, choose_kind(subjects)))
     columns += [Column("paper", f"paper{head}", kind, numbers.source)] if has_paper_values else []
     for name in numbers.columns:
         columns.append(Column(f"ours {name}", f"{name}{head}", kind))
@@ -148,7 +155,8 @@ def make_number_table(figure: Figure, numbers: Numbers, index: int) -> Table:
                 f"ratio {name}": compute_ratio(value, row.paper),
             }
         rows.append(cells)
-    note, fixed = f"paper: {numbers.source}.", len(numbers.subjects)
+    note = f"paper: {numbers.source}."
+    fixed = len(numbers.subjects)
     return make_table(
         f"{figure.name} {index}", numbers.title, rows, columns, note=note, fixed=fixed
     )

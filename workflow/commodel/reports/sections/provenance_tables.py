@@ -23,7 +23,8 @@ PROVENANCE_SHEET = "Provenance"
 # row with the path to the results, by which raw files are linked
 RESULTS_KEY = "results, seen from here"
 MAX_COLUMNS = 12  # if more keys differ between batches, each becomes a row instead of a column
-MAX_LINE_LENGTH, MAX_LINES = 500, 2000  # shown characters of a line, and shown lines of a text
+MAX_LINE_LENGTH = 500
+MAX_LINES = 2000  # shown characters of a line, and shown lines of a text
 FILES_NOTE = (
     "Files in the folder of the results. For a batch: the digest of sha256sum's list of its samples and its programs' "
     "outputs."
@@ -81,12 +82,13 @@ def tabulate_files(files: Mapping[str, ArchivedFile]) -> Table:
 
 
 def tabulate_attempts(run_provenance: ExperimentProvenance, simulated: set[str]) -> Table:
-    rows = [
-        dict(entry)
-        | {"simulated": to_plain_value(entry.get("platform")) in simulated}
-        | {key: format_time(entry.get(key)) for key in ("started", "ended")}
-        for entry in run_provenance.attempts
-    ]
+    rows = []
+    for attempt in run_provenance.attempts:
+        row = dict(attempt)
+        row["simulated"] = to_plain_value(attempt.get("platform")) in simulated
+        row["started"] = format_time(attempt.get("started"))
+        row["ended"] = format_time(attempt.get("ended"))
+        rows.append(row)
     note = (
         "A batch that was stopped continues in its next attempt, which measures only missing points. Other tables show "
         "the last attempt that measured."
@@ -127,11 +129,9 @@ def split_text(text: str) -> tuple[str, ...]:
 def format_dates(batches: Mapping[str, Mapping], run_provenance: ExperimentProvenance) -> str:
     """Return the first and the last day of the measurements; empty if unknown."""
     days = [str(batch["date"])[:10] for batch in batches.values() if batch.get("date")]
-    moments = (
-        format_time(entry.get(key))
-        for entry in run_provenance.attempts
-        for key in ("started", "ended")
-    )
+    attempts = run_provenance.attempts
+    seconds = [attempt.get(key) for attempt in attempts for key in ("started", "ended")]
+    moments = map(format_time, seconds)
     days = sorted({*days, *(when[:10] for when in moments if when)})
     if not days:
         return ""
@@ -150,19 +150,20 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
     common_keys = [key for key in keys if has_one_value(entries.values(), key)]
     keys = [key for key in keys if key not in (*common_keys, "platform", "simulated")]
-    platform_keys = [
-        key for key in keys if all(has_one_value(rows, key) for rows in by_platform.values())
-    ]
+
+    def is_platforms(key: str) -> bool:
+        return all(has_one_value(rows, key) for rows in by_platform.values())
+
+    platform_keys = list(filter(is_platforms, keys))
     differing_keys = [key for key in keys if key not in platform_keys]
     of_all = [(key, next(iter(entries.values()))[key]) for key in common_keys]
     tables = [make_table("Common", "Common to all batches", of_all)]
     if platform_keys:
-        rows = [
-            (name, name in simulated, key, batches_of_platform[0][key])
-            for name, batches_of_platform in by_platform.items()
-            for key in platform_keys
-            if key in batches_of_platform[0]
-        ]
+        rows = []
+        for name, (batch, *_) in by_platform.items():
+            rows += [
+                (name, name in simulated, key, batch[key]) for key in platform_keys if key in batch
+            ]
         tables.append(make_table("Common by platform", "Common to the batches of a platform", rows))
     if len(by_platform) > 1:
         differing_keys.insert(0, "platform")
@@ -177,12 +178,10 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
             batch_rows.append((*row_heads[name], *(batch.get(key, "") for key in differing_keys)))
     else:
         further = select_columns("Common")
-        batch_rows = [
-            (*row_heads[name], key, batch[key])
-            for name, batch in entries.items()
-            for key in differing_keys
-            if key in batch
-        ]
+        batch_rows = []
+        for name, batch in entries.items():
+            keys_of_batch = [key for key in differing_keys if key in batch]
+            batch_rows += [(*row_heads[name], key, batch[key]) for key in keys_of_batch]
     columns = [*select_columns("Batches"), *further]
     return [*tables, make_table("Batches", "Differences between batches", batch_rows, columns)]
 

@@ -84,12 +84,14 @@ def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
         row["workload"]: row
         for row in points[is_default].drop_duplicates("workload").to_dict("records")
     }
-    rows = [
-        {key: row[key] for key in DEFAULT_KEYS}
-        | {"library_default": default["measured"], "outcome": compare_times(row, default)}
-        for row in points[~is_default].drop_duplicates("workload").to_dict("records")
-        if (default := defaults.get(row["workload"])) is not None
-    ]
+    rows = []
+    for fastest in points[~is_default].drop_duplicates("workload").to_dict("records"):
+        default = defaults.get(fastest["workload"])
+        if default is not None:
+            row = {key: fastest[key] for key in DEFAULT_KEYS}
+            row["library_default"] = default["measured"]
+            row["outcome"] = compare_times(fastest, default)
+            rows.append(row)
     frame = pd.DataFrame(rows, columns=[*DEFAULT_KEYS, "library_default", "outcome"])
     return frame.assign(
         gain=frame["library_default"].astype(float) / frame["measured"].astype(float)
@@ -149,7 +151,8 @@ def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
     faster = rows[rows["outcome"] == "faster"]
     by_gain = []
     for (operation, alternative), faster_rows in faster.groupby(["operation", "alternative_label"]):
-        smallest, largest = int(faster_rows["bytes"].min()), int(faster_rows["bytes"].max())
+        smallest = int(faster_rows["bytes"].min())
+        largest = int(faster_rows["bytes"].max())
         at_sizes = (rows["operation"] == operation) & rows["bytes"].between(smallest, largest)
         gains = faster_rows["gain"].min(), faster_rows["gain"].max()
         sizes = smallest, largest, *gains, len(faster_rows), int(at_sizes.sum())
@@ -288,7 +291,8 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     best: dict[str, str] = {}
     standing: dict[tuple[str, str], str] = {}
     for platform, part in held_out.groupby("platform"):
-        if (best_model := find_best_model(part)) is not None:
+        best_model = find_best_model(part)
+        if best_model is not None:
             best[platform] = family = best_model["model"]
             standing |= {(platform, name): "tied" for name in find_tied_models(part, best_model)}
             standing |= {(platform, name): "equal" for name in find_equal_models(part, family)}
@@ -378,7 +382,8 @@ def make_error_section(frame: pd.DataFrame) -> Section:
 def make_error_matrix(frame: pd.DataFrame, key: str, title: str) -> Table:
     """Return the mean μ of each model, with the number of measured points. An algorithm and a
     topology may have the same name."""
-    name, families = f"Mean μ by {key}", list_models(frame)
+    name = f"Mean μ by {key}"
+    families = list_models(frame)
     columns = select_columns(name)
     row_keys = [
         column.key for column in columns if column.key not in ("simulated", "label", "points")
@@ -453,10 +458,11 @@ def list_other_choices(rows: list[dict], models: list[str]) -> Section:
         *(Column(f"choice {family}", family) for family in models),
     ]
     keys = [f"choice {family}" for family in models]
-    differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
-    differing = [
-        row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)
-    ]
+    differing = []
+    for row in rows:
+        others = {key: "" if row[key] == row["best"] else row[key] for key in keys}
+        if any(isinstance(choice, str) and choice for choice in others.values()):
+            differing.append(row | others)
     note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
     note += "n/a: it has no choice."
     table = make_table(
@@ -487,7 +493,8 @@ def list_workloads(frame: pd.DataFrame, models: list[str]) -> tuple[list[dict], 
         library_default=gains["library_default"] * MICRO,
         outcome=gains["outcome"].map(FASTER_OF_TWO),
     )
-    gain_of_workload, no_default = gains.to_dict("index"), dict.fromkeys(gains, math.nan)
+    gain_of_workload = gains.to_dict("index")
+    no_default = dict.fromkeys(gains, math.nan)
     chosen = frame.loc[frame["chosen"], ["workload", "model", "alternative_label", "regret"]]
     choice_of = {
         (row.workload, row.model): (row.alternative_label, 100 * row.regret)

@@ -52,11 +52,9 @@ from commodel.units import format_seconds
 MIN_COVERAGE = 0.9  # of medians inside
 MAX_LEADS = 8  # sentences
 RECOMMENDED_FIRST = "The recommended prediction"
-BEST_MODEL, WHAT_TO_USE, CERTAINTY = (
-    "Which model predicts best",
-    "What to use",
-    "How certain this is",
-)
+BEST_MODEL = "Which model predicts best"
+WHAT_TO_USE = "What to use"
+CERTAINTY = "How certain this is"
 MISSING = "What is missing"
 # sentences of a platform, twelve at most; sheet Findings has all
 MAX_SENTENCES = {RECOMMENDED_FIRST: 2, BEST_MODEL: 3, WHAT_TO_USE: 3, CERTAINTY: 2, MISSING: 2}
@@ -78,7 +76,8 @@ class Findings:
 
     def summarize(self, simulated: set[str]) -> Answer:
         """Return the first sentences, up to the limit of the Summary."""
-        shown, limit = list(self.sentences), MAX_SENTENCES[self.question]
+        shown = list(self.sentences)
+        limit = MAX_SENTENCES[self.question]
         if not self.complete:
             shown = [
                 *shown[: limit - 1],
@@ -95,19 +94,14 @@ def find_answers(
     simulated = campaign.simulated
     findings: list[Findings] = []
     platforms = {*campaign.frame["platform"]}
-    platforms |= {
-        to_plain_value(remark.platform)
-        for remark_list in remarks.values()
-        for remark in remark_list
-    }
+    for remarks_of_question in remarks.values():
+        platforms |= {to_plain_value(remark.platform) for remark in remarks_of_question}
     for platform in sorted(platforms, key=lambda platform: (platform in simulated, platform)):
         part = campaign.only(platform)
         sentences: dict[str, Sequence[str]] = dict.fromkeys(MAX_SENTENCES, ())
         if len(part.frame):
-            fastest, gains = (
-                fastest_rows[fastest_rows["platform"] == platform],
-                rankings.compare_with_default(part.frame),
-            )
+            fastest = fastest_rows[fastest_rows["platform"] == platform]
+            gains = rankings.compare_with_default(part.frame)
             sentences |= {
                 BEST_MODEL: describe_best_model(part),
                 WHAT_TO_USE: describe_what_to_use(fastest, gains),
@@ -127,21 +121,25 @@ def find_answers(
 
 
 def tabulate_findings(findings: Sequence[Findings], simulated: set[str]) -> Section:
-    rows = [
-        (
-            finding.platform,
-            format_simulated(finding.platform in simulated),
-            finding.question,
-            sentence,
-        )
-        for finding in findings
-        for sentence in finding.sentences
-    ]
+    rows = []
+    for finding in findings:
+        mark = format_simulated(finding.platform in simulated)
+        rows += [
+            (finding.platform, mark, finding.question, sentence) for sentence in finding.sentences
+        ]
     note = "All findings, of which the Summary has the first of each question."
     return Section(
         FINDINGS,
         note,
-        (Table(FINDINGS, "Findings", select_columns(FINDINGS), tuple(rows), fixed=3),),
+        (
+            Table(
+                name=FINDINGS,
+                title="Findings",
+                columns=select_columns(FINDINGS),
+                rows=tuple(rows),
+                fixed=3,
+            ),
+        ),
     )
 
 
@@ -176,14 +174,16 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
 def describe_best_model(campaign: EvaluatedCampaign) -> list[str]:
     """Return the best model with its error, the tied and the next models, and the operations
     without a good model."""
-    held_out, best = campaign.held_out, campaign.best
+    held_out = campaign.held_out
+    best = campaign.best
     if held_out.empty:
         return []
     if held_out["mu"].isna().all():
         return ["No point has both a prediction and a measurement."]
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
-    tied, equal = find_tied_models(held_out, best), find_equal_models(held_out, best["model"])
+    tied = find_tied_models(held_out, best)
+    equal = find_equal_models(held_out, best["model"])
     verdict = "has the lowest mean error," if tied else "predicts best: mean error"
     line = f"{best['model']} {verdict} {format_error(best['mu_mean'])} "
     line += f"on {format_count(best['points'], 'held-out point')}"
@@ -249,11 +249,10 @@ def describe_what_to_use(fastest_rows: pd.DataFrame, rows: pd.DataFrame) -> list
 
 def list_leads(classes: pd.DataFrame) -> list[Answer]:
     """Return the classes in which one model alone is the best; empty without any."""
-    lines = [
-        f"{platform}{make_simulation_mark(rows)}: {line}."
-        for platform, rows in classes.groupby("platform")
-        for line in describe_leads(rows)
-    ]
+    lines: list[str] = []
+    for platform, rows in classes.groupby("platform"):
+        name = f"{platform}{make_simulation_mark(rows)}"
+        lines += [f"{name}: {line}." for line in describe_leads(rows)]
     return (
         [Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS]))] if lines else []
     )
@@ -262,11 +261,9 @@ def list_leads(classes: pd.DataFrame) -> list[Answer]:
 def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
     """Return sentences on the precision of medians, the coverage of the best model's intervals, and
     the regret of its choices, on one platform."""
-    points, held_out, best = (
-        select_measured_points(campaign.frame),
-        campaign.held_out,
-        campaign.best,
-    )
+    points = select_measured_points(campaign.frame)
+    held_out = campaign.held_out
+    best = campaign.best
     if points.empty:
         return []
     half_width = (
@@ -281,7 +278,8 @@ def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
     lines = [line]
     if best is None:
         return lines
-    family, inside = best["model"], best["covered_share"]
+    family = best["model"]
+    inside = best["covered_share"]
     words = held_out.loc[(held_out["model"] == family) & held_out["mu"].notna(), "basis"]
     bases = list(map(IntervalBasis.parse, words))
     covers = f"cover {format_percent(inside)} of the held-out medians"
@@ -306,7 +304,8 @@ def describe_choices(model: str, part: pd.DataFrame) -> list[str]:
     choice = summarize_choices(part[part["model"] == model], ["model"]).iloc[0]
     line = f"{model} chooses the fastest of the {rankings.PREDICTED}, or a tied one, in "
     line += f"{format_percent(choice['right'])} of {format_count(choice['workloads'], 'workload')} with several"
-    if (over := choice["over_default"]) > 0:
+    over = choice["over_default"]
+    if over > 0:
         line += f", {rankings.compare_choices(over, rankings.compare_with_default(part))} the MPI default on average"
         line += "" if choice["defaults"] == choice["workloads"] else f" of {choice['defaults']:.0f}"
     if not choice["regret_max"] > 0:
@@ -354,13 +353,12 @@ def make_sections(
 ) -> list[Section]:
     """Return the sheets Summary, Findings, Standings and What to use. `probes` are remarks on
     missing probe cases, `containers` sentences on their overhead."""
-    frame, held_out, simulated, times = (
-        campaign.frame,
-        campaign.held_out,
-        campaign.simulated,
-        campaign.times,
-    )
-    recommended, choices = campaign.recommended, campaign.choices
+    frame = campaign.frame
+    held_out = campaign.held_out
+    simulated = campaign.simulated
+    times = campaign.times
+    recommended = campaign.recommended
+    choices = campaign.choices
     fastest_rows, classes = (
         _sort_measured_first(rows, simulated)
         for rows in (join_sizes(find_fastest(frame)), rank_by_class(held_out))

@@ -24,7 +24,9 @@ NOTE = (
     "The fastest trees of the largest workloads, at the smallest and the largest message. If a message of the critical "
     "path is 1 % slower, the predicted time rises by 1 % of the time that the message has on the path."
 )
-OTHER_MESSAGES_COLOUR, CRITICAL_PATH_COLOUR, NODE_COLOUR = -1, 1, 0  # colours
+OTHER_MESSAGES_COLOUR = -1
+CRITICAL_PATH_COLOUR = 1
+NODE_COLOUR = 0  # colours
 AXIS_MARGIN = 1.0  # leaves or levels between the tree and the ends of an axis
 
 
@@ -60,18 +62,19 @@ def describe_critical_path(predicted: PredictedTree, simulated: set[str]) -> str
 
 def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Chart:
     """Draw a tree with its root on top; a line goes down to each node and back."""
-    attribution, x, y = predicted.attribution, predicted.x.tolist(), predicted.y.tolist()
+    attribution = predicted.attribution
+    x = predicted.x.tolist()
+    y = predicted.y.tolist()
     walks = [(walk, "messages", OTHER_MESSAGES_COLOUR) for walk in predicted.walks()]
     walks += [
         (walk, f"critical path ({attribution.model})", CRITICAL_PATH_COLOUR)
         for walk in predicted.walks(attribution.messages)
     ]
-    lines = [
-        Series(
-            name, tuple(x[node] for node in walk), tuple(y[node] for node in walk), "walk", colour
-        )
-        for walk, name, colour in walks
-    ]
+    lines = []
+    for walk, name, colour in walks:
+        x_of_walk = tuple(x[node] for node in walk)
+        y_of_walk = tuple(y[node] for node in walk)
+        lines.append(Series(name, x_of_walk, y_of_walk, "walk", colour))
     labels = tuple(f"node {to_plain_value(name)}" for name in predicted.names)
     nodes = Series("nodes", tuple(x), tuple(y), "dots", NODE_COLOUR, labels)
     ends = -AXIS_MARGIN, max(x) + AXIS_MARGIN
@@ -86,7 +89,8 @@ def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Cha
 def tabulate_messages(trees: Sequence[PredictedTree]) -> Table:
     rows = []
     for number, predicted in enumerate(trees, 1):
-        attribution, point = predicted.attribution, predicted.attribution.point
+        attribution = predicted.attribution
+        point = predicted.attribution.point
         head = (
             number,
             point.platform,

@@ -48,7 +48,9 @@ from commodel.reports.xlsx.layout import HEADER_COLOUR, NOTE_COLOUR, RULE_COLOUR
 from commodel.units import format_bytes
 
 CALCULATOR_SHEET = "Calculator"
-MAX_RANKS, MAX_KARY_HEIGHT, MAX_CHILDREN = 1_000_000, 24, 100_000
+MAX_RANKS = 1_000_000
+MAX_KARY_HEIGHT = 24
+MAX_CHILDREN = 100_000
 INPUTS = (
     ("ranks", "ranks", 2, MAX_RANKS, 16, "for linear, binomial and chain"),
     ("bytes", "message [B]", 0, 1 << 40, 1024, "to or from each rank"),
@@ -111,7 +113,10 @@ class Calculator:
     the cell of a factor of latency for each platform."""
 
     def __init__(self, writer, sheet, row: int, models: Sequence[ClosedForms]):
-        self.writer, self.sheet, self.row, self.models = writer, sheet, row, models
+        self.writer = writer
+        self.sheet = sheet
+        self.row = row
+        self.models = models
         self.inputs: dict[str, Number] = {}
         self.latencies: dict[str, tuple[int, int]] = {}
         self.names: set[str] = set()
@@ -218,7 +223,8 @@ class Calculator:
 
     def _write_value(self, row: int, forms: ClosedForms, name: str, suffix: str) -> Number:
         value, unit, factor_to_formulas = convert_to_shown_unit(forms, name)
-        numbers, key = choose_number_format("number", value), parse_key(name)
+        numbers = choose_number_format("number", value)
+        key = parse_key(name)
         family = find_family(forms.parameters.model)
         self._write_set(row, forms)
         self.sheet.write_string(row, 3, name, self._make_format())
@@ -349,11 +355,13 @@ class Calculator:
 
     def _insert_chart(self, row: int, first_rows: Sequence[int]) -> None:
         chart = self.writer.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
-        name, column = self.sheet.get_name(), 8 + len(PREDICTIONS)
+        name = self.sheet.get_name()
+        column = 8 + len(PREDICTIONS)
         for number, (forms, first) in enumerate(
             zip(self.models[:MAX_CHARTED_SETS], first_rows, strict=False)
         ):
-            colour, last = PALETTE[number % len(PALETTE)], first + len(CHART_SIZES)
+            colour = PALETTE[number % len(PALETTE)]
+            last = first + len(CHART_SIZES)
             chart.add_series(
                 {
                     "name": _label_set(forms, self.models),
@@ -398,7 +406,8 @@ class Calculator:
         return row + 1
 
     def _write_set(self, row: int, forms: ClosedForms) -> None:
-        parameters, form = forms.parameters, self._make_format()
+        parameters = forms.parameters
+        form = self._make_format()
         self.sheet.write_string(row, 0, to_plain_value(parameters.platform), form)
         self.sheet.write_string(row, 1, format_simulated(parameters.simulated), form)
         self.sheet.write_string(row, 2, parameters.model, form)
@@ -452,11 +461,8 @@ class Calculator:
 
 
 def _list_operations(forms: ClosedForms) -> list[str]:
-    return [
-        operation
-        for operation in (BCAST, REDUCE)
-        if any(key[0] == operation for key in forms.predictions)
-    ]
+    predicted = {operation for operation, _ in forms.predictions}
+    return [operation for operation in (BCAST, REDUCE) if operation in predicted]
 
 
 def _label_set(forms: ClosedForms, models: Sequence[ClosedForms]) -> str:
@@ -469,7 +475,8 @@ def _label_set(forms: ClosedForms, models: Sequence[ClosedForms]) -> str:
 def _describe_limits(forms: ClosedForms) -> tuple[str, str]:
     """Return a formula with the limits of the fitted values, and its text at the initial message
     size."""
-    family, probed = find_family(forms.parameters.model), forms.parameters.bytes_range
+    family = find_family(forms.parameters.model)
+    probed = forms.parameters.bytes_range
     fan_in = str(forms.parameters.settings.get("fan_in", ""))
     fixed_text = f"fan-in probed up to {int(fan_in)}" if fan_in.isdecimal() else ""
     if not probed:

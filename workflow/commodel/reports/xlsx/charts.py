@@ -37,7 +37,8 @@ class ChartData:
     `first` on."""
 
     def __init__(self, book, first: int):
-        self.book, self.first = book, first
+        self.book = book
+        self.first = first
         # by chart title, series and names of x
         self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}
 
@@ -95,7 +96,8 @@ class ChartData:
         return native
 
     def make_native_series(self, series: Series, column: int, rows: int) -> dict:
-        first_row, last_row = self.first + 2, self.first + 1 + rows
+        first_row = self.first + 2
+        last_row = self.first + 1 + rows
         colour = GREY if series.colour < 0 else PALETTE[series.colour % len(PALETTE)]
         dot = DOT_SHAPES[max(0, series.colour) // len(PALETTE) % len(DOT_SHAPES)]
         options: dict[str, Any] = {
@@ -209,7 +211,8 @@ def escape_reference(text: str) -> str:
 
 # shows a drawing 360 pixels high; it has twice as many pixels as specified, for slides
 PICTURE_SCALE = 0.5625
-MIN_LABEL_WIDTH, MIN_CELL_WIDTH = 12, 6.5  # characters: column of labels, columns of values
+MIN_LABEL_WIDTH = 12
+MIN_CELL_WIDTH = 6.5  # characters: column of labels, columns of values
 LABEL_LETTER_PT = 6.0  # width of a bold letter of an upright label
 
 

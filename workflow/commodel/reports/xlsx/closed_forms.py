@@ -138,7 +138,9 @@ def make_closed_forms(parameters: ParameterSet) -> ClosedForms:
         over_trees = _add_levels(partial(_put_children, level))
         predictions |= {(operation, alternative): text for alternative, text in over_trees.items()}
         predictions[operation, BINOMIAL] = BINOMIALS[operation]
-    return ClosedForms(parameters, values, message, predictions)
+    return ClosedForms(
+        parameters=parameters, values=values, message=message, predictions=predictions
+    )
 
 
 def _make_tan_forms(parameters: ParameterSet, values: Values) -> ClosedForms:
@@ -146,17 +148,20 @@ def _make_tan_forms(parameters: ParameterSet, values: Values) -> ClosedForms:
     tree has no closed form."""
     overhead, start = "o", "C"
     if values.settings.get("recipe") == "paper":
-        overhead, start = "o_paper", "C_paper" if "C_paper" in values else "C"
+        overhead = "o_paper"
+        start = "C_paper" if "C_paper" in values else "C"
 
     def compute_level(children: str) -> str:
         return f"({substitute(TAN_LEVEL, {'o': _expand(values, overhead, _put_children('children+1', children))})})"
 
     over_trees = _add_levels(compute_level)
     return ClosedForms(
-        parameters,
-        values,
-        {},
-        {(REDUCE, alternative): f"{start}+{text}" for alternative, text in over_trees.items()},
+        parameters=parameters,
+        values=values,
+        message={},
+        predictions={
+            (REDUCE, alternative): f"{start}+{text}" for alternative, text in over_trees.items()
+        },
     )
 
 
@@ -204,5 +209,6 @@ def _expand_pieces(values: Values, name: str, x: str) -> str:
 
 
 def _expand_piece(values: Values, name: str, number: str, x: str) -> str:
-    height, slope = make_key(name, f"a{number}"), make_key(name, f"b{number}")
+    height = make_key(name, f"a{number}")
+    slope = make_key(name, f"b{number}")
     return make_identifier(height) + (f"+{make_identifier(slope)}*{x}" if slope in values else "")

@@ -41,7 +41,8 @@ BOLD_WIDTH = 1.15  # mean width of a bold letter, in characters
 MAX_HEADER_LINES = 3  # unless its words need more
 LINE_HEIGHT_PT = 15.0
 FIRST_ROW = 4  # of a sheet's contents, from 0: below title, banner, note and link to the overview
-ROW_HEIGHT_PT, ROW_HEIGHT_PX = 14.25, 19  # of a row; not the default, which some programs change
+ROW_HEIGHT_PT = 14.25
+ROW_HEIGHT_PX = 19  # of a row; not the default, which some programs change
 A3_PAPER = 8  # Excel's number of the paper size
 # Pixels within the margins of a landscape page: width and height. A little less than the true
 # height, since programs scale pages by different widths of letters.
@@ -101,7 +102,8 @@ def break_pages(
     """Return the first row of each page, and how much of the last page is filled. A range that is
     longer than a page is cut."""
     end_of = {first: end for first, end in unbroken_ranges if sum(sizes[first:end]) <= height}
-    starts, used = [0], 0.0
+    starts = [0]
+    used = 0.0
     row = 0
     while row < len(sizes):
         end = min(end_of.get(row, row + 1), len(sizes))
@@ -209,7 +211,8 @@ def make_sheet_name(name: str, used_names: set[str]) -> str:
 
 
 def make_unique(stem: str, longest: int, used_names: set[str]) -> str:
-    name, number = stem, 1
+    name = stem
+    number = 1
     while name.lower() in used_names:
         number += 1
         name = f"{stem[: longest - 1 - len(str(number))]}_{number}"
@@ -314,7 +317,8 @@ class TablePlaces:
     def link_source(self, source: SourceRows | None) -> str:
         """Return a link to the rows that a number was computed from, or, if `source` names a
         column, to its cell in the first of these rows."""
-        if source is None or (table_place := self.tables.get(source.table)) is None:
+        table_place = self.tables.get(source.table) if source else None
+        if source is None or table_place is None:
             return ""
         keys = [column.key for column in table_place.table.columns]
         if not {key for key, _ in source.where} <= set(keys):
@@ -354,7 +358,8 @@ def link_cell(sheet: str, row: int = 0, column: int = 0) -> str:
 def link_first_rows(section: Section) -> dict[object, str]:
     """Return a link to the first row of each id, for a section with a single table that is written
     later."""
-    table, first = section.tables[0], FIRST_ROW + 1
+    table = section.tables[0]
+    first = FIRST_ROW + 1
     rows: dict[object, int] = {}
     for at, point in enumerate(table.column("id")[: len(select_shown_rows(table))], first):
         rows.setdefault(point, at)

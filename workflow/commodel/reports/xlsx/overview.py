@@ -20,11 +20,13 @@ from commodel.reports.xlsx.layout import (
 
 OVERVIEW_SHEET = "Overview"
 TILE_BACKGROUND = "#F3F6F8"
-MIN_SHEET_WIDTH, GAP_WIDTH = 165, 2  # characters: all columns, and the column between the two maps
+MIN_SHEET_WIDTH = 165
+GAP_WIDTH = 2  # characters: all columns, and the column between the two maps
 MAX_MAP_ROWS = 26
 LINE_HEIGHT_PT = 14.0
 # of a tile; characters of the sheet that one of its letters takes
-HEADLINE_SIZE_PT, HEADLINE_LETTER_WIDTH = 16, 1.4
+HEADLINE_SIZE_PT = 16
+HEADLINE_LETTER_WIDTH = 1.4
 SHEET_CONTENTS = {
     "Summary": "all findings in sentences",
     "What to use": "fastest alternatives, gains, choices of each model, trees and their critical paths",
@@ -40,28 +42,37 @@ SHEET_CONTENTS = {
 }
 
 
+def measure_columns(grid: Grid) -> list[float]:
+    """Return the widths of the columns of a map, in characters."""
+    widths: list[float] = []
+    for column, head in enumerate(grid.columns):
+        lengths = [len(cell.text) + 1 for cell in grid.cells if cell.column == column]
+        widths.append(max(9, len(head) + 2, *lengths))
+    return widths
+
+
+def measure_labels(grid: Grid) -> list[int]:
+    """Return the widths of the groups and of the labels of a map, in characters."""
+    groups = [len(group) + 2 for group, _ in grid.rows]
+    labels = [len(label) + 2 for _, label in grid.rows]
+    return [max(10, *groups), max(10, *labels)] if grid.rows else [10, 10]
+
+
 class Overview:
     """The first sheet of a platform. `write` fills the sheet when the places of all tables are
     known. `row` is the next free row. `quarters` has the first and last column of each of the four
     tiles."""
 
     def __init__(self, writer, screen: FirstScreen, sheet, row: int):
-        self.writer, self.screen, self.sheet, self.row = writer, screen, sheet, row
+        self.writer = writer
+        self.screen = screen
+        self.sheet = sheet
+        self.row = row
         self.name = sheet.get_name()
-        fastest_grid, error_grid = screen.fastest, screen.errors
-        widths = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == column), len(head) + 2)
-                 for grid in (fastest_grid, error_grid) for column, head in enumerate(grid.columns)]  # fmt: skip
-        fastest_widths, error_widths = (
-            widths[: len(fastest_grid.columns)] or [12] * 4,
-            widths[len(fastest_grid.columns) :] or [9] * 3,
-        )
-        label_widths = [
-            max(10, *(len(row[at]) + 2 for row in fastest_grid.rows)) if fastest_grid.rows else 10
-            for at in (0, 1)
-        ]
-        model_width = (
-            max(10, *(len(label) + 2 for _, label in error_grid.rows)) if error_grid.rows else 10
-        )
+        fastest_widths = measure_columns(screen.fastest) or [12] * 4
+        error_widths = measure_columns(screen.errors) or [9] * 3
+        label_widths = measure_labels(screen.fastest)
+        _, model_width = measure_labels(screen.errors)
         stretch = max(
             1.0,
             (MIN_SHEET_WIDTH - sum(label_widths) - model_width - GAP_WIDTH)
@@ -164,7 +175,8 @@ class Overview:
                 "left_color": HEADER_COLOUR,
                 "indent": 1,
             }
-            make_format, target = self.writer.make_format, places.link_source(tile.source)
+            make_format = self.writer.make_format
+            target = places.link_source(tile.source)
             self._write_across(
                 self.row,
                 first,
@@ -177,7 +189,8 @@ class Overview:
                 * self._width(first, last)
                 / (HEADLINE_LETTER_WIDTH * len(tile.headline))
             )
-            size, colour = min(HEADLINE_SIZE_PT, fitting), LINK_COLOUR if target else HEADER_COLOUR
+            size = min(HEADLINE_SIZE_PT, fitting)
+            colour = LINK_COLOUR if target else HEADER_COLOUR
             cell_format = make_format(**base, bold=True, font_size=size, font_color=colour)
             self._write_across(self.row + 1, first, last, tile.headline, cell_format, target)
             shares = " · ".join(f"{name} {number}" for name, number in tile.shares)
@@ -196,10 +209,8 @@ class Overview:
         return sum(self.widths[first : last + 1]) - 4
 
     def _write_maps(self, places: TablePlaces) -> None:
-        fastest_columns, error_columns = (
-            (0, self.errors_column - 2),
-            (self.errors_column, len(self.widths) - 1),
-        )
+        fastest_columns = (0, self.errors_column - 2)
+        error_columns = (self.errors_column, len(self.widths) - 1)
         bottom = self.row
         for grid, (first, last), label_columns in (
             (self.screen.fastest, fastest_columns, 2),
@@ -239,7 +250,8 @@ class Overview:
         self._write_across(row + 2, first, first + label_columns - 1, grid.side, side_format)
         for column, text in enumerate(grid.columns, first + label_columns):
             self.sheet.write_string(row + 2, column, text, heading_format)
-        top, shown = row + 3, grid.rows[:MAX_MAP_ROWS]
+        top = row + 3
+        shown = grid.rows[:MAX_MAP_ROWS]
         for at, (group, label) in enumerate(shown):
             shown_group = group if at == 0 or grid.rows[at - 1][0] != group else ""
             texts = (shown_group, label) if label_columns == 2 else (label,)
@@ -256,15 +268,14 @@ class Overview:
                 cell_format = make_format(
                     bg_color=cell.fill, font_color="#111111", align="center", **edges
                 )
-                column, target = (
-                    first + label_columns + cell.column,
-                    places.link_source(cell.source),
-                )
+                column = first + label_columns + cell.column
+                target = places.link_source(cell.source)
                 self._write_across(
                     top + cell.row, column, column, cell.text, cell_format, target, cell.tooltip
                 )
         self.sheet.ignore_errors({"number_stored_as_text": f"A{top + 1}:XFD{top + len(shown)}"})
-        if hidden := len(grid.rows) - len(shown):
+        hidden = len(grid.rows) - len(shown)
+        if hidden:
             text = f"and {hidden} rows more on the sheet What to use"
             self._write_across(
                 top + len(shown),
@@ -276,7 +287,8 @@ class Overview:
         return top + len(shown) + bool(hidden)
 
     def _write_anomalies(self) -> None:
-        make_format, last = self.writer.make_format, len(self.widths) - 1
+        make_format = self.writer.make_format
+        last = len(self.widths) - 1
         self.sheet.write_string(
             self.row, 0, "Anomalies", make_format(bold=True, font_size=12, font_color=HEADER_COLOUR)
         )
@@ -308,7 +320,8 @@ class Overview:
             entries.append(
                 (f"{name}: {contents[name]}" if contents.get(name) else name, link_cell(sheet))
             )
-        make_format, second_column = self.writer.make_format, self.quarters[2][0]
+        make_format = self.writer.make_format
+        second_column = self.quarters[2][0]
         self.sheet.write_string(
             self.row,
             0,

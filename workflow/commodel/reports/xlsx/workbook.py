@@ -231,7 +231,8 @@ class Workbook:
             sheet.write_string(
                 1, 0, self.report.banner, self.make_format(bold=True, font_color=HIGHLIGHT_COLOUR)
             )
-        if note := note or (describe_origin(self.report) if is_leading else ""):
+        note = note or (describe_origin(self.report) if is_leading else "")
+        if note:
             sheet.write_string(2, 0, note, self.make_format(italic=True, font_color=NOTE_COLOUR))
         if self.first_sheets:
             cell_format = self.make_format(font_color=LINK_COLOUR, underline=1)
@@ -290,7 +291,8 @@ class Workbook:
     def add_section(self, section: Section) -> None:
         """Add the sheet of a section. If it is a single table, its header and first columns are
         frozen."""
-        tables, text = section.tables, section.note
+        tables = section.tables
+        text = section.note
         single_block = len(section.blocks) == 1 and bool(tables)
         if single_block:
             text = self.add_long_table(section.name, tables[0]) or text
@@ -435,10 +437,8 @@ class Workbook:
             "font_color": "#FFFFFF",
             "valign": "vcenter",
         }
-        header, number = (
-            self.make_format(**head, align="left", indent=1),
-            self.make_format(**head, align="center"),
-        )
+        header = self.make_format(**head, align="left", indent=1)
+        number = self.make_format(**head, align="center")
         rows = layout.select_shown_rows(table)
         if not rows:
             for index, column in enumerate(table.columns):
@@ -447,7 +447,9 @@ class Workbook:
                 row + 1, 0, "none", self.make_format(italic=True, font_color=NOTE_COLOUR)
             )
             return row + 2
-        self.places.tables.setdefault(table.name, Place(sheet.get_name(), row + 1, rows, table))
+        self.places.tables.setdefault(
+            table.name, Place(sheet=sheet.get_name(), row=row + 1, rows=rows, table=table)
+        )
         titles = layout.make_headers(headers)
         last = row + len(rows)
         columns = [
@@ -475,11 +477,9 @@ class Workbook:
         self, sheet, row: int, table: Table, at: int, column_index: int, value: object
     ) -> int:
         """Write the cell and return the number of its lines."""
-        column, is_marked, background = (
-            table.columns[column_index],
-            (at, column_index) in table.marks,
-            table.backgrounds.get((at, column_index), ""),
-        )
+        column = table.columns[column_index]
+        is_marked = (at, column_index) in table.marks
+        background = table.backgrounds.get((at, column_index), "")
         if is_finite_number(value):
             sheet.write_number(
                 row,
@@ -490,7 +490,8 @@ class Workbook:
                 ),
             )
             return 1
-        text, is_text = format_value(column.kind, value), column.kind in TEXT_KINDS
+        text = format_value(column.kind, value)
+        is_text = column.kind in TEXT_KINDS
         target = self.find_link(column.key, column.kind, value)
         if target:
             sheet.write_url(

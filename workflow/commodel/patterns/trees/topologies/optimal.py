@@ -146,8 +146,18 @@ TIMES = Argument("L,o,g", Kind.TIMES, _read_times)
 LATENCY = Argument("LAMBDA", Kind.NUMBER, _read_latency)
 
 TOPOLOGY = (
-    Topology("optimal", "optimal broadcast tree under LogP", (TIMES, NODES), "@", build=_logp),
     Topology(
-        "postal", "optimal broadcast tree of the postal model", (LATENCY, NODES), "@", build=_postal
+        name="optimal",
+        title="optimal broadcast tree under LogP",
+        arguments=(TIMES, NODES),
+        separators="@",
+        build=_logp,
+    ),
+    Topology(
+        name="postal",
+        title="optimal broadcast tree of the postal model",
+        arguments=(LATENCY, NODES),
+        separators="@",
+        build=_postal,
     ),
 )

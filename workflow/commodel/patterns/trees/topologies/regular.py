@@ -47,8 +47,10 @@ def _knomial(radix: int, nodes: int) -> Tree:
     check_size(nodes)
     node = np.arange(nodes)
     first = np.ones(nodes, dtype=int)  # the power of K of the first digit
-    while (higher := first * radix <= node).any():
+    higher = first * radix <= node
+    while higher.any():
         first[higher] *= radix
+        higher = first * radix <= node
     parent = node % first
     parent[0] = -1
     return Tree(parent)
@@ -148,9 +150,25 @@ TOPOLOGY = (
     ),
     Topology("generic", "children of every node, level by level", (CHILDREN,), build=_generic),
     Topology("groups", "inner nodes of the given sizes under the root", (SIZES,), build=_groups),
-    Topology("kary", "full tree of one fan-out", (FANOUT, HEIGHT), "^", build=_kary),
     Topology(
-        "knomial", "k-nomial tree; K = 2 is the binomial one", (RADIX, NODES), "@", build=_knomial
+        name="kary",
+        title="full tree of one fan-out",
+        arguments=(FANOUT, HEIGHT),
+        separators="^",
+        build=_kary,
     ),
-    Topology("random", "random recursive tree", (NODES, SEED), "@", build=_random),
+    Topology(
+        name="knomial",
+        title="k-nomial tree; K = 2 is the binomial one",
+        arguments=(RADIX, NODES),
+        separators="@",
+        build=_knomial,
+    ),
+    Topology(
+        name="random",
+        title="random recursive tree",
+        arguments=(NODES, SEED),
+        separators="@",
+        build=_random,
+    ),
 )
