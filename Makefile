@@ -3,7 +3,7 @@ COMMODEL := .venv/bin/commodel
 READY := .venv/.ready
 SETUP := $(wildcard envs/*) pyproject.toml
 
-.PHONY: help setup demo demo-openmpi papers example test test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
+.PHONY: help setup demo demo-openmpi papers example test test-core test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
 	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune \
 	bench-workbook axe partitions schemas map pages docs wheel clean
 
@@ -14,6 +14,7 @@ help:
 	@echo "make papers   the figures of the papers rebuilt, a report each; PAPER=cluster: one of them"
 	@echo "make example  write reports/example again, the sample that is committed"
 	@echo "make test     all tests but those of test-slow"
+	@echo "make test-core  the tests of the core in a copy without our extensions: 8 minutes"
 	@echo "make test-slow  the slow tests of the same behaviour: minutes"
 	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/labs has; needs root"
 	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
@@ -86,6 +87,10 @@ test: $(READY)
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
 	.venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m 'not lab and not alone and not slow'
 	.venv/bin/python -m pytest -m 'alone and not lab' $(ALONE_TESTS)
+
+# The rooms of the core, in a copy without our own extensions.
+test-core: $(READY)
+	.venv/bin/python -m tests.core_alone -n 3 --dist loadfile --no-loadscope-reorder -m 'not lab and not alone and not slow'
 
 # The same at more length: intervals over hundreds of machines, stories told by plain Snakemake as well.
 test-slow: $(READY)

@@ -33,7 +33,8 @@ TABLE = "examples/collectives.csv"
 COMMANDS = Path(__file__).with_name("golden_commands.txt")
 # What a run says of itself: when, where, by which commit, under which release.
 OWN = re.compile(
-    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d\S*|\b(?=[0-9]*[a-f])[0-9a-f]{8,64}(?:\+\S*)?\b|commit \S+|/(?:tmp|work)/\S*"
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d\S*|\b(?=[0-9]*[a-f])[0-9a-f]{8,64}(?:\+\S*)?\b|n-[0-9]{8}\b"
+    r"|commit \S+|/(?:tmp|work)/\S*"
     r"|\d+(?:\.\d+)? s of (?:one core|CPU)"
 )
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from commodel.platforms.tools import ROOT, find_tool
+from tests.core_alone import make_core
 
 EXAMPLE = ROOT / "examples" / "extension"
 PREDICT = (
@@ -481,18 +482,9 @@ matrix:
 
 @pytest.fixture
 def core(tmp_path):
-    """Return the import path of a clone without our own extensions, as links to this one."""
-    for path in ROOT.iterdir():
-        if path.name not in ("workflow", "results", "reports", ".git"):
-            (tmp_path / path.name).symlink_to(path)
-    (tmp_path / "workflow").mkdir()
-    for path in (ROOT / "workflow").iterdir():
-        if not path.name.startswith("commodel_"):
-            (tmp_path / "workflow" / path.name).symlink_to(path)
-    metadata = tmp_path / "workflow/commodel-0.1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: commodel\nVersion: 0.1.0\n")
-    return tmp_path / "workflow"
+    packages = make_core(tmp_path)
+    (tmp_path / "build").symlink_to(ROOT / "build")
+    return packages
 
 
 def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):

@@ -210,8 +210,6 @@ def test_exported_files_are_those_of_the_verb(sets, tmp_path):
     assert str(commodel.export("rules", decisions)) == str(
         commodel.export("rules", tmp_path / "choices.csv")
     )
-    platform = commodel.export("simgrid", sets / "loggp.yaml", tmp_path / "model.yaml", nodes=4)
-    assert [path.suffix for path in platform.files] == [".yaml", ".xml"]
     with pytest.raises(
         commodel.UserError, match="export mrnet: found 'host'; did you mean 'hosts'"
     ):

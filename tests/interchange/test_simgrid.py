@@ -3,6 +3,7 @@ set."""
 
 import pytest
 
+import commodel
 from commodel.files.tables import COMPARISON, read_table
 from commodel.models.parameter_sets import make_given_set, read_set
 from commodel.parameters import Estimate, ParameterSet
@@ -144,3 +145,9 @@ def test_the_platform_is_one_that_experiments_take(tmp_path):
 )
 def test_a_parameter_set_that_cannot_be_simulated_is_refused(parameters, complaint):
     assert complaint in catch_error_message(make_network, parameters)
+
+
+def test_the_function_writes_a_description_and_a_platform_file(tmp_path):
+    parameters = make_given_set("hockney", ["alpha=10us", "beta=1ns/B"])
+    exported = commodel.export("simgrid", parameters, tmp_path / "model.yaml", nodes=4)
+    assert [path.suffix for path in exported.files] == [".yaml", ".xml"]
