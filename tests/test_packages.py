@@ -20,6 +20,7 @@ TOP_MODULES = {
     "__main__",
     "errors",
     "hierarchy",
+    "parallel",
     "parameters",
     "progress",
     "records",
