@@ -1,5 +1,7 @@
 """Stages that make a file for each model: only models whose inputs have changed are done again."""
 
+import re
+
 import pytest
 
 from commodel.errors import JOB_VARIABLE
@@ -30,12 +32,11 @@ def here(original, tmp_path):
 
 
 def run(here, words, code=0):
-    """Run a stage and return the models that it kept, and its output."""
+    """Run a stage and return the models that it kept, and what it said on the error output."""
     done = here.run(*words)
     assert done.exit_code == code, (done.output, done.exception)
-    return [
-        line.partition(":")[0] for line in done.stderr.splitlines() if line.endswith("kept")
-    ], done.stderr
+    kept = re.findall(r"(\w+): its inputs have not changed", done.stderr + done.stdout)
+    return list(dict.fromkeys(kept)), done.stderr
 
 
 def test_only_models_with_changed_inputs_or_files_are_done_again(here):
