@@ -145,6 +145,20 @@ CALLS |= {
         },
         {"plan": "results/sample", "parameters": f"{SETS}/loggp.yaml", "out": "old"},
     ),
+    "fit_probes": (
+        {"plan": "results/sample", "platform": PLATFORM, "models": "loggp"},
+        {
+            "plan": "results/sample/plan.json",
+            "platform": PLATFORM,
+            "models": ["loggp", "hockney"],
+            "samples": "results/sample/observations.csv",
+            "out": "old",
+        },
+    ),
+    "fit_sheet": (
+        {"model": "loggp", "platform": "fat-tree-64"},
+        {"model": "shares", "platform": "fat-tree-64", "out": "sheet.yaml"},
+    ),
     "measure_batch": (
         {
             "plan": "results/sample",
@@ -475,6 +489,12 @@ ANSWERS = {
     ),
     "predict plan results/sample/plan.json --params loggp.yaml -o of-plan.csv": lambda: (
         commodel.predict_plan("results/sample", "loggp.yaml", "of-plan.csv")
+    ),
+    f"fit probes results/sample/plan.json --platform {PLATFORM} --model loggp -o of-probes.yaml": lambda: (
+        commodel.fit_probes("results/sample", PLATFORM, "loggp", "of-probes.yaml")
+    ),
+    "fit sheet --model shares --platform fat-tree-64 -o sheet.yaml": lambda: commodel.fit_sheet(
+        "shares", "fat-tree-64", "sheet.yaml"
     ),
     "measure --in results/sample --batch fast-ethernet-32-upto16n -q": lambda: (
         commodel.measure_batch("results/sample", "fast-ethernet-32-upto16n")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.plans import PlannedWork, plan_
     from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
+    from commodel.api.probe_fits import ProbeFits, fit_probes, fit_sheet
     from commodel.api.recommendations import advise, decide
     from commodel.errors import UserError
     from commodel.parameters import ParameterSet
@@ -45,6 +46,9 @@ _MODULES = {
     "predict": "api.predictions",
     "Fit": "api.fits",
     "fit": "api.fits",
+    "ProbeFits": "api.probe_fits",
+    "fit_probes": "api.probe_fits",
+    "fit_sheet": "api.probe_fits",
     "Difference": "api.differences",
     "History": "api.differences",
     "diff": "api.differences",
@@ -90,6 +94,7 @@ __all__ = [
     "PlanPredictions",
     "PlannedWork",
     "Predictions",
+    "ProbeFits",
     "Programs",
     "Recalibration",
     "ReportFiles",
@@ -105,6 +110,8 @@ __all__ = [
     "doctor",
     "export",
     "fit",
+    "fit_probes",
+    "fit_sheet",
     "import_",
     "load",
     "measure_batch",

@@ -3,17 +3,22 @@ sheet."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, cores_option, out_option, style_option
-from commodel.cli._output import copy_output_of_model, print_rows, show_waiting
-
-if TYPE_CHECKING:
-    from commodel.parameters import ParameterSet
+from commodel.cli._output import (
+    copy_output_of_model,
+    make_progress_printer,
+    print_rows,
+    show_waiting,
+)
+from commodel.errors import JOB_VARIABLE
 
 FAMILIES = click.option(
     "--model", "models", multiple=True, required=True, help="Model to fit; repeated."
@@ -68,51 +73,21 @@ def fit_probes(
     cores: int,
 ) -> None:
     """Fit models to the probes of a platform, as a run does."""
-    from commodel.api.stages import FitStage
-    from commodel.files.parameter_sets import write_parameters
-    from commodel.files.safe_paths import SafePath
-    from commodel.parallel import map_in_processes, use_processes
-    from commodel.results.stage_files import StageFiles
+    from commodel.api.probe_fits import ProbeFitRequest
+    from commodel.parallel import use_processes
 
-    observations = observations or plan_file.with_name("observations.csv")
-    plan, samples, target = (
-        SafePath.of_argument(path, plan_file.parent) for path in (plan_file, observations, out)
-    )
-    if len(models) == 1 and not out.is_dir():
-        stage = FitStage(plan, samples, platform, StageFiles(target.parent))
-        with show_waiting(f"fitting {models[0]}"):
-            parameters = stage.make_set(models[0])
-        write_parameters(target, parameters)
-        _report_missing_fit(parameters)
-        return
-    stage = FitStage(plan, samples, platform, StageFiles(target))
-    changed = stage.find_changes(models)
-    for model in models:
-        if model not in changed:
-            with copy_output_of_model(f"fit.{platform}.{model}"):
-                click.echo(
-                    f"{model}: its inputs have not changed, so the set in {out} is kept", err=True
-                )
+    in_job = bool(os.environ.get(JOB_VARIABLE))
 
-    def fit_model(model: str) -> None:
+    @contextmanager
+    def watch(model: str) -> Iterator[Callable[[str], None]]:
+        """Copy the output of a model to its log. Notes are for the log: the result has them, too."""
         with copy_output_of_model(f"fit.{platform}.{model}"), show_waiting(f"fitting {model}"):
-            _report_missing_fit(stage.write(model))
+            yield make_progress_printer(quiet=not in_job)
 
-    if changed:
-        stage.load()
+    request = ProbeFitRequest.of(plan_file, observations, platform, models)
     with use_processes(cores):
-        for model, _ in zip(changed, map_in_processes(fit_model, list(changed)), strict=True):
-            stage.files.record(f"{model}.yaml", changed[model])
-    stage.files.publish()
-
-
-def _report_missing_fit(parameters: ParameterSet) -> None:
-    if not parameters.values:
-        reason = next(iter(parameters.missing.values()))
-        click.echo(
-            f"commodel: no fit of {parameters.model} on platform '{parameters.platform}': {reason}",
-            err=True,
-        )
+        result = request.fit(out, watch)
+    click.echo(result.sentence if in_job else result.text())
 
 
 @fit.command(
@@ -197,10 +172,6 @@ def fit_table(
 @make_option_group("Output", out_option("Parameter set (YAML) to write.", required=True))
 def fit_sheet(model: str, platform: str, out: Path) -> None:
     """Derive a model's values from the data sheet of a platform, without measuring."""
-    from commodel.api.fits import read_data_sheet
-    from commodel.files.parameter_sets import write_parameters
-    from commodel.plan.config import find_config_file
+    from commodel.api.probe_fits import fit_sheet as derive_values
 
-    parameters = read_data_sheet(model, find_config_file("platform", platform))
-    write_parameters(out, parameters)
-    click.echo(f"{out}: {parameters.source}")
+    click.echo(derive_values(model, platform, out).text())

@@ -182,7 +182,8 @@ def predict_plan(
             result = request.predict(out, _watch_model)
     except ModelFailedError as failure:  # its message is on the screen already
         raise SystemExit(failure.exit_code) from None
-    click.echo(result.text())
+    in_job = bool(os.environ.get(JOB_VARIABLE))
+    click.echo(result.sentence if in_job else result.text())
 
 
 @contextmanager
