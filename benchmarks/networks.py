@@ -423,7 +423,8 @@ def main(only: list[str]) -> None:
     print_scores(
         ROOT, MEASUREMENTS, [name for name in development if name in (only or development)]
     )
-    if selected := [name for name in others if name in (only or others)]:
+    selected = [name for name in others if name in (only or others)]
+    if selected:
         print(
             f"\nNetworks on which no model was developed, with learned levels; drawn at random by SEED={seed}:"
         )

@@ -198,10 +198,8 @@ def search_by_variance(
     yield (), arms.first
     first = {kind: int(random.choice(np.flatnonzero(operations == kind))) for kind in kinds}
     while remaining := list_unmeasured(arms, measured):
-        if new := [kind for kind in kinds if kind in first]:
-            arm = first.pop(new[0])
-        else:
-            arm = max(remaining, key=lambda candidate: spread[candidate])
+        new = [kind for kind in kinds if kind in first]
+        arm = first.pop(new[0]) if new else max(remaining, key=lambda candidate: spread[candidate])
         group = (
             [arm]
             if not whole

@@ -214,7 +214,8 @@ def _parse_level(name: object, text: object, nodes: int, hosts: Sequence[str]) -
 
 def _parse_members(name: object, part: object, nodes: int, hosts: Sequence[str]) -> np.ndarray:
     text = str(part)
-    if ends := RANGE.fullmatch(text):
+    ends = RANGE.fullmatch(text)
+    if ends:
         first, last = int(ends[1]), int(ends[2] or ends[1])
         if not first <= last < nodes:
             raise UserError(

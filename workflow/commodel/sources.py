@@ -53,7 +53,8 @@ def find_module_file(name: str) -> Path | None:
 
 
 def _require_module_file(name: str) -> Path:
-    if (path := find_module_file(name)) is None:
+    path = find_module_file(name)
+    if path is None:
         raise ValueError(f"found no module {PACKAGE.name}.{name}")
     return path
 

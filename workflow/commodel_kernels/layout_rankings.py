@@ -366,7 +366,8 @@ def measure_best(
 def _read_measured_times(
     configuration: Configuration, problem: Problem, point: Point, raw: SafePath
 ) -> Times:
-    if marker := read_marker(raw, point.id):
+    marker = read_marker(raw, point.id)
+    if marker:
         raise UserError(f"{configuration.layout} was not measured: {', '.join(marker)}")
     samples = [
         sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]

@@ -167,7 +167,8 @@ def read_partition_input(path: Path) -> Rectangles:
     columns = [np.array(edited.columns[name], dtype=np.int64) for name in PARTITION_COLUMNS[1:]]
     x, y, width, height = columns
     tiling = Rectangles(x, y, width, height, int(max((x + width).max(), (y + height).max())))
-    if tiling_error := find_tiling_error(tiling):
+    tiling_error = find_tiling_error(tiling)
+    if tiling_error:
         raise edited.error(tiling_error[1], tiling_error[0])
     return tiling
 
@@ -332,7 +333,8 @@ class Partition(Result):
             f"The slowest process takes {100 * summary['imbalance']:.2g} % longer than the mean.",
             f"Half perimeters: {perimeters} {unit}s, {ratio:.3f} times those of squares of these areas.",
         ]
-        if dropped := sum({curve: curve.dropped for curve in self.processes.curves}.values()):
+        dropped = sum({curve: curve.dropped for curve in self.processes.curves}.values())
+        if dropped:
             lines.append(
                 f"{dropped} rows of speeds are ignored: a larger share may not take less time than a smaller one."
             )

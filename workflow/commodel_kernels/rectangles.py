@@ -94,7 +94,8 @@ class Rectangles:
         )
         extent = int(max((x + width).max(initial=0), (y + height).max(initial=0)))
         tiling = cls(x, y, width, height, extent if side is None else side)
-        if mistake := find_tiling_error(tiling):
+        mistake = find_tiling_error(tiling)
+        if mistake:
             raise UserError(mistake[0])
         return tiling
 
@@ -252,7 +253,8 @@ def _read(path: AnyPath) -> Rectangles:
             f"found a square of {side}×{side}, wanted a side of at most {MAX_SIDE}", file=path
         )
     tiling = Rectangles(x, y, width, height, side, None if np.isnan(speed).any() else speed)
-    if mistake := find_tiling_error(tiling):
+    mistake = find_tiling_error(tiling)
+    if mistake:
         raise UserError(mistake[0], file=path, line=rows[mistake[1]][0])
     return tiling
 
@@ -260,7 +262,8 @@ def _read(path: AnyPath) -> Rectangles:
 def _read_rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
     for line, row in stream_rows(path, COLUMNS, unique_columns=True):
         with add_line_to_errors(path, line):
-            if unknown := [name for name in row if name not in ALL_COLUMNS]:
+            unknown = [name for name in row if name not in ALL_COLUMNS]
+            if unknown:
                 raise UserError(
                     f"found the column {show_value(unknown[0])}, wanted {','.join(ALL_COLUMNS)}"
                 )

@@ -193,7 +193,8 @@ def call_checked(name: str, *arguments: object) -> None:
 
 def call_for_pointer(name: str, *arguments: object) -> int:
     """Call a function that returns a pointer; raise an error if it is null."""
-    if not (pointer := call_library(name, *arguments)):
+    pointer = call_library(name, *arguments)
+    if not pointer:
         raise make_last_error()
     return pointer
 

@@ -89,7 +89,8 @@ def read_builtin_tree(library: Path) -> Tree:
 def format_selection(rows: Iterable[Choice], built_in: Tree) -> str:
     """Return the text of the file: the library's own tree, with the choices before it."""
     table = arrange_choices(rows, WHOLE_RESULT_COLLECTIVES)
-    if unknown := [operation for operation in table if operation not in COLLECTIVES]:
+    unknown = [operation for operation in table if operation not in COLLECTIVES]
+    if unknown:
         raise UserError(f"MPICH's selection has no algorithms of '{unknown[0]}' to choose from")
     tree = dict(built_in)
     for operation, by_ranks in table.items():

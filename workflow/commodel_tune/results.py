@@ -118,7 +118,8 @@ def describe_outcome(outcome: Outcome) -> list[str]:
         f"Measured {measured} of {total} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
     ]
-    if validation_seconds := outcome.screening.seconds + validation.seconds:
+    validation_seconds = outcome.screening.seconds + validation.seconds
+    if validation_seconds:
         lines.append(f"Screening and validation took {validation_seconds:.0f} s more.")
     hint = (
         " Another component may precede, such as han, hcoll or ucc."
@@ -133,7 +134,8 @@ def describe_outcome(outcome: Outcome) -> list[str]:
         f"Dropped {algorithm} for {operation}: wrong results. {reason.rstrip('.')}."
         for (operation, algorithm), reason in outcome.wrong.items()
     ]
-    if number := len(outcome.dropped):
+    number = len(outcome.dropped)
+    if number:
         lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} without a measured gain.")
     lines += (
         describe_control("validation", validation)

@@ -81,7 +81,8 @@ class LibraryTimer:
         """Return the environment variables of the rules. The user's own would override them and are
         refused."""
         settings = dict(self.dialect.environment(path.parent.resolve() / path.name, operations))
-        if already_set := [name for name in settings if name in os.environ]:
+        already_set = [name for name in settings if name in os.environ]
+        if already_set:
             raise UserError(
                 f"{min(already_set)} is set in the environment; wanted: not set, since it would override the rules"
             )
@@ -216,7 +217,8 @@ class LibraryTimer:
         return raw
 
     def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
-        if marker := read_marker(raw, case):
+        marker = read_marker(raw, case)
+        if marker:
             return None if marker[0] == LATE else (self.measure.timeout, MIN_NOISE)
         seconds = [
             row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]

@@ -134,7 +134,8 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
     names = [canonicalize_operation(name) for name in request.operations] or list(
         dialect.operations
     )
-    if unknown := [name for name in names if name not in dialect.operations]:
+    unknown = [name for name in names if name not in dialect.operations]
+    if unknown:
         raise UserError(
             f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}"
         )

@@ -72,7 +72,8 @@ class Executor(SlurmExecutor):
                 self._report_job_error_threadsafe(SubmittedJobInfo(job), self.refusal)
                 return
             # the extended executor has no resource for it
-            if nodes := job.resources.get("nodelist"):
+            nodes = job.resources.get("nodelist")
+            if nodes:
                 job.resources.slurm_extra = (
                     f"{job.resources.get('slurm_extra', '')} --nodelist={quote(nodes)}".strip()
                 )

@@ -345,7 +345,8 @@ def _list_critical_messages(
         PlatformResources.unlimited(),
         {"operation": operation, "topology": spec, "bytes": parse_bytes(size)},
     )
-    if (critical := attribute_time(point, parameters)) is None:
+    critical = attribute_time(point, parameters)
+    if critical is None:
         reason = "its predictions do not replay single messages, so they have no critical path"
         raise UserError(f"found parameters of model {parameters.model}: {reason}", file=params)
     rows = []

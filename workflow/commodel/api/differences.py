@@ -133,7 +133,8 @@ class History(Answer):
             f"{number} {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)
         )
         notes = [f"Columns: {compared}; ratios to {first}."]
-        if names := sorted({name for snapshot in snapshots for name in snapshot.simulated}):
+        names = sorted({name for snapshot in snapshots for name in snapshot.simulated})
+        if names:
             notes.append(f"simulated, not measured on hardware: {', '.join(names)}.")
         rows = [_make_history_row(line, exact=True) for line in lines]
         return cls(

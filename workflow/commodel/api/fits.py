@@ -353,7 +353,8 @@ def read_data_sheet(model: str, platform_file: Path) -> ParameterSet:
     """Return the data sheet of a platform's network, from its file, as the parameters of a
     model."""
     platform = load_platform(platform_file)
-    if (sheet := platform.data_sheet) is None:
+    sheet = platform.data_sheet
+    if sheet is None:
         raise UserError(
             "found no section data_sheet, wanted one with the links of the network",
             file=platform_file,

@@ -340,7 +340,8 @@ def list_points(
     )
     if is_pattern_file(operation):
         pattern_options = {"algorithm": algorithm, "topology": topology, "bytes": sizes}
-        if wrong := [key for key, value in pattern_options.items() if value]:
+        wrong = [key for key, value in pattern_options.items() if value]
+        if wrong:
             raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
         file_points = _list_file_points(operation, ranks, layout, resources, repeats)
         return [replace(point, statistic=statistic) for point in file_points]

@@ -84,7 +84,8 @@ def make_snakemake_command(
 def find_profile(name: str) -> str:
     """Return the profile to pass to Snakemake: the path of a profile of the project or of commodel,
     else the given path, or the name of a profile of the user or the site."""
-    if project_profile := find_project_profile(name):
+    project_profile = find_project_profile(name)
+    if project_profile:
         return str(project_profile)
     snakemake_folders = AppDirs("snakemake", "snakemake")
     if any(
@@ -347,7 +348,8 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
     if stopped:
         for run in slurm_runs:
             # Snakemake has tried as well, but may have been killed meanwhile
-            if failure := cancel_jobs(run):
+            failure = cancel_jobs(run)
+            if failure:
                 display.show_message(REMAINING_JOBS_TEXT.format(failure, run))
         signal_text = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
         display.show_message(

@@ -187,7 +187,8 @@ def copy_output_to_log() -> None:
     The folder `logs` may come from an unknown source, as with received results. Links to the log
     are therefore not followed.
     """
-    if job := os.environ.get(JOB_VARIABLE):
+    job = os.environ.get(JOB_VARIABLE)
+    if job:
         _copy_output(Path(job))
 
 
@@ -203,7 +204,8 @@ def _copy_output(log: Path) -> None:
 def copy_output_of_model(name: str) -> Iterator[None]:
     """Copy the output of the block to the log of one model, `name`.log, if this process is a job of
     several models."""
-    if not (job := os.environ.get(JOB_VARIABLE)):
+    job = os.environ.get(JOB_VARIABLE)
+    if not job:
         yield
         return
     streams, log = (sys.stdout, sys.stderr), Path(job).with_name(f"{name}.log")

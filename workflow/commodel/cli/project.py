@@ -48,7 +48,8 @@ def init(folder: Path) -> None:
     # if it exists, snakedeploy created the project
     if not (folder / "workflow" / "Snakefile").exists():
         texts["Snakefile"] = SNAKEFILE
-    if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
+    file = next((path for path in (folder, *folder.parents) if path.is_file()), None)
+    if file:
         raise UserError("found a file, wanted a folder, or a name for a new one", file=file)
     slurm = folder / "slurm"  # what `snakemake --profile slurm` looks for
     existing = [name for name in texts if _is_another(folder / name, texts[name])]

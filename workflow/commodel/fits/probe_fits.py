@@ -389,7 +389,8 @@ def _add_checks(entry: Family, parameters: ParameterSet, evidence: Observed) -> 
         ("single_messages", compare_round_trips),
         ("contention", check_contention),
     ):
-        if errors := find_errors(entry, parameters, evidence):
+        errors = find_errors(entry, parameters, evidence)
+        if errors:
             parameters = parameters.with_settings(**{name: errors})
     return parameters
 

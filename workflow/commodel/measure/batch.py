@@ -472,7 +472,8 @@ def _clean_up_dead_attempts(context: StartContext, attempt: OwnAttempt) -> None:
         for path in list_folder(samples):
             if SAMPLES_NAME.fullmatch(path.name) and not raw_samples.is_complete(path):
                 path.unlink()
-        if case := read_current_case(samples):
+        case = read_current_case(samples)
+        if case:
             if not (samples / f"{case}.csv").exists() and attempt.count_crashes(case) >= 2:
                 attempt.clear_crashes(case)
                 reason = "two attempts at the batch ended without a message while it was measured"

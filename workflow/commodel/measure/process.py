@@ -65,7 +65,8 @@ def _wait_for_launcher(process: subprocess.Popen, watch: Callable[[], str]) -> t
         try:
             return process.wait(POLL_SECONDS), ""
         except subprocess.TimeoutExpired:
-            if stop_reason := watch():
+            stop_reason = watch()
+            if stop_reason:
                 _terminate_launcher(process)
                 return process.returncode, stop_reason
 
@@ -167,7 +168,8 @@ def split_sentences(text: str) -> list[str]:
         elif not line:
             messages += [] if messages[-1].endswith(":") else [""]
         elif "error stack:" in messages[-1] and (call := STACK_LINE.match(line)):
-            if innermost := line[call.end() :]:
+            innermost = line[call.end() :]
+            if innermost:
                 messages[-1] = (
                     f"{messages[-1].partition(' error stack:')[0]} error stack: {innermost}"
                 )

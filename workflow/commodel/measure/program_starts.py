@@ -69,7 +69,8 @@ class Start:
         layout += (
             arguments if re.fullmatch(r"[0-9x]*", arguments) else f"-{compute_digest(arguments)}"
         )
-        if nodes := format_nodes(self.where):
+        nodes = format_nodes(self.where)
+        if nodes:
             layout += (
                 f"-on{nodes if len(self.where) <= MAX_LISTED_NODES else compute_digest(self.where)}"
             )

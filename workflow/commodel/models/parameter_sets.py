@@ -31,7 +31,8 @@ def list_sets(path: Path) -> list[Path]:
     """Return the files of the parameter sets that a path names: itself, or those in its folder."""
     if not path.is_dir():
         return [path]
-    if not (files := sorted(path.glob("*.yaml"))):
+    files = sorted(path.glob("*.yaml"))
+    if not files:
         raise UserError("found no parameter set (.yaml) in this folder", file=path)
     return files
 
@@ -159,7 +160,8 @@ def _replace_values(
         for name, value in settings.items()
     ]
     names = [_find_name(entry, parameters, name_text, many_sets) for name_text, _ in values_given]
-    if repeated := [name for name in names if names.count(name) > 1]:
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
         raise UserError(f"--set: found {repeated[0]} twice")
     forms = {
         **infer_forms(entry, [name for name in names if name not in parameters.values]),

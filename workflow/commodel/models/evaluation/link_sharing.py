@@ -73,7 +73,8 @@ def predict(schedule: Schedule, values: Values) -> Array:
         return predict_in_time_order(schedule, values, levels)
     if too_long and _is_free_of_contention(schedule, links, values):
         return _predict_by_rounds(schedule, values, links, contention_free=True)
-    if representatives := _find_representatives(schedule, links):
+    representatives = _find_representatives(schedule, links)
+    if representatives:
         finish = predict_in_time_order(representatives.replayed, values, levels, representatives)
         return representatives.repeat_for_all(finish)
     if _fits_in_pieces(schedule, links, values):

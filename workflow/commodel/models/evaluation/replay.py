@@ -99,7 +99,8 @@ def attribute_to_messages(messages: int, predict: Callable[[], Array]) -> tuple[
 def scale_costs(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
     """Return the costs multiplied by the factors that `attribute_to_messages` has set, or unchanged
     without factors."""
-    if (factors := _COST_FACTORS.get()) is None:
+    factors = _COST_FACTORS.get()
+    if factors is None:
         return costs, work_seconds
     messages, work = factors
     columns = (getattr(costs, entry.name) for entry in fields(costs))

@@ -231,7 +231,8 @@ MAX_LINKS = 1 << 20
 def read_pair_latency(values: Values) -> np.ndarray | None:
     """Return the extra latency of every pair of nodes (nodes, nodes), or None if pairs of a class
     are equal."""
-    if (latencies := values.settings.get(PAIR_LATENCY)) is None:
+    latencies = values.settings.get(PAIR_LATENCY)
+    if latencies is None:
         return None
     nodes = int((1 + np.sqrt(1 + 8 * len(latencies))) / 2)
     matrix = np.zeros((nodes, nodes))

@@ -55,7 +55,8 @@ def fit(observed: Observed) -> Fitted:
         if len(counts) < 3
         else {}
     )
-    if shared := describe_shared_nodes(steps):
+    shared = describe_shared_nodes(steps)
+    if shared:
         notes |= {"g": shared, "l": f"{notes['l']}; {shared}"}
     coefficients = fit_least_squares([h, *(ranks == count for count in counts)], time, weights)
     g, waiting_times = np.maximum(coefficients[:, 0], 0), coefficients[:, 1:]

@@ -117,7 +117,8 @@ def fit(observed: Observed) -> Fitted:
         notes["S"] = CHANGE_NOTE
     else:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
-    if error_text := trips.describe_error(one_way):
+    error_text = trips.describe_error(one_way)
+    if error_text:
         notes["O"] = f"one number for all sizes: with G and O {error_text}"
     sizes = size[0], size[-1]
     return Fitted(

@@ -108,7 +108,8 @@ def fit(observed: Observed) -> Fitted:
             )
         )
     notes |= _describe_lists(fits, notes)
-    if shared := describe_shared_nodes(observed.cases("round")):
+    shared = describe_shared_nodes(observed.cases("round"))
+    if shared:
         for name, _ in FUNCTIONS_OF_WAY.values():
             notes[f"{name}.a"] = "; ".join(filter(None, (notes.get(f"{name}.a"), shared)))
     forms = {function.name: function.form for function, _, _ in fits}

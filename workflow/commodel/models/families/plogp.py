@@ -60,7 +60,8 @@ def fit(observed: Observed) -> Fitted:
     L = np.maximum(trips.one_way[:, 0] - gap[:, 0], 0)
 
     one_way = L[0] + gap[0]
-    if error_text := trips.describe_error(one_way):
+    error_text = trips.describe_error(one_way)
+    if error_text:
         notes["L"] = f"one number for all sizes: with L + g(m) {error_text}"
     curves = (
         make_curve("half a round trip", trips.size, trips.one_way[0], one_way, "L + g(m)"),

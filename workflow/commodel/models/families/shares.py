@@ -159,10 +159,12 @@ def fit(observed: Observed) -> Fitted:
         partial.add(*trip.name_values(name, o_s + o_r))
     partial.add(shared)
     partial.add(*fit_local_work(observed))
-    if header := fit_header(observed, trips, partial.estimate, predict):
+    header = fit_header(observed, trips, partial.estimate, predict)
+    if header:
         partial.values["H"] = np.full(len(o_s), header)
     notes, missing = {}, {}
-    if (S := find_largest_eager(observed, trips_by_class)) is None:
+    S = find_largest_eager(observed, trips_by_class)
+    if S is None:
         S = find_protocol_change(trips.size, trips.overheads[0])
     if S == NEVER:
         missing["S"] = (
@@ -181,14 +183,16 @@ def fit(observed: Observed) -> Fitted:
         order: replace(sent_estimate, settings={**partial.settings, "order": order})
         for order in SETTINGS["order"].values
     }
-    if distinguished := distinguish_behaviours(observed, "order", orders, predict):
+    distinguished = distinguish_behaviours(observed, "order", orders, predict)
+    if distinguished:
         partial.settings["order"] = distinguished[0][1]
     partial.settings.update(choose_link_sharing(observed, trips_by_class, sent_estimate, predict))
     if links := find_links_by_destination(
         observed, sent_estimate, _count_links(trips_by_class, shared), predict
     ):
         partial.settings["links"] = links
-    if copy_tables := fit_growing_overheads(trips, E):
+    copy_tables = fit_growing_overheads(trips, E)
+    if copy_tables:
         partial.add(copy_tables)
         for name, (size, half) in halves.items():
             # between nodes, processors copy the message; the rest is in the network

@@ -316,7 +316,8 @@ def describe_free_messages(schedule: Schedule) -> str:
 def describe_limits(schedule: Schedule, values: Values) -> str:
     """Return why a prediction has limited validity: a multicast, or larger combine phases than were
     probed."""
-    if uncovered := describe_free_messages(schedule):
+    uncovered = describe_free_messages(schedule)
+    if uncovered:
         return uncovered
     probed = values.settings.get("fan_in")
     if probed and (largest := find_largest_phase(schedule)) > int(probed):

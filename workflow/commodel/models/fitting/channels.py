@@ -29,7 +29,8 @@ def group_by_concurrency(observed: Observed, rings: Cases, pair: Pair) -> dict[i
     """Return the cases by τ, the number of concurrent transfers, at the sizes that were measured at
     all τ. All ranks of a ring send at once, on one node or on two nodes."""
     levels = {procs: rings.where(procs=procs) for procs in set(rings["procs"].tolist())}
-    if single := _select_single_transfers(observed, pair):
+    single = _select_single_transfers(observed, pair)
+    if single:
         levels[1] = single
     levels = dict(sorted(levels.items()))
     return dict(zip(levels, select_common("bytes", *levels.values()), strict=True))

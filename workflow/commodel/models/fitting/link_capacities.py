@@ -554,7 +554,8 @@ def _measure_opposite_slowdown(
     cases = cases.where(level=level, how="out" if level == NODE else "pair")
     largest = cases["bytes"][cases["ways"] == 2].max(initial=0)
     single, double = (cases.where(ways=directions, bytes=largest) for directions in (1, 2))
-    if not (common := set(single["flows"].tolist()) & set(double["flows"].tolist())):
+    common = set(single["flows"].tolist()) & set(double["flows"].tolist())
+    if not common:
         return None
     flows = min(common) if single_message else max(common)
     one_way, both_ways = (
