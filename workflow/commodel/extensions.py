@@ -51,6 +51,9 @@ OUR_NAMES = {
     "commodel_tune": ("tune",),
 }
 
+# Parameters of entries that are names: `read_names`.
+NAMES_OF_ENTRIES = ("operation", "short_name", "name")
+
 # Field of an `Extension` with the modules that define a constant, by the constant.
 MODULES_OF_CONSTANT = {
     "FAMILY": "models",
@@ -307,10 +310,7 @@ def list_names_in_text(constant: str) -> list[tuple[str, ...]]:
 
 def read_names(path: Path, constant: str) -> list[tuple[str, ...]]:
     """Return the first two texts of each entry that a file assigns to a constant, without importing
-    it.
-
-    An entry that is made with `name=` has one text.
-    """
+    it. Of texts that are given by a parameter's name, only names count."""
     names: list[tuple[str, ...]] = []
     for statement in ast.parse(path.read_bytes()).body:
         if not isinstance(statement, ast.Assign) or constant not in map(
@@ -320,12 +320,9 @@ def read_names(path: Path, constant: str) -> list[tuple[str, ...]]:
         value = statement.value
         for entry in value.elts if isinstance(value, ast.Tuple) else [value]:
             if isinstance(entry, ast.Call):
-                named = [keyword.value for keyword in entry.keywords if keyword.arg == "name"]
-                words = [
-                    str(word.value)
-                    for word in (*entry.args, *named)
-                    if isinstance(word, ast.Constant)
-                ]
+                named = [word.value for word in entry.keywords if word.arg in NAMES_OF_ENTRIES]
+                arguments = [*entry.args, *named]
+                words = [str(word.value) for word in arguments if isinstance(word, ast.Constant)]
                 names += [tuple(words[:2])] if words else []
     return names
 

@@ -251,12 +251,12 @@ def list_known_algorithms(ctx: click.Context) -> list[str]:
     option_value = ctx.params.get("operation") or ctx.params.get("operations") or ""
     heads = [option_value] if isinstance(option_value, str) else option_value
     operations = [head.partition(":")[0] for head in heads if head]
-    names = list_names("patterns.algorithms", "ALGORITHM")
-    return list(
-        dict.fromkeys(
-            name for operation, name in names if operation in operations or not operations
-        )
-    )
+    found: list[str] = []
+    for operation, *name in list_names("patterns.algorithms", "ALGORITHM"):
+        # an algorithm over any topology has no name of its own
+        if name and (operation in operations or not operations):
+            found += name
+    return list(dict.fromkeys(found))
 
 
 def make_name_lister(folder: str, constant: str) -> Callable[..., list[str]]:

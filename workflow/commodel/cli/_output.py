@@ -81,6 +81,13 @@ def make_progress_printer(quiet: bool) -> Callable[[str], None]:
     return (lambda message: None) if quiet else partial(click.echo, err=True)
 
 
+def print_stage(result: Result) -> None:
+    """Print the result of a stage, but not in a job of a run, whose log is empty if all went
+    well."""
+    if not os.environ.get(JOB_VARIABLE):
+        click.echo(result.text())
+
+
 class ProgressLine:
     """A progress line that is rewritten on a terminal; elsewhere a changed line is printed every 30
     seconds."""

@@ -16,6 +16,7 @@ from commodel.cli._output import (
     copy_output_of_model,
     make_progress_printer,
     print_rows,
+    print_stage,
     show_waiting,
 )
 from commodel.errors import JOB_VARIABLE
@@ -87,7 +88,7 @@ def fit_probes(
     request = ProbeFitRequest.of(plan_file, observations, platform, models)
     with use_processes(cores):
         result = request.fit(out, watch)
-    click.echo(result.sentence if in_job else result.text())
+    print_stage(result)
 
 
 @fit.command(

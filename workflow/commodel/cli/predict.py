@@ -29,6 +29,7 @@ from commodel.cli._output import (
     count_progress,
     make_progress_printer,
     print_rows,
+    print_stage,
     show_waiting,
 )
 from commodel.errors import JOB_VARIABLE, UserError
@@ -182,8 +183,7 @@ def predict_plan(
             result = request.predict(out, _watch_model)
     except ModelFailedError as failure:  # its message is on the screen already
         raise SystemExit(failure.exit_code) from None
-    in_job = bool(os.environ.get(JOB_VARIABLE))
-    click.echo(result.sentence if in_job else result.text())
+    print_stage(result)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import click
 
 from commodel.cli._help import Verb, VerbWithModes, make_option_group
 from commodel.cli._options import PATH, cores_option, out_option, quiet_option
-from commodel.cli._output import make_progress_printer, show_waiting
+from commodel.cli._output import make_progress_printer, print_stage, show_waiting
 from commodel.errors import UserError
 from commodel.platforms.toolchains import list_toolchains
 
@@ -68,7 +68,7 @@ def measure(plan_file, batch, setting, out, quiet) -> None:
     result = measure_batch(
         plan_file, batch, out=out, setting=setting, progress=make_progress_printer(quiet)
     )
-    click.echo(result.text())
+    print_stage(result)
 
 
 def _read_plan(path: Path) -> tuple[Plan, Path]:

@@ -81,16 +81,20 @@ def digest_files(paths: Iterable[AnyPath]) -> str:
 
 
 def digest_inputs(code: Iterable[str | Path], *inputs: str | None) -> str:
-    """Return a digest of source files, and of further inputs as texts."""
+    """Return a digest of source files, wherever they lie, and of further inputs as texts."""
     hashed = hashlib.sha256()
     for text in inputs:
         hashed.update(f"\0{text or ''}".encode())
-    for path in sorted({Path(path) for path in code}):
-        name = path.relative_to(
-            sources.PACKAGE if path.is_relative_to(sources.PACKAGE) else path.parents[1]
-        ).as_posix()
+    named = {(_name_source(Path(path)), Path(path)) for path in code}
+    for name, path in sorted(named):
         hashed.update(b"\0%b\0%b" % (name.encode(), path.read_bytes()))
     return hashed.hexdigest()
+
+
+def _name_source(path: Path) -> str:
+    """Return the path of a source file within the package; of an extension, with its folder."""
+    is_own = path.is_relative_to(sources.PACKAGE)
+    return path.relative_to(sources.PACKAGE if is_own else path.parents[1]).as_posix()
 
 
 class StageFiles:
