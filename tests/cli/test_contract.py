@@ -72,7 +72,7 @@ INVOCATIONS = {
         f"results/sample/plan.json {PLATFORM} --model loggp --model hockney --cores 2 -o fits",
     ),
     "predict plan": (
-        "results/sample/plan.json --params loggp.yaml --set L=2us -o predicted.csv",
+        f"results/sample/plan.json --params {SETS}/loggp.yaml --set L=2us -o predicted.csv",
         f"results/sample/plan.json --params {SETS}/loggp.yaml --params {SETS}/hockney.yaml --cores 2 -o new",
     ),
     "advise": (
