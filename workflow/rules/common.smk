@@ -24,6 +24,8 @@ COMMODEL = "COMMODEL_JOB={log[0]:q} " + quote(sys.executable) + " -m commodel"
 # A job with several cores uses them by processes. Snakemake would also give them to linear algebra, whose threads then
 # wait for each other.
 IN_PROCESSES = f"OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 {COMMODEL}"
+# Of all jobs together. A profile that submits them need not say how many; then a job here takes one.
+CORES = workflow.resource_settings.cores or 1
 QUIET = "--quiet" if config.get("quiet") else ""
 FINISH = bool(config.get("finish"))
 

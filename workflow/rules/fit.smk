@@ -10,7 +10,7 @@ rule fit:
         str(RESULTS.job_log("fits.{platform}")),
         [str(RESULTS.job_log(f"fit.{{platform}}.{model}")) for model in PLAN.models],
     localrule: True
-    threads: max(1, (workflow.cores or 1) // len(PLAN.platforms))
+    threads: max(1, CORES // len(PLAN.platforms))
     params:
         models=[word for model in PLAN.models for word in ("--model", model)],
     message:

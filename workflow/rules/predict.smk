@@ -14,7 +14,7 @@ rule predict:
         str(RESULTS.job_log("predictions")),
         [str(RESULTS.job_log(f"predict.{model}")) for model in PLAN.models],
     localrule: True
-    threads: workflow.cores or 1
+    threads: CORES
     params:
         sets=lambda wildcards, input: [part for path in input.sets for part in ("--params", path)],
     message:
@@ -46,7 +46,7 @@ rule compare:
     log:
         str(RESULTS.job_log("compare")),
     localrule: True
-    threads: workflow.cores or 1
+    threads: CORES
     message:
         "comparing predictions with measurements"
     shell:
