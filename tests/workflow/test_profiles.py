@@ -1,4 +1,4 @@
-"""Profiles of Snakemake with which the workflow is planned, without starting a job."""
+"""Profiles of Snakemake with which the workflow is read, without starting a job."""
 
 import subprocess
 import sys
@@ -7,10 +7,11 @@ from tests.cli.running import run
 
 
 def test_a_profile_that_submits_jobs_need_not_name_a_number_of_cores(tmp_path, monkeypatch):
+    """A dry run would assume one core."""
     monkeypatch.chdir(tmp_path)
     run("init .")
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--profile", "profiles/slurm"]
+    command = [sys.executable, "-m", "snakemake", "--summary", "--profile", "profiles/slurm"]
     command += ["--config", "experiment=sample"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "rule fit:" in done.stdout + done.stderr
+    assert "results/sample/fitted/fast-ethernet-32/loggp.yaml" in done.stdout
