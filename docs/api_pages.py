@@ -22,11 +22,12 @@ def _describe(name: str, thing: object) -> str:
     )
     parts = [f"## {name}", f"```python\ncommodel.{title}\n```", text]
     members = vars(thing).items() if inspect.isclass(thing) else ()
-    if rows := [
+    rows = [
         row
         for member, value in members
         if not member.startswith("_") and (row := _row(member, value))
-    ]:
+    ]
+    if rows:
         parts.append("\n".join(["| attribute or method | |", "|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
 

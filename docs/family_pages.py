@@ -142,7 +142,8 @@ def _lines(entry: Family) -> Iterator[str]:
         for name, setting in entry.settings.items():
             values = ", ".join(f"`{value}`" for value in setting.values)
             yield f"| `{name}` | {values} | {setting.meaning} |"
-    if published := read_published_sets(entry.name):
+    published = read_published_sets(entry.name)
+    if published:
         yield from ("", "## Published values", "")
         yield from (f"- `{path}`: {values.source}" for path, values in published.items())
     yield from ("", "## Citation", "", f"{entry.citation}.")

@@ -72,7 +72,8 @@ def _alternatives(about: dict) -> list[str]:
         return ["list of " + ", ".join(dict.fromkeys(_alternatives(about.get("items", {}))))]
     if about.get("type") == "object":
         return ["names with their values"]
-    if examples := about.get("examples"):
+    examples = about.get("examples")
+    if examples:
         return [f"such as `{examples[len(examples) // 2]}`"]
     kinds = about.get("type", "string")
     names = {"string": "text", "boolean": "`yes`, `no`", "integer": "number", "number": "number"}

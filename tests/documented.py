@@ -42,7 +42,8 @@ def blocks(text: str) -> Iterator[tuple[int, str]]:
     a language or with `sh`."""
     fence = None
     for number, line in enumerate(text.splitlines(), 1):
-        if match := FENCE.match(line):
+        match = FENCE.match(line)
+        if match:
             fence = match[1] if fence is None else None
         elif (fence in ("", "sh") and line.strip()) or (fence is None and line.startswith("    ")):
             yield number, line.strip()

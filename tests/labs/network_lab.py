@@ -129,7 +129,8 @@ def network(folder: Path, *queue: int, **settings: str) -> Iterator[Network]:
 def lab(tmp_path_factory):
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
-    if missing := [name for name in NEEDED if shutil.which(name) is None]:
+    missing = [name for name in NEEDED if shutil.which(name) is None]
+    if missing:
         pytest.skip(f"no {', '.join(missing)} here")
     with network(tmp_path_factory.mktemp("network")) as lab:
         yield lab

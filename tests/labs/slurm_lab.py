@@ -150,7 +150,8 @@ def shared_slurm():
 @pytest.fixture
 def slurm(request):
     """Yield the Slurm that all tests share, or a separate one if the test is marked `own_slurm`."""
-    if marker := request.node.get_closest_marker("own_slurm"):
+    marker = request.node.get_closest_marker("own_slurm")
+    if marker:
         with running_slurm(**marker.kwargs) as separate:
             yield separate
         return

@@ -141,7 +141,8 @@ def test_jobs_run_on_surveyed_hosts_in_order_and_wait_until_available(tmp_path):
 def two_switches(tmp_path, monkeypatch):
     """n0 and n1 are hosts on one switch, n2 and n3 on another, with a slow cable between the
     switches."""
-    if missing := [name for name in ("ip", "tc", "nsenter", "unshare") if not shutil.which(name)]:
+    missing = [name for name in ("ip", "tc", "nsenter", "unshare") if not shutil.which(name)]
+    if missing:
         pytest.skip(f"no {', '.join(missing)} here")
     hosts, script = tmp_path / "hosts", HERE / "network.sh"
     monkeypatch.setenv("LAB_HOSTS", " ".join(HOSTS))

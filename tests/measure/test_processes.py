@@ -31,7 +31,8 @@ def test_the_sentence_that_states_something(tmp_path):
     for what, wanted, text in PRINTED:
         for before in ("", PROGRESS):
             (tmp_path / "log").write_text(before + text)
-            if (said := describe_failure(tmp_path / "log")) != wanted:
+            said = describe_failure(tmp_path / "log")
+            if said != wanted:
                 wrong[what] = said
     assert len(PRINTED) >= 45
     assert not wrong

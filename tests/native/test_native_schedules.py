@@ -50,7 +50,8 @@ def random_program(rng, ranks: int, messages: int) -> Schedule | None:
 def programs(seed: int, count: int, ranks: int, messages: int) -> dict[str, Schedule]:
     rng, kept = np.random.default_rng(seed), {}
     while len(kept) < count:
-        if pattern := random_program(rng, ranks, rng.integers(1, messages)):
+        pattern = random_program(rng, ranks, rng.integers(1, messages))
+        if pattern:
             kept[f"p{len(kept)}"] = pattern
     return kept
 

@@ -252,7 +252,8 @@ def test_a_tool_that_has_forked_does_not_turn_over_lost_connections():
     """The child process keeps the sockets open, but waiting takes almost no processor time."""
     with Network("l:0 => l:1 l:2 ;", backend=WORKER) as network:
         stream = network.stream(filter="sum")
-        if (child := os.fork()) == 0:
+        child = os.fork()
+        if child == 0:
             time.sleep(60)
             os._exit(0)
         stream.send("%d", 0, tag=DIE)

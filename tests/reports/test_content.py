@@ -91,7 +91,8 @@ def test_further_findings_are_counted_and_the_answer_stays(small, number):
     )
     assert len(shown.sentences) == 3
     without_remarks = summary.find_answers(campaign, no_uses, {})[0].sentences
-    if (hidden := len(without_remarks) + number - 2) > 1:
+    hidden = len(without_remarks) + number - 2
+    if hidden > 1:
         assert shown.sentences[2] == f"{hidden} more findings: see Findings."
     assert {remark.text for remark in remarks} <= set(found[0].sentences)
     # A platform that has only probes, and so no row of the comparison, keeps its remark.

@@ -225,7 +225,8 @@ def _list_partitions(
         )
         if not arrangements:
             arrangements["by rank"] = tiling
-        if (name := f"{len(columns)} columns") not in arrangements:
+        name = f"{len(columns)} columns"
+        if name not in arrangements:
             arrangements[name] = exchange_ranks(tiling, node, kinds, VOLUMES[problem.kernel])
     for arrangement, tiling in arrangements.items():
         file = folder / f"{number}-{arrangement.replace(' ', '-')}.csv"

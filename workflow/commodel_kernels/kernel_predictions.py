@@ -140,11 +140,12 @@ class KernelPredictions(Result):
         }
         timed = []
         for entry in self.iterations:
-            if times := [
+            times = [
                 seconds
                 for name, seconds in entry.items()
                 if name in weighted and seconds is not None
-            ]:
+            ]
+            if times:
                 timed.append((entry["iteration"], entry["count"], median(times), times))
         timed.sort(key=lambda entry: -entry[2])
         total = sum(count * seconds for _, count, seconds, _ in timed)

@@ -288,11 +288,12 @@ def _describe_fastest(configurations: Sequence[Configuration], model: str) -> li
     lines = [
         f"Fastest, communication included: {_name_layout(best)}, {format_sum(best)} (by {model})."
     ]
-    if flags := Counter(
+    flags = Counter(
         row.validity[model]
         for row in configurations
         if row.validity[model] != ValidityKind.VALID.value
-    ):
+    )
+    if flags:
         (flag, _), number = flags.most_common(1)[0], flags.total()
         named = f": {flag}" if len(flags) == 1 else f", such as {flag}"
         lines.append(

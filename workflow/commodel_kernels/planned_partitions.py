@@ -85,9 +85,10 @@ def _read_partition(text: str, points_of_partition: list[Point], plan: Plan) -> 
     """Return the partition of a point. Only files that the plan stores are read, and sizes are
     limited, because the plan may come from an untrusted source."""
     first = points_of_partition[0]
-    if missing_file := next(
+    missing_file = next(
         (path for _, path in list_named_files([first]) if path not in plan.files), None
-    ):
+    )
+    if missing_file:
         raise UserError(f"the plan has no copy of the file '{missing_file}'")
     if find_required_ranks(text) not in (None, first.ranks) or first.ranks > MAX_RANKS:
         raise UserError(

@@ -187,7 +187,8 @@ def make_last_error(code: int = FAILED) -> OverlayError:
 
 def call_checked(name: str, *arguments: object) -> None:
     """Call a function that returns a status; raise an error if it failed."""
-    if (code := call_library(name, *arguments)) != OK:
+    code = call_library(name, *arguments)
+    if code != OK:
         raise make_last_error(code)
 
 

@@ -258,7 +258,8 @@ class Network(_NetworkMember):
         import pandas as pd
 
         rows = ctypes.POINTER(Metrics)()
-        if (count := call_library("metrics", self.open_pointer, seconds, ctypes.byref(rows))) < 0:
+        count = call_library("metrics", self.open_pointer, seconds, ctypes.byref(rows))
+        if count < 0:
             raise make_last_error()
         names = [field[0] for field in Metrics._fields_]
         table = pd.DataFrame(
@@ -430,7 +431,8 @@ def _receive_in_time(seconds: float | None, receive: Callable[[float], int]) -> 
             if end is None
             else min(MAX_WAIT_SECONDS, max(end - time.monotonic(), 0))
         )
-        if (code := receive(remaining)) == OK:
+        code = receive(remaining)
+        if code == OK:
             return
         if code != TIMEOUT:
             raise make_last_error(code)

@@ -81,7 +81,8 @@ class Packet:
         """The values: numbers, texts and arrays. Arrays are read-only: other streams may send the
         same packet."""
         values = (Value * MAX_VALUES)()
-        if (count := call_library("values", self.pointer, values, MAX_VALUES)) < 0:
+        count = call_library("values", self.pointer, values, MAX_VALUES)
+        if count < 0:
             raise OverlayError(f"cannot read a packet '{self.format}'")
         kinds = DIRECTIVE.findall(self.format)
         return tuple(

@@ -417,9 +417,10 @@ def _run_workflow(
         code = run_with_display(campaign, command(settings=settings), "unsurveyed", display)
     unfinished_count, count = len(campaign.unfinished), len(campaign.plan.batches)
     if code and 0 < unfinished_count < count:
-        if failed := run_with_display(
+        failed = run_with_display(
             campaign, command(settings=settings | {"finish": True}), "finish", display
-        ):
+        )
+        if failed:
             raise RunFailedError(failed)
         display.show_message(
             f"commodel: {unfinished_count} of {count} batches did not finish; their points are marked as not measured;"

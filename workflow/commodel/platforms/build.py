@@ -63,13 +63,12 @@ def _identify_compiler(toolchain: str) -> str:
 def refuse_mismatched_starter(root: Path, starter: str, slurm_mpi: str = "") -> None:
     """Raise an error if programs and starter are of different MPIs: each rank would then run as
     rank 0 of 1."""
-    if not (
-        why := explain_mismatch(
-            find_library_version([str(get_program_folder(root, "mpi") / "player")]),
-            starter,
-            slurm_mpi,
-        )
-    ):
+    why = explain_mismatch(
+        find_library_version([str(get_program_folder(root, "mpi") / "player")]),
+        starter,
+        slurm_mpi,
+    )
+    if not why:
         return
     name = Path(starter).name
     if slurm_mpi:

@@ -74,7 +74,8 @@ def exchange_ranks(
                 continue
             trials += 1
             exchanged = _exchange_pair(tiling, first, second, columns[c] if c == d else None)
-            if (traffic := volume(exchanged, node)) < least:
+            traffic = volume(exchanged, node)
+            if traffic < least:
                 tiling, least, improved = exchanged, traffic, True
                 columns[c][i], columns[d][j] = second, first
     return tiling

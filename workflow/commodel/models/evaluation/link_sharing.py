@@ -334,7 +334,8 @@ class _TimeOrderReplay:
             sender_waits = schedule.bytes > np.where(inside, S_inside[draw], S[draw])
             # E = 0: even empty messages use rendezvous.
             rendezvous = sender_waits | (schedule.bytes > E[draw]) | (E[draw] == 0)
-            if (key := sender_waits.tobytes() + rendezvous.tobytes()) not in self.programs:
+            key = sender_waits.tobytes() + rendezvous.tobytes()
+            if key not in self.programs:
                 one_at_a_time = values.settings.get("order") == ONE_AT_A_TIME
                 uses = self.passed_links.message, self.passed_links.link
                 opposite = self.passed_links.opposite

@@ -158,7 +158,8 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
             seconds, seconds.pop("S", NEVER), body[index].astype(np.int64), work
         )
         busy = times.work > 0
-        if (key := busy.tobytes()) not in operations:
+        key = busy.tobytes()
+        if key not in operations:
             operations[key] = Operations.of(schedule, busy)
         finish[index] = simulate(operations[key], times, schedule.ranks) / 10.0**decimals
     return finish

@@ -187,9 +187,10 @@ def fit(observed: Observed) -> Fitted:
     if distinguished:
         partial.settings["order"] = distinguished[0][1]
     partial.settings.update(choose_link_sharing(observed, trips_by_class, sent_estimate, predict))
-    if links := find_links_by_destination(
+    links = find_links_by_destination(
         observed, sent_estimate, _count_links(trips_by_class, shared), predict
-    ):
+    )
+    if links:
         partial.settings["links"] = links
     copy_tables = fit_growing_overheads(trips, E)
     if copy_tables:
@@ -204,9 +205,8 @@ def fit(observed: Observed) -> Fitted:
     if torus and observed.probes.get("capacity"):
         partial = fit_torus(observed, partial, torus, predict)
     # On a torus, messages in opposite directions have the same cables only if there is one of each.
-    if (
-        opposite_share := fit_opposite_share(observed, single=TORUS in partial.settings)
-    ) is not None:
+    opposite_share = fit_opposite_share(observed, single=TORUS in partial.settings)
+    if opposite_share is not None:
         behaviours = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
         nearest = [
             is_slowed

@@ -133,7 +133,8 @@ def fit(observed: Observed) -> Fitted:
         unidentified["C"] = "not distinguishable from 0: the levels explain the whole wave"
     if len(set(chain["height"].tolist())) == 1:
         unidentified["C"] = "not distinguishable from o: chains of one height only were measured"
-    if shared := describe_shared_nodes(fan):  # every hop of a chain is between nodes
+    shared = describe_shared_nodes(fan)
+    if shared:  # every hop of a chain is between nodes
         notes |= {
             name: "; ".join(filter(None, (notes.get(name), shared))) for name in ("o", "o.a", "C")
         }

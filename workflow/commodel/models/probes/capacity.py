@@ -90,9 +90,10 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         return [(placement, {**common, "ways": count}) for count in directions]
 
     for ranks in list_counts(site.cores)[1:]:
-        if large_nodes := [
+        large_nodes = [
             node for node in range(site.nodes) if site.count_cores(site.find_type(node)) >= ranks
-        ]:
+        ]
+        if large_nodes:
             within_node = Crossing(ranks, (large_nodes[len(large_nodes) // 2],))
             # they fit into caches
             shorter = [length for length in sizes if SUCCESSIVE_BYTES <= length < size]
@@ -108,7 +109,8 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         if length < size
     ]
     medium = [TINY_BYTES, *medium] if medium else []
-    if (largest := max(ports, default=1)) > 1:
+    largest = max(ports, default=1)
+    if largest > 1:
         farthest = _pair_farthest(site, min(MAX_PORT_FLOWS, site.nodes - 1))
         for length in (*medium, size):
             yield from cases(NODE, "in", farthest, length)
@@ -274,7 +276,8 @@ def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
             receivers = other_nodes[other_nodes % stride == other_nodes[0] % stride][
                 : min(len(senders), 8)
             ]
-            if (flows := len(receivers)) > 2:
+            flows = len(receivers)
+            if flows > 2:
                 yield Crossing(flows, (*senders[:flows].tolist(), *receivers.tolist()), stride)
 
 
