@@ -314,7 +314,10 @@ def predict_splits(measured: Measured, models: Sequence[str], name: str) -> Iter
             continue
         for ranks, rows_of_ranks in rows.groupby("ranks"):
             doublings = rows_of_ranks["doublings"].iloc[0]
-            title = f"{ranks:.0f} ranks ({doublings:.0f} {'doubling' if doublings == 1 else 'doublings'})"
+            title = (
+                f"{ranks:.0f} ranks ({doublings:.0f} "
+                f"{'doubling' if doublings == 1 else 'doublings'})"
+            )
             yield rows_of_ranks.assign(title=title)
 
 

@@ -39,8 +39,14 @@ SHAPES_PER_SAMPLE = 50
 SIZES = "{from: 0, to: 1MiB, step: 4800}"
 RANKS = "{from: 2, to: 1024, step: 22}"
 BROADCASTS = ["binomial", "binomial-near", "linear", "binomial:64KiB"]
-TREES = "flat:32 flat:128 flat:512 flat:1000 kary:2^4 kary:2^6 kary:2^8 kary:4^4 kary:8^3 kary:32^2 balanced:8x8"
-TREES += " balanced:16x16 balanced:4x64 balanced:64x4 balanced:4x8x16 binomial:6 binomial:8 binomial:10 chain:64"
+TREES = (
+    "flat:32 flat:128 flat:512 flat:1000 kary:2^4 kary:2^6 kary:2^8 kary:4^4 kary:8^3 kary:32^2 "
+    "balanced:8x8"
+)
+TREES += (
+    " balanced:16x16 balanced:4x64 balanced:64x4 balanced:4x8x16 binomial:6 binomial:8 "
+    "binomial:10 chain:64"
+)
 MATRIX = f"""
 platform: none
 matrix:

@@ -200,8 +200,14 @@ def make_trunks(
     for one in range(clusters):
         for two in range(clusters):
             if one != two:
-                ends = f'src="c{one}" dst="c{two}" gw_src="gate-{one}" gw_dst="gate-{two}" symmetrical="NO"'
-                route = f'<link_ctn id="trunk-{one}" direction="UP"/><link_ctn id="trunk-{two}" direction="DOWN"/>'
+                ends = (
+                    f'src="c{one}" dst="c{two}" gw_src="gate-{one}" gw_dst="gate-{two}" '
+                    'symmetrical="NO"'
+                )
+                route = (
+                    f'<link_ctn id="trunk-{one}" direction="UP"/><link_ctn id="trunk-{two}" '
+                    'direction="DOWN"/>'
+                )
                 lines.append(f"<zoneRoute {ends}>{route}</zoneRoute>\n")
     return "".join([*lines, "</zone>\n"])
 
@@ -242,7 +248,10 @@ def make_wide_area(
         )
         for number, (members, speed, latency) in enumerate(clusters)
     ]
-    route = '<zoneRoute src="c0" dst="c1" gw_src="gate-0" gw_dst="gate-1"><link_ctn id="wide"/></zoneRoute>\n'
+    route = (
+        '<zoneRoute src="c0" dst="c1" gw_src="gate-0" gw_dst="gate-1"><link_ctn '
+        'id="wide"/></zoneRoute>\n'
+    )
     link = f'<link id="wide" bandwidth="{wide}" latency="10ms"/>\n'
     return "".join(['<zone id="site" routing="Full">\n', *bodies, link, route, "</zone>\n"])
 

@@ -35,7 +35,10 @@ atexit.register(note)
 module, sys.argv = sys.argv[2], sys.argv[2:]
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-SNAKEMAKE = "import sys; sys.executable = {stage!r}; from snakemake.cli import main; sys.exit(main(sys.argv[1:]))"
+SNAKEMAKE = (
+    "import sys; sys.executable = {stage!r}; from snakemake.cli import main; "
+    "sys.exit(main(sys.argv[1:]))"
+)
 
 
 def write_project(place: Path, points: int) -> None:
@@ -47,7 +50,10 @@ def write_project(place: Path, points: int) -> None:
         axes = f"operation: bcast, algorithm: {list(ALGORITHMS)}, ranks: {list(RANKS)}"
         span = f"{{from: 1, to: {16 * sizes - 15}, step: 16}}"
         blocks.append(f"  - {{platform: p{number}, axes: {{{axes}, bytes: {span}}}}}\n")
-    head = f"platform: p1\nmodels: [hockney]\nlibrary: false\nprobe_bytes: [1, 1024, 16384]\nmeasure: {SETTINGS}\n"
+    head = (
+        "platform: p1\nmodels: [hockney]\nlibrary: false\nprobe_bytes: [1, 1024, 16384]\n"
+        f"measure: {SETTINGS}\n"
+    )
     make_project(place, platforms, {"large": f"{head}matrix:\n{''.join(blocks)}"})
 
 

@@ -248,7 +248,10 @@ def measure_planning() -> None:
         place = Path(folder)
         axes = "{operation: bcast, algorithm: [linear, binomial, binomial-near, chain], "
         axes += "ranks: {from: 2, to: 251, step: 1},"
-        text = f"platform: big\nmodels: [loggp]\nmatrix: [axes: {axes} bytes: {{from: 1, to: 100, step: 1}}}}]\n"
+        text = (
+            f"platform: big\nmodels: [loggp]\nmatrix: [axes: {axes} bytes: "
+            f"{{from: 1, to: 100, step: 1}}}}]\n"
+        )
         make_project(place, {"big": "launcher: slurm\nnodes: 1024\ncores: 1\n"}, {"many": text})
         spent, plan = time_task(lambda: make_plan("many", place))
         print_figure(f"planning {len(plan.points)} points", f"{spent:.1f} s")

@@ -118,7 +118,10 @@ def test_the_model_of_the_example_equals_its_equation(example, tmp_path, per_nod
     the other."""
     (tmp_path / "set.yaml").write_text(BY_HAND)
     ranks, size = 2 * per_node, 100_000
-    workload = f"--operation alltoall --algorithm pairwise --ranks {ranks} --layout block:{per_node} --bytes {size}"
+    workload = (
+        f"--operation alltoall --algorithm pairwise --ranks {ranks} --layout block:{per_node} "
+        f"--bytes {size}"
+    )
     printed = call(
         example,
         "predict",
@@ -242,7 +245,10 @@ def test_a_name_that_two_packages_bring_is_refused(tmp_path):
         (site / f"commodel_{name}/model.py").write_text(MODEL)
     paths = [tmp_path / "one", tmp_path / "two"]
     refused = call(sys.executable, "show", "models", folder=tmp_path, paths=paths, code=2)
-    message = "commodel: found model 'maxrate' in two packages, commodel-one and commodel-two; uninstall one\n"
+    message = (
+        "commodel: found model 'maxrate' in two packages, commodel-one and commodel-two; "
+        "uninstall one\n"
+    )
     assert refused.stderr == message
     (tmp_path / "one/commodel_one/model.py").write_text(
         MODEL.replace('name="maxrate"', 'name="loggp"')
@@ -325,7 +331,10 @@ def install_native(tmp_path):
     return install
 
 
-DIGESTS = "from commodel.platforms.toolchains import *; print([compute_native_digest(name) for name in ('mpi', '{}')])"
+DIGESTS = (
+    "from commodel.platforms.toolchains import *; print([compute_native_digest(name) for name in "
+    "('mpi', '{}')])"
+)
 
 
 @pytest.mark.skipif(find_tool("cc") is None, reason="no C compiler")

@@ -27,7 +27,10 @@ def named(*modules) -> set[str]:
     ],
 )
 def test_everything_that_python_loads_is_named(module):
-    code = f"import sys, commodel.{module}; print(*(m.__file__ for n, m in sys.modules.items() if 'commodel.' in n))"
+    code = (
+        f"import sys, commodel.{module}; print(*(m.__file__ for n, m in sys.modules.items() if "
+        "'commodel.' in n))"
+    )
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()

@@ -25,7 +25,10 @@ matrix:
 """
 
 
-LOADED = "from commodel.models.evaluation import native_library; print(native_library.load_library() is not None)"
+LOADED = (
+    "from commodel.models.evaluation import native_library; print(native_library.load_library() "
+    "is not None)"
+)
 QUIET = {"check": True, "capture_output": True, "text": True}
 
 

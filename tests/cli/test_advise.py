@@ -120,7 +120,10 @@ def test_a_ranking_of_all_algorithms(params):
 
 def test_tables_name_the_layout_near(params, tmp_path):
     write_text(tmp_path / "leaves.yaml", f"{PLATFORM}levels: {{leaf: 2}}\n")
-    command = f"advise --operation allgather --ranks 32 --platform {tmp_path}/leaves.yaml --params {params}"
+    command = (
+        f"advise --operation allgather --ranks 32 --platform {tmp_path}/leaves.yaml --params "
+        f"{params}"
+    )
     text = run(f"{command} --layout near --bytes 4KiB").stdout
     rows = read_rows(f"{command} --layout near --bytes 4KiB")
     decisions = run(f"{command} --layout near --bytes 1KiB,4KiB").stdout
@@ -466,7 +469,10 @@ def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
     uncorrected prediction of LogGP is the second row. Where too little was measured for that, it is
     the one of `advise`, too."""
     ring = "--algorithm ring "
-    line = f"predict --operation allreduce {ring}--ranks 8 --bytes 1KiB --layout block:1 --platform {platform}"
+    line = (
+        f"predict --operation allreduce {ring}--ranks 8 --bytes 1KiB --layout block:1 --platform "
+        f"{platform}"
+    )
     recommended, model = read_rows(line)
     advised = {
         row["alternative"]: row

@@ -184,7 +184,10 @@ def test_hockney_is_fitted_to_imported_half_round_trips(tmp_path):
 
 def test_several_files_are_one_table(tmp_path):
     for name, ranks in (("a", 4), ("b", 8)):
-        text = f"# Benchmarking Bcast\n# #processes = {ranks}\n#bytes #repetitions t_max[usec]\n8 1 1.0\n"
+        text = (
+            f"# Benchmarking Bcast\n# #processes = {ranks}\n#bytes #repetitions t_max[usec]\n8 1 "
+            "1.0\n"
+        )
         (tmp_path / f"{name}.txt").write_text(text)
     said = output(
         f"import imb {tmp_path}/a.txt {tmp_path}/b.txt --algorithm binomial -o {tmp_path}/t"

@@ -260,7 +260,10 @@ def test_a_snakemake_error_is_shown_in_one_line():
 
 def test_an_sbatch_refusal_is_shown_once_with_a_hint():
     lines, _ = shown(SBATCH + SBATCH)
-    said = "sbatch refuses the job: invalid partition specified: nosuch; see profiles/README.md for a site's settings"
+    said = (
+        "sbatch refuses the job: invalid partition specified: nosuch; see profiles/README.md for "
+        "a site's settings"
+    )
     assert lines == [f"commodel: {said}"]
 
 

@@ -89,7 +89,10 @@ def test_a_platform_under_slurm_is_refused_without_a_profile_that_submits_jobs(
 def test_without_sbatch_nothing_is_tried(slurm, monkeypatch):
     monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
     result = CliRunner().invoke(main, ["run", "on-lab", *PROFILE])
-    message = "no sbatch on PATH, by which profile 'slurm' submits jobs; wanted: a login node of the cluster"
+    message = (
+        "no sbatch on PATH, by which profile 'slurm' submits jobs; wanted: a login node of the "
+        "cluster"
+    )
     assert (result.exit_code, result.stderr, result.stdout) == (2, f"commodel: {message}\n", "")
     assert not Path("results/on-lab/plan.json").exists()
 
@@ -107,7 +110,10 @@ def test_an_mpi_plug_in_that_slurm_lacks_is_refused_before_jobs_are_submitted(sl
     assert not Path("submitted").exists()
 
 
-REFUSED = "echo 'sbatch: error: Batch job submission failed: Invalid account or account/partition combination "
+REFUSED = (
+    "echo 'sbatch: error: Batch job submission failed: Invalid account or account/partition "
+    "combination "
+)
 REFUSED += "specified' >&2; echo asked >> submitted; exit 1"
 
 
@@ -188,7 +194,10 @@ def test_a_missing_compiler_is_reported_with_platforms_that_need_none(
     monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
     for name in ("fast-ethernet-32.yaml", "fast-ethernet-32.xml"):
         shutil.copy(ROOT / "params/platforms" / name, "params/platforms")
-    other_block = ", {platform: fast-ethernet-32, axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}}]\n"
+    other_block = (
+        ", {platform: fast-ethernet-32, axes: {operation: bcast, algorithm: linear, ranks: 2, "
+        "bytes: 8}}]\n"
+    )
     Path("params/experiments/both.yaml").write_text(
         EXPERIMENT.replace("PLATFORM", "local").rstrip("]\n") + other_block
     )

@@ -295,7 +295,10 @@ def test_tab_imports_nothing_heavy(typed, offer, verb):
     """These imports would take longer than 0.3 s of processor time, the limit for TAB. The time
     itself is not tested, since it depends on the load of the machine."""
     words = {"COMP_WORDS": f"commodel {typed}", "COMP_CWORD": f"{len(typed.split()) + 1}"}
-    code = "import sys; from commodel.cli import main\ntry: main(prog_name='commodel')\nfinally: print(*sys.modules)"
+    code = (
+        "import sys; from commodel.cli import main\ntry: main(prog_name='commodel')\nfinally: "
+        "print(*sys.modules)"
+    )
     environment = os.environ | words | {"_COMMODEL_COMPLETE": "bash_complete"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

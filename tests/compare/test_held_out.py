@@ -194,7 +194,10 @@ def test_the_fit_does_not_see_the_times_that_are_held_out():
 
 def test_a_parameter_set_states_the_held_out_points():
     parameters = fit_without_held_out(split_points(exact(), "ranks > 4"), "hockney", "t.csv")
-    source = "fitted from 20 points of t.csv; these points are not held out; the other 20, where ranks > 4, are"
+    source = (
+        "fitted from 20 points of t.csv; these points are not held out; the other 20, where ranks "
+        "> 4, are"
+    )
     assert parameters.source == source
     assert parameters.provenance["held_out_where"] == "ranks > 4"
     assert parameters.provenance["held_out_points"] == 20

@@ -413,7 +413,10 @@ def test_imb_sends_windows_of_a_size_that_depends_on_version_and_option(
 ):
     """Biband: 1e6 messages per second in both directions of two pairs."""
     head = f"#    Intel(R) MPI Benchmarks {version}, MPI-1 part\n" if version else ""
-    rows = "# Benchmarking Biband\n# #processes = 5\n#bytes #repetitions Mbytes/sec Msg/sec\n8 10 8.00 1000000\n"
+    rows = (
+        "# Benchmarking Biband\n# #processes = 5\n#bytes #repetitions Mbytes/sec Msg/sec\n8 10 "
+        "8.00 1000000\n"
+    )
     (time,) = read("imb", tmp_path, f"{head}# IMB-MPI1{options} Biband\n{rows}").times
     assert (time.operation, time.ranks) == (
         canonicalize_operation(f"pairs:messages={window}:directions=2"),
@@ -456,7 +459,10 @@ def test_osu_prints_the_mean_over_the_ranks_and_the_fastest_and_slowest_of_them(
 
 def test_a_time_of_the_first_rank_that_is_rounded_to_0_is_left_out(tmp_path):
     """The first rank of an eager reduce may be done in less than the 10 ns that OSU prints."""
-    text = "# OSU MPI Reduce Latency Test\n# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)\n8 0.02 0.00 1.0\n"
+    text = (
+        "# OSU MPI Reduce Latency Test\n# Size  Avg Latency(us)  Min Latency(us)  Max "
+        "Latency(us)\n8 0.02 0.00 1.0\n"
+    )
     table = read("osu", tmp_path, text, ranks=4)
     assert list_statistics(table) == [(0.02, "rank mean", "mean"), (1.0, "last rank", "mean")]
     assert table.left_out == {"Reduce whose first rank takes 0 s": 1}
@@ -464,7 +470,10 @@ def test_a_time_of_the_first_rank_that_is_rounded_to_0_is_left_out(tmp_path):
         read("osu", tmp_path, text.replace("1.0\n", "0.0\n"), ranks=4)
 
 
-IMB_ROW = "# #processes = 4\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n64 9 1.0 3.0 2.0\n\n"
+IMB_ROW = (
+    "# #processes = 4\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n64 9 1.0 3.0 2.0\n"
+    "\n"
+)
 ALL_RANKS = [(1.0, "first rank", "mean"), (2.0, "rank mean", "mean"), (3.0, "last rank", "mean")]
 
 

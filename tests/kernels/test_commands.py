@@ -699,7 +699,10 @@ def test_a_mistake_in_advise_kernel_is_one_line(taulop, change, wanted):
 def test_a_printed_partition_equals_the_output_of_the_verb(kernel):
     layout = "processes:params/layouts/fermi/M2.csv"
     result = commodel.partition("params/speeds/fermi.yaml", 32, layout, "fermi", kernel=kernel)
-    verb = f"partition --speeds params/speeds/fermi.yaml --blocks 32 --layout {layout} --platform fermi"
+    verb = (
+        f"partition --speeds params/speeds/fermi.yaml --blocks 32 --layout {layout} --platform "
+        "fermi"
+    )
     verb += f" --kernel {kernel}"
     assert str(result) == run(verb).stdout.rstrip("\n")
     for style in ("json", "csv", "svg"):

@@ -59,7 +59,10 @@ measure: {{sync: barrier, precision: 5%, min_samples: 6, max_samples: {samples},
 probe_bytes: 1KiB
 matrix:
 """
-POINT = '  - axes: {{operation: "{operation}:partition=params/{file}", algorithm: paper, bytes: {bytes}}}\n'
+POINT = (
+    '  - axes: {{operation: "{operation}:partition=params/{file}", algorithm: paper, bytes: '
+    "{bytes}}}\n"
+)
 
 
 @dataclass(frozen=True)

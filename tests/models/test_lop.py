@@ -94,7 +94,10 @@ def test_the_printed_latency_of_a_posting_list_counts_overheads_twice():
         latency("list", 64),
         rtt("list", 64) / 2 - overhead("list", 1) - 64 * overhead("list", 64),
     )
-    remark = f"L(64) is {here * 1e6:.3g} µs; with the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
+    remark = (
+        f"L(64) is {here * 1e6:.3g} µs; with the paper's n·o(n) for a list it would be "
+        f"{paper * 1e6:.3g} µs"
+    )
     assert remark in parameters.values["o_list.a"].note
     as_printed = replace(parameters, settings={"posting": "list", "latency": "printed"})
     pattern = build_schedule(point("bcast", "linear", ranks=65, bytes=1))

@@ -131,7 +131,10 @@ def assert_plausible(result, sync):
 def test_the_shim_makes_the_wall_clock_jump(jump_environment):
     """Precondition of the other tests: the wall clock of a program with the shim jumps by about an
     hour."""
-    look = "import time; first = time.time(); print(max(abs(time.time() - first) for _ in range(5)) > 3000)"
+    look = (
+        "import time; first = time.time(); print(max(abs(time.time() - first) for _ in range(5)) "
+        "> 3000)"
+    )
     done = subprocess.run(
         ["python3", "-c", look],
         env=jump_environment("/", 0),

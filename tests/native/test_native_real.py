@@ -186,7 +186,10 @@ def test_datagrams_are_counted(real):
     assert all(row["count"] == str(int(row["count"])) for row in result.rows("many"))
 
 
-FLOOD = "id,what,senders,packets,bytes\nmany,through,1,2000,20000\nfew,arrived,1,2000,20000\nroom,room,1,1,8"
+FLOOD = (
+    "id,what,senders,packets,bytes\nmany,through,1,2000,20000\nfew,arrived,1,2000,20000\n"
+    "room,room,1,1,8"
+)
 
 
 def flooded(result):

@@ -17,7 +17,10 @@ from tests.processes import command_name, family, still_there
 from tests.waiting import until
 from tests.workflow.conftest import Project, ending
 
-PLATFORM = "title: processes of this machine over TCP\nlauncher: local\nsubstrate: overlay\nnodes: 1\ncores: 8\n"
+PLATFORM = (
+    "title: processes of this machine over TCP\nlauncher: local\nsubstrate: overlay\nnodes: 1\n"
+    "cores: 8\n"
+)
 SMALL_OVERLAY = """
 title: an overlay
 platform: overlay-here
@@ -32,7 +35,10 @@ matrix:
 """
 
 
-HOSTS = "launcher: hosts\nsubstrate: overlay\nnodes: 2\ncores: 4\nhosts: {names: [127.0.0.1, 127.0.0.2]}\n"
+HOSTS = (
+    "launcher: hosts\nsubstrate: overlay\nnodes: 2\ncores: 4\nhosts: {names: [127.0.0.1, "
+    "127.0.0.2]}\n"
+)
 FEW = """
 platform: overlay-there
 models: [pram]

@@ -154,7 +154,10 @@ def test_operations_without_a_schedule_are_not_predictable():
 
 
 def test_the_plan_of_an_overlay(planned):
-    matrix = '  - axes: {operation: [reduce, bcast, overlay-startup], topology: ["flat:4", "kary:2^2"], bytes: 8}'
+    matrix = (
+        '  - axes: {operation: [reduce, bcast, overlay-startup], topology: ["flat:4", '
+        '"kary:2^2"], bytes: 8}'
+    )
     plan = planned(matrix, models="[tan, logp, loggp]")
     assert len(plan.points) == 6  # no library beside them
     assert plan.platforms["o"].substrate == "overlay"

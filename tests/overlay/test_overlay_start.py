@@ -85,7 +85,10 @@ def test_an_agent_starts_internal_processes_and_back_ends_on_hosts(start, agent,
 
 def test_hosts_with_unresolvable_names_still_join_the_network(start, agent):
     """A batch system may have node names that the network cannot resolve."""
-    text = "no.such.invalid:0 => no.such.invalid:1 no.such.invalid:2 ;\nno.such.invalid:1 => no.such.invalid:3 ;\n"
+    text = (
+        "no.such.invalid:0 => no.such.invalid:1 no.such.invalid:2 ;\nno.such.invalid:1 => "
+        "no.such.invalid:3 ;\n"
+    )
     tool = start(text, DRIVE_LAUNCH=f"{agent} {{host}}")
     tool.execute_ok("open concat 0 0 0")
     tool.execute_ok("ask 0 1 1 1 %s")

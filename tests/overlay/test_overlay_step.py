@@ -136,7 +136,10 @@ def test_python_starts_one_step_and_refuses_incomplete_options(
         (f"connection_file={str(file)!r}", "both `launch` and `backend`, or none"),
         (f"launch={LAUNCHER.split()!r}", "wanted, for one step, a connection file"),
     ):
-        script = f"from commodel_overlay import Network\nNetwork({flat(2)!r}, {backend!r}, one_step=True, {options})"
+        script = (
+            f"from commodel_overlay import Network\nNetwork({flat(2)!r}, {backend!r}, "
+            f"one_step=True, {options})"
+        )
         done = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
         )

@@ -100,7 +100,10 @@ def seconds(count):
 
 def test_a_goal_file_of_three_ranks_takes_the_specified_times(read):
     """The schedule is example 3 of shared/schedule.md."""
-    first = f"a: {seconds(5)}\nb: send 1b to 1\nc: send 1b to 2\nb requires a\nc requires a\nc irequires b"
+    first = (
+        f"a: {seconds(5)}\nb: send 1b to 1\nc: send 1b to 2\nb requires a\nc requires a\nc "
+        "irequires b"
+    )
     second = f"a: recv 1b from 0\nb: {seconds(1)}\nb requires a"
     assert ends(read(ranks(first, second, "recv 1b from 0"))) == [7, 9, 9]
 
@@ -126,7 +129,10 @@ def test_work_that_needs_no_message_does_not_wait_for_one(read):
 
 def test_waits_at_a_calc_of_0_are_delayed_until_a_task_requires_the_calc(read):
     """No task requires the calc of 0 at once, so the work comes first."""
-    body = f"r: recv 8b from 1\nz: calc 0\nz requires r\nw: {seconds(20)}\nv: {seconds(3)}\nv requires z\nv requires w"
+    body = (
+        f"r: recv 8b from 1\nz: calc 0\nz requires r\nw: {seconds(20)}\nv: {seconds(3)}\nv "
+        "requires z\nv requires w"
+    )
     sender = f"w: {seconds(10)}\ns: send 8b to 0\ns requires w"
     assert ends(read(ranks(body, sender)))[0] == 24
 
@@ -137,7 +143,10 @@ def test_independent_chains_do_not_deadlock(read):
         "a: recv 8b from 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\nc: recv 8b from 1 tag 3\n"
         "d: send 8b to 1 tag 4"
     )
-    first = "a: send 8b to 0 tag 3\nb: recv 8b from 0 tag 4\nb requires a\nc: send 8b to 0 tag 1\nc requires b"
+    first = (
+        "a: send 8b to 0 tag 3\nb: recv 8b from 0 tag 4\nb requires a\nc: send 8b to 0 tag 1\nc "
+        "requires b"
+    )
     last = "d: recv 8b from 0 tag 2\nd requires c"
     pattern = read(ranks(f"{zero}\nd requires c", f"{first}\n{last}"))
     assert len(pattern.src) == 4

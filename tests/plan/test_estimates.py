@@ -238,7 +238,10 @@ def sizes_of_messages(plan):
 )
 @pytest.mark.parametrize("left_open", ["", "probe_bytes: auto"])
 def test_messages_of_probes_reach_the_longest_of_the_matrix(planned, size, largest, left_open):
-    matrix = f"  - axes: {{operation: bcast, algorithm: [binomial, 'chain:8KiB'], ranks: 4, bytes: [8, {size}]}}"
+    matrix = (
+        "  - axes: "
+        f"{{operation: bcast, algorithm: [binomial, 'chain:8KiB'], ranks: 4, bytes: [8, {size}]}}"
+    )
     assert sizes_of_messages(planned(matrix, left_open)) == {
         4**power for power in range(13) if 4**power <= largest
     }

@@ -119,7 +119,10 @@ def test_a_failing_exclude_expression_is_refused_with_file_and_line(tmp_path):
 
 
 def test_too_many_are_refused_before_the_first(tmp_path):
-    text = "  - axes: {operation: bcast, ranks: '1:90000:+1', bytes: '1:90000:+1'}\n    include: [{operation: bcast}]\n"
+    text = (
+        "  - axes: {operation: bcast, ranks: '1:90000:+1', bytes: '1:90000:+1'}\n    include: "
+        "[{operation: bcast}]\n"
+    )
     with pytest.raises(
         UserError, match=r"some.yaml:2: matrix: found 8100000001 combinations, wanted at most"
     ):

@@ -119,7 +119,10 @@ def test_a_warning_states_the_share_that_will_end_as_budget(planned):
 def test_a_warning_names_points_that_are_too_large_to_simulate(planned):
     """1,024 ranks send a million messages at once, by the algorithm and by SimGrid's default."""
     platform = SIMULATED.replace("cores: 1", "cores: 64")
-    matrix = "  - axes: {operation: alltoall, algorithm: linear, ranks: [64, 1024], layout: 'block:64', bytes: 1KiB}"
+    matrix = (
+        "  - axes: {operation: alltoall, algorithm: linear, ranks: [64, 1024], layout: "
+        "'block:64', bytes: 1KiB}"
+    )
     (warning,) = (
         line for line in summarize_plan(planned(matrix, "", platform)) if line.startswith("WARNING")
     )

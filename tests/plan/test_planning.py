@@ -230,13 +230,19 @@ def test_a_simulated_batch_is_not_named_after_more_nodes_than_the_platform_has(p
 def test_layouts_that_place_ranks_on_the_same_nodes_are_measured_once(planned):
     """Ranks on 4 nodes: one each with block:1 and cyclic:1. Two each are placed differently by
     block and cyclic."""
-    axes = "operation: bcast, algorithm: linear, bytes: 8, layout: [block, cyclic], nodes: 4, ranks_per_node: [1, 2]"
+    axes = (
+        "operation: bcast, algorithm: linear, bytes: 8, layout: [block, cyclic], nodes: 4, "
+        "ranks_per_node: [1, 2]"
+    )
     plan = planned(f"  - axes: {{{axes}}}")
     layouts = [point.layout for point in plan.points]
     # each with the MPI default
     assert sorted(layouts) == sorted(2 * ["block:1", "block:2", "cyclic:2"])
     assert plan.merged_layouts == {"cyclic:1": "block:1"}
-    line = "cyclic:1 places these ranks on the same nodes as block:1: such points are measured once, as block:1"
+    line = (
+        "cyclic:1 places these ranks on the same nodes as block:1: such points are measured once, "
+        "as block:1"
+    )
     assert line in summarize_plan(plan)
 
 

@@ -102,7 +102,10 @@ def test_within_a_node_nothing_is_known_without_memory(tmp_path):
 
 
 def test_one_switch_without_levels(tmp_path):
-    flat = "launcher: slurm\nnodes: 4\ncores: 1\ndata_sheet:\n  links: {node: {bandwidth: 1 GB/s, latency: 1us}}\n"
+    flat = (
+        "launcher: slurm\nnodes: 4\ncores: 1\ndata_sheet:\n  links: {node: {bandwidth: 1 GB/s, "
+        "latency: 1us}}\n"
+    )
     for name in ("shares", "loggp", "hockney"):
         assert cost(
             read_data_sheet(name, written(tmp_path, flat)), [0], [3], 1000

@@ -17,8 +17,14 @@ from commodel.platforms.simulated_networks import (
 )
 from commodel.platforms.tools import ROOT
 
-HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
-CLUSTER = '<cluster id="c" prefix="node-" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1us"/>\n</platform>\n'
+HEAD = (
+    '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
+    '<platform version="4.1">\n'
+)
+CLUSTER = (
+    '<cluster id="c" prefix="node-" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1us"/>\n'
+    "</platform>\n"
+)
 REFUSED = {
     "an entity": (
         HEAD.replace('simgrid.dtd"', 'simgrid.dtd" [<!ENTITY a "b">]') + CLUSTER,
@@ -236,7 +242,10 @@ def test_a_single_number_is_passed_in_the_form_that_every_simgrid_reads(
     tmp_path, name, value, passed
 ):
     (tmp_path / "net.xml").write_text(HEAD + CLUSTER)
-    text = f"launcher: simgrid\nnodes: 4\ncores: 1\nsimgrid: {{file: net.xml, config: {{{name}: VALUE}}}}\n"
+    text = (
+        "launcher: simgrid\nnodes: 4\ncores: 1\nsimgrid: "
+        f"{{file: net.xml, config: {{{name}: VALUE}}}}\n"
+    )
     for number, written in enumerate((value, passed)):
         (tmp_path / f"net{number}.yaml").write_text(text.replace("VALUE", written))
     platforms = [load_platform(tmp_path / f"net{number}.yaml") for number in (0, 1)]
@@ -247,7 +256,10 @@ def test_a_single_number_is_passed_in_the_form_that_every_simgrid_reads(
 @pytest.mark.parametrize("value", ["0,9", "6us", "0:1:2;x", "-1"])
 def test_an_error_shows_the_value_of_the_file(tmp_path, value):
     (tmp_path / "net.xml").write_text(HEAD + CLUSTER)
-    text = f"launcher: simgrid\nnodes: 4\ncores: 1\nsimgrid: {{file: net.xml, config: {{smpi/os: '{value}'}}}}\n"
+    text = (
+        "launcher: simgrid\nnodes: 4\ncores: 1\nsimgrid: "
+        f"{{file: net.xml, config: {{smpi/os: '{value}'}}}}\n"
+    )
     (tmp_path / "net.yaml").write_text(text)
     with pytest.raises(UserError, match=f"smpi/os: found '{value}'"):
         load_platform(tmp_path / "net.yaml")

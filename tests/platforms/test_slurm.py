@@ -34,7 +34,10 @@ from commodel.platforms.slurm import (
 )
 from snakemake_executor_plugin_slurm_patient import UNLISTED, Executor
 
-TYPED = "launcher: slurm\nnodes: 5\ncores: 2\ntypes: {fat: 2, thin: 3}\nslurm: {features: {fat: bigmem, thin: std}}\n"
+TYPED = (
+    "launcher: slurm\nnodes: 5\ncores: 2\ntypes: {fat: 2, thin: 3}\nslurm: {features: {fat: "
+    "bigmem, thin: std}}\n"
+)
 NODES = "\n".join(
     f"NodeName={name} Arch=x86_64 AvailableFeatures={features} ActiveFeatures={features} OS=Linux #1 SMP RealMemory=1"
     for name, features in [
@@ -123,7 +126,10 @@ def test_mpi_types_are_parsed_from_the_srun_listing(listing):
 # What Slurm 22.05 prints while slurmctld is killed, or stopped.
 KILLED = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
 STOPPED = "slurm_load_jobs error: Socket timed out on send/recv operation"
-NO_START = "srun: error: Unable to confirm allocation for job 1: Unable to contact slurm controller (connect failure)\n"
+NO_START = (
+    "srun: error: Unable to confirm allocation for job 1: Unable to contact slurm controller "
+    "(connect failure)\n"
+)
 NO_START += "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 1\n"
 
 
@@ -408,7 +414,10 @@ def test_the_executor_polls_soon_after_the_output_of_a_job_appears(
     assert looks[-1] - looks[-2] == 180  # it has not ended, though its output is there
 
 
-FAILED = "SLURM sbatch failed. The error message was '{}'.\n    sbatch call:\n        sbatch --qos=invalid account\n"
+FAILED = (
+    "SLURM sbatch failed. The error message was '{}'.\n    sbatch call:\n        sbatch "
+    "--qos=invalid account\n"
+)
 SUBMISSION = "sbatch: error: Batch job submission failed: "
 
 

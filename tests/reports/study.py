@@ -346,7 +346,10 @@ def make_parameters():
 def sampled_set(platform, latency, per_byte, sizes, where, more):
     """Return a parameter set with sampled functions, one of them of two variables, and two values
     that the data do not identify."""
-    unknown = "not identifiable from these data, only together with g.a: its interval is as wide as its value"
+    unknown = (
+        "not identifiable from these data, only together with g.a: its interval is as wide as its "
+        "value"
+    )
     values = {
         "B_L": Estimate(1935.0, "1", 1801.0, 2003.0),
         "S": Estimate(8192.0, "B", 4096.0, 16384.0),

@@ -159,7 +159,10 @@ def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(
     monkeypatch.setattr(html_page, "MAX_DATA_ROWS", 1000)
     text = format_page(report)
     count = len(report.section("Comparison").tables[0].rows)
-    wanted = f"First 200 of {count:,} rows, which are too many for a page: a Parquet file beside the workbook has all."
+    wanted = (
+        f"First 200 of {count:,} rows, which are too many for a page: a Parquet file beside the "
+        "workbook has all."
+    )
     assert wanted in text
     assert all(len(rows) <= 1000 for rows in data_of(text))
     assert not re.search("<table[^>]* data-filtered", text), "the script looks for all rows there"

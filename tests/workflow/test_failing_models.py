@@ -17,7 +17,10 @@ def fail(observed):
 
 loggops.FAMILY = replace(loggops.FAMILY, fit=fail)
 """
-REASON = "error of the program: ArithmeticError: broken on purpose; log: results/small/logs/fit.loggp-64.loggops.log"
+REASON = (
+    "error of the program: ArithmeticError: broken on purpose; log: "
+    "results/small/logs/fit.loggp-64.loggops.log"
+)
 
 
 def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(finished):

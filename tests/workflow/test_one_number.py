@@ -105,7 +105,10 @@ def test_verbs_and_functions_have_one_number_for_a_set(source, fitted, tmp_path,
     parameters = makers[source]()
     write_parameters(tmp_path / "set.yaml", parameters)
     for operation, ranks, size in WORKLOADS:
-        workload = f"--operation {operation} --ranks {ranks} --bytes {size} --layout block:1 --params set.yaml"
+        workload = (
+            f"--operation {operation} --ranks {ranks} --bytes {size} --layout block:1 --params "
+            "set.yaml"
+        )
         tables = [
             pd.DataFrame(read_rows(f"predict {workload}")),
             commodel.predict(operation, ranks, size, parameters=parameters, layout="block:1").frame,

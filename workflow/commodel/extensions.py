@@ -351,7 +351,10 @@ def _load(point: metadata.EntryPoint) -> InstalledExtension:
         if not isinstance(loaded, Extension):
             problem = f"found a {type(loaded).__name__} as {point.value}, wanted an Extension"
         elif loaded.interface != INTERFACE:
-            problem = f"found interface {loaded.interface}, wanted {INTERFACE}; install a version for this commodel"
+            problem = (
+                f"found interface {loaded.interface}, wanted {INTERFACE}; install a version for "
+                "this commodel"
+            )
         else:
             extension = loaded
     if problem:

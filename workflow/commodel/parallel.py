@@ -1,4 +1,5 @@
-"""Work of several processes at once (`map_in_processes`): copies of this one (`fork`), which share what it has loaded.
+"""Work of several processes at once (`map_in_processes`): copies of this one (`fork`), which share
+what it has loaded.
 
 `use_processes` says how many; without it, this process does all."""
 
@@ -30,9 +31,11 @@ def use_processes(count: int) -> Iterator[None]:
 
 
 def map_in_processes(function: Callable[[Item], Output], items: Sequence[Item]) -> Iterator[Output]:
-    """Yield the output of a function for each item, in their order. An error of a process is raised here.
+    """Yield the output of a function for each item, in their order. An error of a process is raised
+    here.
 
-    Outputs are pickled, but not the function and the items. What the function changes is lost, except files.
+    Outputs are pickled, but not the function and the items. What the function changes is lost,
+    except files.
     """
     count = min(_process_count.get(), len(items))
     if count < 2:

@@ -647,7 +647,10 @@ def _read_run_rows(path: Path, stated: StatedProperties, imported: ImportedTimes
                 )
                 continue
             if placement.size != test_metadata.placement.size:
-                difference = f"{file.name} has {test_metadata.placement}, {placement.file} {placement}, which is used"
+                difference = (
+                    f"{file.name} has {test_metadata.placement}, {placement.file} {placement}, "
+                    "which is used"
+                )
                 moved[difference] += [number]
             test = Test(name, number, test_metadata.collective, placement.ranks)
             for sample in sorted(samples, key=lambda sample: (sample.tool_name, sample.elements)):

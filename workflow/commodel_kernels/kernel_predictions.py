@@ -185,7 +185,10 @@ class KernelPredictions(Result):
                 f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
             )
         if properties["iterations"] > 1:
-            text += f": {properties['iterations']} iterations, {properties['different']} of them different"
+            text += (
+                f": {properties['iterations']} iterations, {properties['different']} of them "
+                "different"
+            )
         lines = [f"{text}; communication alone, predicted."]
         if self.overlapped_computation is not None:
             lines.append(

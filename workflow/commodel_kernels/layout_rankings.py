@@ -283,7 +283,10 @@ def _describe_fastest(configurations: Sequence[Configuration], model: str) -> li
 
     def format_sum(entry: Configuration) -> str:
         parts = entry.computation, entry.communication[model]
-        return f"{format_seconds(entry.total(model))} = {' + '.join(format_seconds(part) for part in parts)}"
+        return (
+            f"{format_seconds(entry.total(model))} = "
+            f"{' + '.join(format_seconds(part) for part in parts)}"
+        )
 
     lines = [
         f"Fastest, communication included: {_name_layout(best)}, {format_sum(best)} (by {model})."

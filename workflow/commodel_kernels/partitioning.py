@@ -324,7 +324,10 @@ class Partition(Result):
         platform_text = (
             f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
         )
-        kernel = f"{self.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {platform_text}"
+        kernel = (
+            f"{self.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of "
+            f"{platform_text}"
+        )
         count, perimeters = summary["iterations"], summary["half_perimeters"]
         ratio = perimeters / summary["squares"]
         total = f", {format_seconds(summary['total'])} in all {count}" if count > 1 else ""

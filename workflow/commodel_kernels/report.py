@@ -329,7 +329,10 @@ def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[s
 
 
 MAX_DRAWN_PARTITIONS = 24  # partitions
-NOTE = "Partitions of the matrix, speeds of processes, and the communication time of single iterations."
+NOTE = (
+    "Partitions of the matrix, speeds of processes, and the communication time of single "
+    "iterations."
+)
 
 
 def make_sections(inputs: SectionInputs) -> list[Section]:

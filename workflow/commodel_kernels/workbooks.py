@@ -61,7 +61,10 @@ def write_kernel(
             *select_columns("Equal iterations"),
             *(Column(name, f"{name} [µs]", "number") for name in names),
         ]
-        note = "One row for consecutive iterations with equal messages; the time is that of one iteration."
+        note = (
+            "One row for consecutive iterations with equal messages; the time is that of one "
+            "iteration."
+        )
         table = make_table("Iterations", "Iteration by iteration", times, columns)
         sections.append(Section("Iterations", note, (table,)))
     title = "Predicted communication times of a kernel"

@@ -24,7 +24,10 @@ def find_build_settings() -> dict[str, str]:
 
 def _find_folder() -> Path:
     """Return the folder where MRNet is installed."""
-    wanted = "wanted MRNet as its make install lays it out: bin, include and lib in one folder, whose bin is on PATH"
+    wanted = (
+        "wanted MRNet as its make install lays it out: bin, include and lib in one folder, whose "
+        "bin is on PATH"
+    )
     commnode = find_tool(COMMNODE)
     if commnode is None:
         raise UserError(f"found no {COMMNODE} on PATH, {wanted}; see commodel doctor")

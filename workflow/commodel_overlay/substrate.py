@@ -30,7 +30,10 @@ def check(combination: Mapping[str, Any]) -> None:
         )
     _check_operation(name)
     if combination.get("algorithm"):
-        message = f"found '{combination['algorithm']}', but an overlay network has no algorithms; give a topology"
+        message = (
+            f"found '{combination['algorithm']}', but an overlay network has no algorithms; give "
+            "a topology"
+        )
         raise UserError(message, key="algorithm")
     if not combination.get("topology"):
         raise UserError(f"on an overlay network {name} needs a topology", key="operation")

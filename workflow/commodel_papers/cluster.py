@@ -460,7 +460,10 @@ def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str
 def _describe_recovery(fitted: ParameterSet | None) -> str:
     """Return how the predictions as fitted treat lost packets."""
     if fitted and fitted.settings.get("recovery") == "tcp":
-        return "Predicted as fitted: TCP sends it again, simulated packet by packet; the median of repeats."
+        return (
+            "Predicted as fitted: TCP sends it again, simulated packet by packet; the median of "
+            "repeats."
+        )
     return "Predicted as fitted: the same with fitted values." if fitted else ""
 
 

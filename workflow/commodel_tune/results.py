@@ -171,7 +171,10 @@ def describe_control(name: str, stage: Stage) -> list[str]:
         return [
             f"The {name} has no workload without a rule, so a change of the machine's speed would go unnoticed."
         ]
-    line = f"In the {name}, times of {controls.excluding_one} of {controls.workloads} workloads without a rule changed"
+    line = (
+        f"In the {name}, times of {controls.excluding_one} of {controls.workloads} workloads "
+        "without a rule changed"
+    )
     if not controls.log_margin:
         return [f"{line}, no more than by chance."]
     widened = f"All intervals are widened by {100 * expm1(controls.log_margin):.2g} %"

@@ -75,7 +75,10 @@ class Workload:
 
     @property
     def text(self) -> str:
-        text = f"{self.operation} over {format_extent(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
+        text = (
+            f"{self.operation} over {format_extent(self.leaves, self.ranks)}, "
+            f"{format_bytes(self.bytes)}"
+        )
         return text if self.statistic is Statistic.COMPLETION else f"{text}, {self.statistic}"
 
 
@@ -150,7 +153,10 @@ class Ranking:
         if self.lead is None:
             return ""
         following = self.frame.iloc[1]
-        return f". Compared with {following['alternative']}, {following['layout_name']}, it is {self.lead.text}"
+        return (
+            f". Compared with {following['alternative']}, {following['layout_name']}, it is "
+            f"{self.lead.text}"
+        )
 
     def __repr__(self) -> str:
         return f"Ranking: {self.sentence}"

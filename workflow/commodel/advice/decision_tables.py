@@ -154,7 +154,10 @@ def _put_first(advice: Ranking, choice: tuple[str, str] | None) -> Ranking:
     first = (rows["alternative"] == choice[0]) & (rows["layout"] == choice[1])
     slower = float(rows.loc[first, "seconds"].iloc[0] / rows["seconds"].iloc[0] - 1)
     gain = f"{100 * slower:.0f} % faster" if slower > 0 else "as fast"
-    note = f"{choice[0]} for all sizes, as a rule needs; here {rows['alternative'].iloc[0]} is predicted to be {gain}"
+    note = (
+        f"{choice[0]} for all sizes, as a rule needs; here {rows['alternative'].iloc[0]} is "
+        f"predicted to be {gain}"
+    )
     order = np.argsort(~first.to_numpy(), kind="stable")
     deviations = tuple(advice.deviations[number] for number in order)
     rows = rows.iloc[order].reset_index(drop=True)

@@ -150,7 +150,10 @@ def _list_notes(ranking: Ranking) -> list[str]:
     if tied:
         more_text = f" and {len(tied) - MAX_NAMED} more" if len(tied) > MAX_NAMED else ""
         names = f"{', '.join(map(_shorten_layout, tied[:MAX_NAMED]))}{more_text}"
-        rule = f"the difference is within its 95 % interval, or at most {100 * NEGLIGIBLE_DIFFERENCE:g} %"
+        rule = (
+            "the difference is within its 95 % interval, or at most "
+            f"{100 * NEGLIGIBLE_DIFFERENCE:g} %"
+        )
         lines.append(f"Statistically tied with {best['alternative']}: {names} ({rule}).")
     fastest = rows.sort_values("period", kind="stable").iloc[0]
     if fastest["period"] * MIN_STREAM_GAIN < best["period"]:

@@ -13,7 +13,10 @@ from commodel.compare.combined_prediction import choose_alternatives, summarize_
 from commodel.errors import UserError
 from commodel.files.text_tables import format_answer, format_table
 
-NOTE = "MPI default / advised: how many times as long the MPI default takes as the advised alternative."
+NOTE = (
+    "MPI default / advised: how many times as long the MPI default takes as the advised "
+    "alternative."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -225,7 +225,10 @@ class Run(Result):
         raise UserError(f"found no chart '{chart}'; {suggest_name(chart, list(self.charts))}")
 
     def __repr__(self) -> str:
-        return f"Run({str(self.folder)!r}): {len(self.plan.points)} points on {', '.join(self.platforms)}"
+        return (
+            f"Run({str(self.folder)!r}): {len(self.plan.points)} points on "
+            f"{', '.join(self.platforms)}"
+        )
 
     def __str__(self) -> str:
         return self.text() if self._results.table("comparison").exists() else repr(self)

@@ -59,7 +59,10 @@ def doctor() -> Programs:
 def _describe_extension(installed: InstalledExtension) -> str:
     """Return a sentence on an extension that another package brings."""
     problem = f", not used: {installed.problem}" if installed.problem else ""
-    return f"Extension {installed.name} of package {installed.distribution} {installed.version}{problem}."
+    return (
+        f"Extension {installed.name} of package {installed.distribution} "
+        f"{installed.version}{problem}."
+    )
 
 
 def _describe_tool(tool: Tool) -> Mapping[str, Any]:

@@ -144,9 +144,15 @@ def place_matrix(
             names = [
                 name for name in dict.fromkeys(entry.platform for entry in sets.values()) if name
             ]
-            note = f"OF ANOTHER PLATFORM: no parameter set is of {' or '.join(blocks)}, the platform of the matrix"
+            note = (
+                f"OF ANOTHER PLATFORM: no parameter set is of {' or '.join(blocks)}, the platform "
+                "of the matrix"
+            )
             note += f"; the sets are of {', '.join(names)}" if names else ""
-            note += "; ranks are placed as without a platform, one per node unless the matrix has a layout"
+            note += (
+                "; ranks are placed as without a platform, one per node unless the matrix has a "
+                "layout"
+            )
             return MatrixPlacement(PlatformResources.unlimited(), [note] if any(blocks) else [])
         placed = {name: _load_resources_of_entry(name, path) for name in blocks if name in fitted}
         notes = [

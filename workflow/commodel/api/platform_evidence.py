@@ -39,7 +39,10 @@ def find_platform_evidence(
     return evidence, [folder.folder.root for folder, _ in runs]
 
 
-RUN_ADVICE = "run an experiment there (`commodel run`), or give --params: of its data sheet by `commodel fit sheet`"
+RUN_ADVICE = (
+    "run an experiment there (`commodel run`), or give --params: of its data sheet by `commodel "
+    "fit sheet`"
+)
 
 
 def find_runs(platform: str, results: Path, experiment: str | None = None) -> list[Results]:

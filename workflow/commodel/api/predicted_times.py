@@ -158,7 +158,10 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
         f"({_name_alternative(row)}, {row['ranks']} ranks, {format_bytes(row['bytes'])})"
         for row in (shortest, longest)
     ]
-    return f"{first['operation']}, {len(rows)} predictions by {', '.join(families[:MAX_NAMED])}: {' to '.join(ends)}."
+    return (
+        f"{first['operation']}, {len(rows)} predictions by {', '.join(families[:MAX_NAMED])}: "
+        f"{' to '.join(ends)}."
+    )
 
 
 def _join_first(texts: list[str], separator: str) -> str:

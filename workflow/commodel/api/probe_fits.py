@@ -1,5 +1,5 @@
-"""Fits that need no table of collectives: to the probes of a platform (`fit_probes`), or from a data
-sheet (`fit_sheet`)."""
+"""Fits that need no table of collectives: to the probes of a platform (`fit_probes`), or from a
+data sheet (`fit_sheet`)."""
 
 from __future__ import annotations
 

@@ -66,7 +66,8 @@ class FitStage:
         return fit_to_evidence(self.plan, self.evidence, find_family(model).name, self.platform)
 
     def find_changes(self, models: Iterable[str]) -> dict[str, str]:
-        """Return the models whose sets in the folder are not up to date, each with a digest of its inputs."""
+        """Return the models whose sets in the folder are not up to date, each with a digest of its
+        inputs."""
         digests = {
             name: digest_inputs(list_fit_code(name), self._data_digest, self.platform)
             for name in (find_family(model).name for model in models)
@@ -104,8 +105,8 @@ class PredictionStage:
         _ = self.plan
 
     def find_changes(self, sets: Mapping[str, Sequence[AnyPath]]) -> dict[str, str]:
-        """Return the models whose tables in the folder are not up to date, each with a digest of its inputs. `sets` are
-        the files of each model's sets."""
+        """Return the models whose tables in the folder are not up to date, each with a digest of
+        its inputs. `sets` are the files of each model's sets."""
         digests = {
             name: digest_inputs(list_prediction_code(name), self._plan_digest, digest_files(files))
             for name, files in sets.items()
@@ -117,8 +118,8 @@ class PredictionStage:
         }
 
     def write(self, model: str, sets: Sequence[AnyPath]) -> int:
-        """Predict with a model's sets, write the table beside that of the folder, and return the number of its
-        rows."""
+        """Predict with a model's sets, write the table beside that of the folder, and return the
+        number of its rows."""
         table = predict_points(
             self.plan, Results.of(self.plan_file.parent), choose_sets(sets, model, ())
         )

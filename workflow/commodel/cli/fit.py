@@ -81,7 +81,8 @@ def fit_probes(
 
     @contextmanager
     def watch(model: str) -> Iterator[Callable[[str], None]]:
-        """Copy the output of a model to its log. Notes are for the log: the result has them, too."""
+        """Copy the output of a model to its log. Notes are for the log: the result has them,
+        too."""
         with copy_output_of_model(f"fit.{platform}.{model}"), show_waiting(f"fitting {model}"):
             yield make_progress_printer(quiet=not in_job)
 

@@ -97,7 +97,10 @@ def _make_message(mistakes: list[ErrorDetails]) -> str:
         case "missing":
             return f"found no key '{first['loc'][-1]}'"
         case "too_long":
-            return f"found {first['ctx']['actual_length']:,} values, wanted at most {first['ctx']['max_length']:,}"
+            return (
+                f"found {first['ctx']['actual_length']:,} values, wanted at most "
+                f"{first['ctx']['max_length']:,}"
+            )
         case "unexpected_keyword_argument" | "extra_forbidden":
             return "found an unknown key"
         case _ if first["input"] != first["input"]:

@@ -41,7 +41,10 @@ def _check_spec(spec: str) -> str:
     return spec
 
 
-IMPORT_ADVICE = "; convert a table with other column names: commodel import csv FILE --column NAME=COLUMN -o TABLE"
+IMPORT_ADVICE = (
+    "; convert a table with other column names: commodel import csv FILE --column NAME=COLUMN -o "
+    "TABLE"
+)
 # Statistics from the best for a fit to the worst: what is nearest to the time until an operation is
 # complete.
 STATISTICS = (Statistic.COMPLETION, Statistic.LAST_RANK, Statistic.RANK_MEAN, Statistic.FIRST_RANK)

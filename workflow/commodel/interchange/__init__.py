@@ -361,7 +361,10 @@ def _choose_stated_ranks(files: Sequence[Path], ranks: Sequence[int]) -> Sequenc
     numbers = {named.count for named in names if named.count}
     if len(ranks) == 1 and ranks[0] and len(numbers) > 1:
         numbers_text = ", ".join(map(str, sorted(numbers)[:MAX_LISTED_NAMES]))
-        complaint = f"found --ranks {ranks[0]} for files with different numbers in their names ({numbers_text})"
+        complaint = (
+            f"found --ranks {ranks[0]} for files with different numbers in their names "
+            f"({numbers_text})"
+        )
         raise UserError(f"{complaint}; leave --ranks out, or give one for each file in their order")
     for file, named, count in zip(files, names, counts, strict=True):
         if count and named.contradicts(count):

@@ -60,7 +60,10 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         with add_line_to_errors(path, number):
             if parse_bare_number(texts["seconds"]):
                 column = columns["seconds"][0]
-                complaint = f"found '{texts['seconds']}' without a unit; name it, e.g. --column seconds={column}:us"
+                complaint = (
+                    f"found '{texts['seconds']}' without a unit; name it, e.g. --column "
+                    f"seconds={column}:us"
+                )
                 raise UserError(complaint, key=column)
             _add_row(imported, SourceRow(path, number, stated, layout=texts["layout"]), texts)
     return imported

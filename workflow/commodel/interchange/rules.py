@@ -213,7 +213,10 @@ def _group_rows_by_size(
     if name in SIZE_INDEPENDENT_OPERATIONS and not assumptions.same_counts:
         specs = list(dict.fromkeys(sizes.values()))
         if len(specs) > 1:
-            reason = f"{len(specs)} algorithms by size, but ranks may look up different sizes, so Open MPI decides"
+            reason = (
+                f"{len(specs)} algorithms by size, but ranks may look up different sizes, so Open "
+                "MPI decides"
+            )
             return {0: (Rule(), make_printable(f"{', '.join(specs)}: {reason}"))}
         sizes = {0: specs[0]}
     rows = (

@@ -386,5 +386,8 @@ def _explain_misfit(
     for node, ranks in zip(used, ranks_on, strict=True):
         cores = defaults.cores(int(node))
         if ranks > cores:
-            return f"as {layout} need {ranks} cores of node {node}; platform '{resources.name}' has {cores} there"
+            return (
+                f"as {layout} need {ranks} cores of node {node}; platform '{resources.name}' has "
+                f"{cores} there"
+            )
     return ""

@@ -17,7 +17,10 @@ from commodel.substrates import MPI, find_substrate, list_aliases
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 FEW_ELEMENTS = "with fewer elements than ranks it is linear"
-LINEAR = "linear if the operation does not commute, or with fewer elements than the largest power of two of the ranks"
+LINEAR = (
+    "linear if the operation does not commute, or with fewer elements than the largest power of "
+    "two of the ranks"
+)
 EVEN_RANKS_FIRST = (
     "if the ranks are no power of two, the even ones of the first pairs send whole vectors; "
     "blocks have equal sizes"

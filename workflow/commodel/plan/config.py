@@ -148,7 +148,10 @@ def _check_trusted(
             "is a link that leaves the project" if trusted else "is in no folder that you trust"
         )
         folder = real.parent if real.is_file() else real
-        message = f"found {show_value(path)}, which {problem}; if you trust it: export {TRUSTED_VARIABLE}={folder}"
+        message = (
+            f"found {show_value(path)}, which {problem}; if you trust it: export "
+            f"{TRUSTED_VARIABLE}={folder}"
+        )
         raise platform.error(key, message)
 
 

@@ -165,7 +165,10 @@ def add_table(block: Block, table: str) -> Block:
     rows = read_rows(file, ("operation",), separator, unique_columns=True)
     for name in rows[0][1]:
         if name not in TABLE_COLUMNS and not name.startswith(PARAMETER_PREFIX):
-            message = f"found an unknown column; {suggest_name(name, [*TABLE_COLUMNS, f'{PARAMETER_PREFIX}NAME'])}"
+            message = (
+                "found an unknown column; "
+                f"{suggest_name(name, [*TABLE_COLUMNS, f'{PARAMETER_PREFIX}NAME'])}"
+            )
             raise UserError(message, file=file, line=1, key=name)
     if len(rows) > MAX_ENTRIES:
         raise UserError(f"found {len(rows):,} rows, wanted at most {MAX_ENTRIES:,}", file=file)

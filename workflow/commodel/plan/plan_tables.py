@@ -88,7 +88,10 @@ def summarize_plan(
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     for name, file in plan.files.items():
         if not file.copy:
-            file_size = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
+            file_size = (
+                f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no "
+                "copy"
+            )
             lines.append(
                 f"{file_size} (limit {format_bytes(MAX_COPY_BYTES)}): keep the file to predict or play it again"
             )
@@ -107,7 +110,10 @@ def _describe_size(plan: Plan, remaining: Sequence[Batch]) -> str:
     if sum(len(batch.ids) for batch in remaining) == sum(len(batch.ids) for batch in plan.batches):
         return f"{plan.experiment}: {total}"
     seconds = sum(batch.seconds for batch in remaining)
-    return f"{plan.experiment}: {_count_work(remaining, 'new ')}, about {format_duration(seconds)}; in all {total}"
+    return (
+        f"{plan.experiment}: {_count_work(remaining, 'new ')}, about {format_duration(seconds)}; "
+        f"in all {total}"
+    )
 
 
 def _count_work(batches: Sequence[Batch], prefix: str = "") -> str:
@@ -135,7 +141,10 @@ def _describe_durations(plan: Plan, batches: Sequence[Batch], is_new: bool) -> l
     )
     lines = [text]
     if probe_seconds:
-        share = f"{probe_seconds / total_seconds:.0%} (if more than {PROBE_SHARE:.0%}, probes have fewer sizes)"
+        share = (
+            f"{probe_seconds / total_seconds:.0%} (if more than {PROBE_SHARE:.0%}, probes have "
+            "fewer sizes)"
+        )
         lines.append(f"of this, survey and probes take {format_duration(probe_seconds)}, {share}")
     analysis = format_duration(estimate_analysis(plan))
     return [*lines, f"fitting, predicting and reporting take about {analysis} on one core"]
@@ -154,7 +163,10 @@ def _describe_exceeded_limits(plan: Plan, batches: Sequence[Batch]) -> list[str]
     limit = sum(60.0 * batch.minutes for batch in too_long)
     names = f"{too_long[0].name} is" if len(too_long) == 1 else f"{len(too_long)} batches are"
     durations = f"take {format_duration(seconds)}, but the time limit is {format_duration(limit)}"
-    consequence = f"about {1 - limit / seconds:.0%} of the measurements will end as 'budget', that is, not measured"
+    consequence = (
+        f"about {1 - limit / seconds:.0%} of the measurements will end as 'budget', that is, not "
+        "measured"
+    )
     remedy = "use fewer or smaller points, or a larger `batch: {budget: …}`"
     return [f"WARNING: {names} estimated to {durations}: {consequence}; {remedy}"]
 

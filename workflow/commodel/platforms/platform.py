@@ -403,7 +403,10 @@ class Platform(FileMapping):
                 "substrate",
             )
         if not self.uses_mpi and self.container:
-            message = f"found a section that substrate '{self.substrate}' does not have: it runs in no image"
+            message = (
+                f"found a section that substrate '{self.substrate}' does not have: it runs in no "
+                "image"
+            )
             raise make_refusal(message, "container")
         if self.types and sum(self.types.values()) != self.nodes:
             raise make_refusal(

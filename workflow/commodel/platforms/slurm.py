@@ -65,7 +65,10 @@ OUTAGE_SECONDS = (
 )
 RETRY_SECONDS = 5.0  # seconds for which a query is repeated after any other failure
 RETRY_INTERVAL = 2.0  # seconds between two tries of a query
-RETRY_MESSAGE = "commodel: Slurm's controller does not answer; the query is repeated for up to {:.0f} minutes: {}"
+RETRY_MESSAGE = (
+    "commodel: Slurm's controller does not answer; the query is repeated for up to {:.0f} "
+    "minutes: {}"
+)
 
 
 def run_slurm(program: str | Path, *arguments: str) -> str:
@@ -257,7 +260,10 @@ def require_mpi_type(platform: Platform, listing: str) -> None:
     wanted = platform.slurm_section.mpi
     offered = parse_mpi_types(listing)
     if wanted not in offered:
-        message = f"srun has no MPI plug-in '{wanted}'; srun --mpi=list offers: {', '.join(offered) or 'none'}"
+        message = (
+            f"srun has no MPI plug-in '{wanted}'; srun --mpi=list offers: "
+            f"{', '.join(offered) or 'none'}"
+        )
         raise platform.error(("slurm", "mpi"), message)
 
 

@@ -80,7 +80,10 @@ def describe_barrier_bound(
     and its gain."""
     bound = find_lower_bound(parameters, ranks)
     rounds = "·".join(str(partners + 1) for partners in bound.partners)
-    text = f"LoP's lower bound for a barrier is {format_seconds(bound.seconds)} (its rounds reach {rounds} ranks)"
+    text = (
+        f"LoP's lower bound for a barrier is {format_seconds(bound.seconds)} (its rounds reach "
+        f"{rounds} ranks)"
+    )
     disseminations = {
         name: time for name, time in seconds.items() if name.startswith(("n-way", DISSEMINATION))
     }
@@ -90,5 +93,8 @@ def describe_barrier_bound(
     excess = 100 * max(disseminations[best] / bound.seconds - 1, 0.0)
     text += f"; {best} is the best dissemination, {excess:.0f} % above it"
     if DISSEMINATION in disseminations and best != DISSEMINATION:
-        text += f" and {100 * (1 - disseminations[best] / disseminations[DISSEMINATION]):.0f} % below the plain one"
+        text += (
+            f" and {100 * (1 - disseminations[best] / disseminations[DISSEMINATION]):.0f} % below "
+            "the plain one"
+        )
     return text

@@ -581,7 +581,10 @@ def explain_missing_statistic(entry: Family, point: Point) -> str:
     is_regression = entry.table_fit is not None and entry.table_fit.fit is not None
     if is_regression or not entry.same_for_all_ranks:
         return ""
-    return f"{entry.title} has one time for all ranks of a {point.operation}, so it has no '{point.statistic}'"
+    return (
+        f"{entry.title} has one time for all ranks of a {point.operation}, so it has no "
+        f"'{point.statistic}'"
+    )
 
 
 def predict_all(parameters: ParameterSet, points: Sequence[Point]) -> list[Prediction]:
@@ -622,7 +625,10 @@ def _explain_no_predictions(
 def _describe_progress(point: Point, sizes: int, finished: int, total: int) -> str:
     """Return a progress text: the predicted point, and how many predictions are done."""
     size = format_bytes(point.bytes) if sizes == 1 else f"{sizes} sizes"
-    text = f"{point.operation} {point.alternative} over {format_extent(point.leaves, point.ranks)}, {size}"
+    text = (
+        f"{point.operation} {point.alternative} over {format_extent(point.leaves, point.ranks)}, "
+        f"{size}"
+    )
     return text if sizes == total else f"{text} ({finished} of {total} predictions done)"
 
 

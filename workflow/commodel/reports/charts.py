@@ -71,7 +71,10 @@ def chart_predictions(
         best_models = best[platform]
         model_count = part.loc[part["model"] != "", "model"].nunique()
         count = len(best_models)
-        note = f"Shown: the best {count} of {model_count} models by mean error; of models with equal predictions, one."
+        note = (
+            f"Shown: the best {count} of {model_count} models by mean error; of models with equal "
+            "predictions, one."
+        )
         note = note if count < model_count else ""
         own = recommended[recommended["platform"] == platform]
         shown = [RECOMMENDED, *best_models] if len(own) else best_models

@@ -83,7 +83,10 @@ def _check_archive(stream: IO[bytes], path: Path) -> None:
                 (total[kind], MAX_TOTAL_BYTES[kind], "parts"),
             ):
                 if size > limit:
-                    message = f"found {subject} of {size >> 20} MiB in it, wanted at most {limit >> 20} MiB"
+                    message = (
+                        f"found {subject} of {size >> 20} MiB in it, wanted at most {limit >> 20} "
+                        "MiB"
+                    )
                     raise UserError(message, file=path)
         for part in parts:
             with archive.open(part) as content:
@@ -191,7 +194,10 @@ def _read_documents(book, path: Path) -> Iterator[Document]:
         owner = _read_owner(row)
         found = values.get(owner, {})
         if row["values"] != len(found):
-            message = f"found {len(found):,} values of {' on '.join(reversed(owner))}, wanted {row['values']}"
+            message = (
+                f"found {len(found):,} values of {' on '.join(reversed(owner))}, wanted "
+                f"{row['values']}"
+            )
             raise UserError(message, file=path, key=SETS_SHEET)
         range_ends = [row["low"], row["high"]]
         data = {

@@ -143,7 +143,10 @@ def list_commands(report: Report, screen: FirstScreen) -> list[tuple[str, str]]:
         workloads = _make_workload_options(screen, probed)
         for workload in [workload for extent, workload in workloads if extent == "ranks"][-1:]:
             file = f"results/{name}/validated/{screen.platform}/{parameters.model}.yaml"
-            command = f"commodel predict --params {file} --platform {screen.platform} {doubled} {workload}"
+            command = (
+                f"commodel predict --params {file} --platform {screen.platform} {doubled} "
+                f"{workload}"
+            )
             commands.append((LATENCY_QUESTION, command))
     return commands
 

@@ -305,7 +305,10 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     further = (Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1))
     columns = [*select_columns("History"), *further]
     rows = [(line.kind, line.platform, line.label, *line.ratios) for line in lines]
-    note = "Ratio to the first result; of points, the geometric mean over the points of an operation in both."
+    note = (
+        "Ratio to the first result; of points, the geometric mean over the points of an operation "
+        "in both."
+    )
     blocks: list[Block] = [
         make_table("History", "Ratios to the first", rows, columns, note=note, fixed=3)
     ]

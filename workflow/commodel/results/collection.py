@@ -79,7 +79,10 @@ def collect_samples(
     remaining = [row for row in unmeasured if row["status"] == UNFINISHED]
     if remaining and not unfinished:
         example = f"{remaining[0]['id']} ({remaining[0]['reason']})"
-        message = f"{len(remaining)} cases are neither measured nor given up, such as {example}: run again"
+        message = (
+            f"{len(remaining)} cases are neither measured nor given up, such as {example}: run "
+            "again"
+        )
         raise UserError(message, file=raw / remaining[0]["batch"])
     if not measured:
         raise UserError(f"nothing has been measured yet in {raw}")

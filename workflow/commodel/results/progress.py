@@ -203,7 +203,10 @@ def describe_member(member: Point | Case) -> str:
     name = "MPI default" if member.algorithm == LIBRARY else member.alternative
     alternative = f" ({name})" if name else ""
     extent = format_extent(member.leaves, member.ranks)
-    return f"{member.operation}{alternative} over {extent}, {member.layout}, {format_bytes(member.bytes)}"
+    return (
+        f"{member.operation}{alternative} over {extent}, {member.layout}, "
+        f"{format_bytes(member.bytes)}"
+    )
 
 
 @dataclass(frozen=True)
@@ -655,7 +658,10 @@ def describe_state(batch: BatchProgress) -> str:
         )
     if last and batch.state == STOPPED:
         where = f" on {last.host}" if last.host else ""
-        return f"{STOPPED}{where} at {format_clock_time(last.ended or last.updated)}{attempt_text}: {last.outcome_text}"
+        return (
+            f"{STOPPED}{where} at {format_clock_time(last.ended or last.updated)}{attempt_text}: "
+            f"{last.outcome_text}"
+        )
     return batch.state
 
 

@@ -366,13 +366,19 @@ def _describe_worst_error(all_runs: list[Run]) -> str:
         return "no layout of table 1 was measured here."
     worst = max(predicted, key=lambda run: run.error("τ–Lop"))
     ratio = worst.predictions["τ–Lop"] / worst.measured
-    where = f"{TITLES[worst.kernel]} with N = {worst.side} and layout {worst.layout} on {NETWORKS[worst.platform]}"
+    where = (
+        f"{TITLES[worst.kernel]} with N = {worst.side} and layout {worst.layout} on "
+        f"{NETWORKS[worst.platform]}"
+    )
     reason = (
         "since in it all messages in one direction of a port are sequential"
         if ratio > 1
         else "since in it ports and processors work concurrently, and ranks that block each other are not modelled"
     )
-    return f"the largest error of τ–Lop is that of {where}: its prediction is {ratio:.2f} times the time, {reason}."
+    return (
+        f"the largest error of τ–Lop is that of {where}: its prediction is {ratio:.2f} times the "
+        f"time, {reason}."
+    )
 
 
 def _describe_times(evidence: Evidence) -> str:

@@ -476,7 +476,10 @@ def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
         repeats = repeat_over_tcp(_select_size(schedule, size), values) if text else None
         if repeats:
             low, high = np.percentile(schedule.cost(repeats.finish), [2.5, 97.5])
-            text += f"; over TCP 95 % of the repeats take {format_seconds(low)} to {format_seconds(high)}, "
+            text += (
+                f"; over TCP 95 % of the repeats take {format_seconds(low)} to "
+                f"{format_seconds(high)}, "
+            )
             text += (
                 f"{100 * np.mean(repeats.timeouts > 0):.0f} % of them with a timeout of {timeout}"
             )

@@ -270,7 +270,10 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
         )
         if needed > measured:
             hint = "" if by_node else "; `shared: port` counts messages that share a port"
-            return f"extrapolated: {needed} transfers at once {CHANNEL_NAMES[channel]}, measured up to {measured}{hint}"
+            return (
+                f"extrapolated: {needed} transfers at once {CHANNEL_NAMES[channel]}, measured up "
+                f"to {measured}{hint}"
+            )
     return ""
 
 

@@ -177,7 +177,10 @@ def fit_timeout(observed: Observed, rows: int) -> Array | None:
 FASTEST_NOTE = (
     "of the fastest streams: longer streams lose packets, and retransmission takes longer"
 )
-COUNTS_NOTE = "by counts of datagrams, as in the paper: includes packets that leave the buffer before all ranks send"
+COUNTS_NOTE = (
+    "by counts of datagrams, as in the paper: includes packets that leave the buffer before all "
+    "ranks send"
+)
 UNCOUNTED_NOTE = (
     "of the network or of the receiver: this system does not count packets that a socket drops"
 )

@@ -75,7 +75,10 @@ class RoundTrips:
         worst = np.abs(errors).argmax()
         if abs(errors[worst]) <= MAX_TRIP_ERROR:
             return ""
-        return f"half a round trip is missed by {100 * errors[worst]:+.0f} % at {format_bytes(int(self.size[worst]))}"
+        return (
+            f"half a round trip is missed by {100 * errors[worst]:+.0f} % at "
+            f"{format_bytes(int(self.size[worst]))}"
+        )
 
 
 def list_pair_probes(observed: Observed) -> dict[Pair, str]:

@@ -78,7 +78,10 @@ class Processes:
         number = {name: str(node) for node, name in enumerate(names)}
         for host, line in self.hosts.items():
             if host not in number:
-                message = f"found host '{host}', which the platform does not have; {suggest_name(host, number)}"
+                message = (
+                    f"found host '{host}', which the platform does not have; "
+                    f"{suggest_name(host, number)}"
+                )
                 raise UserError(message, file=self.path, line=line)
         return ",".join(number[host] for host in self.hosts)
 
@@ -113,7 +116,10 @@ class Processes:
             used[number] += process.cores
             cores = defaults.cores(number)
             if 0 < cores < used[number]:
-                message = f"found {used[number]} cores in use on node {number}, wanted at most its {cores}"
+                message = (
+                    f"found {used[number]} cores in use on node {number}, wanted at most its "
+                    f"{cores}"
+                )
                 raise UserError(message, file=self.path, line=line)
 
 

@@ -33,7 +33,10 @@ class Nodes:
     def add_edge(self, child: str, parent: str, line: int) -> None:
         if child in self.parent_of:
             first, first_line = self.parent_of[child]
-            message = f"'{child}' has a second parent '{parent}', the first is '{first}' on line {first_line}"
+            message = (
+                f"'{child}' has a second parent '{parent}', the first is '{first}' on line "
+                f"{first_line}"
+            )
             raise UserError(message, file=self.path, line=line)
         self.parent_of[child] = (parent, line)
 

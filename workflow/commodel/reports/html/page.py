@@ -77,7 +77,10 @@ def collect_table_data(table: Table, name: str, results: str, filtered: bool = F
     columns = range(len(table.columns))
     long = count > MAX_MARKUP_ROWS
     too_many = count > MAX_DATA_ROWS
-    limit_note = f"First {MAX_MARKUP_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
+    limit_note = (
+        f"First {MAX_MARKUP_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook "
+        "(.xlsx)."
+    )
     if too_many:
         limit_note = f"First {MAX_MARKUP_ROWS:,} of {count:,} rows, which are too many for a page: "
         limit_note += "a Parquet file beside the workbook has all."
@@ -421,7 +424,10 @@ def _format_block(matrix: Matrix, row: int, column: int, margin: float, side: fl
     top, bottom = matrix.blocks[row]
     box = f'width="{side * (right - left_edge):.2f}" height="{side * (bottom - top):.2f}"'
     colour = matrix.colour(matrix.expected[row][column], pale=True)
-    return f'<rect x="{margin + side * left_edge:.1f}" y="{margin + side * top:.1f}" {box} fill="{colour}"/>'
+    return (
+        f'<rect x="{margin + side * left_edge:.1f}" y="{margin + side * top:.1f}" {box} '
+        f'fill="{colour}"/>'
+    )
 
 
 def _choose_number_size(matrix: Matrix, side: float) -> float:
@@ -446,7 +452,10 @@ def _format_cell(
             f'<text x="{x + side / 2:.1f}" y="{y + side / 2 + number_size / 3:.1f}" '
             f'style="font-size:{number_size:.1f}px">{format_digits(value)}</text>'
         )
-    box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.2f}" height="{side:.2f}" fill="{matrix.colour(value)}">'
+    box = (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.2f}" height="{side:.2f}" '
+        f'fill="{matrix.colour(value)}">'
+    )
     return f"<g>{box}<title>{escape(hover)}</title></rect>{text}</g>"
 
 

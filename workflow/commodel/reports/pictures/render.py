@@ -131,7 +131,10 @@ class _Drawer:
         code = self.process.wait()
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit != resource.RLIM_INFINITY:
-            return f"address space is limited to {limit >> 20} MiB (`ulimit -v`), and V8, which draws, reserves more"
+            return (
+                f"address space is limited to {limit >> 20} MiB (`ulimit -v`), and V8, which "
+                "draws, reserves more"
+            )
         ending = (
             f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         )

@@ -37,7 +37,10 @@ TIME_LABEL = (
     "format(datum.value, '~g') + ' µs' : "
     "format(datum.value * 1e3, '~g') + ' ns'"
 )
-NUMBER_LABEL = "abs(datum.value) >= 1e6 || (datum.value != 0 && abs(datum.value) < 1e-3) ? format(datum.value, '~e') : "
+NUMBER_LABEL = (
+    "abs(datum.value) >= 1e6 || (datum.value != 0 && abs(datum.value) < 1e-3) ? "
+    "format(datum.value, '~e') : "
+)
 NUMBER_LABEL += "format(datum.value, ',~g')"
 
 

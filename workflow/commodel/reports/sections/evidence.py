@@ -333,7 +333,10 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
     )
     note = "One row a point and model: prediction, measurement, error, and the file of the samples."
     if (frame["model"] == RECOMMENDED).any():
-        note += " The recommended predictions of a platform come first; that of a point never uses its workload."
+        note += (
+            " The recommended predictions of a platform come first; that of a point never uses "
+            "its workload."
+        )
         note += (
             " predicted = stack × correction; low and high: ÷ and × interval factor. Standings, "
             "in sheet Errors, has "
@@ -395,13 +398,19 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
         "n/a: too few samples."
     )
     if any(row["figure"] is None for row in curves):
-        note += f" Charts show at most {charts.MAX_CURVES} curves of each model, those with the largest errors."
+        note += (
+            f" Charts show at most {charts.MAX_CURVES} curves of each model, those with the "
+            "largest errors."
+        )
     blocks: tuple[Block, ...] = (
         make_table("Curves", "Fitted curves", curves, fixed=4, note=note),
         *drawn,
         make_table("Samples", "Samples of the curves", samples, fixed=4),
     )
-    note = "Models are fitted to probes only, except to points that the comparison lists as not held out."
+    note = (
+        "Models are fitted to probes only, except to points that the comparison lists as not held "
+        "out."
+    )
     return Section("Fits", note, blocks)
 
 

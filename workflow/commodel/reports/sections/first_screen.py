@@ -66,7 +66,10 @@ DEFAULT_COLOUR, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
 FASTEST_NOTE = (
     f"Outlined: the MPI default is the fastest. ≈: statistically tied ({rankings.TIE_RULE})."
 )
-ERRORS_NOTE = "Mean error factor μ of held-out points: 1.02 is an error of 2 %. Grey: most predictions are flagged."
+ERRORS_NOTE = (
+    "Mean error factor μ of held-out points: 1.02 is an error of 2 %. Grey: most predictions are "
+    "flagged."
+)
 KEEP_DEFAULT = "Keep the MPI default"
 
 
@@ -183,7 +186,10 @@ def make_error_grid(campaign: EvaluatedCampaign) -> Grid:
         if row.operation not in columns:
             continue
         mostly_invalid = row.points_valid < 0.5 * row.points
-        tooltip = f"{row.model}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over {int(row.points)} points"
+        tooltip = (
+            f"{row.model}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over "
+            f"{int(row.points)} points"
+        )
         if mostly_invalid:
             kinds = Counter(
                 Validity.parse(text).label
@@ -302,7 +308,10 @@ def summarize_network(
                 continue
             if constant.value > 0 and per_byte.value > 0:
                 headline = format_network(constant.value, 1 / per_byte.value)
-                sentence = f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
+                sentence = (
+                    f"{quantity}{format_interval(constant.low, constant.high)} and bandwidth of "
+                    "long messages"
+                )
                 sentence += f", fitted by {fitted.model}."
                 row_keys = {
                     "platform": to_plain_value(fitted.platform),
@@ -423,7 +432,10 @@ def summarize_prediction(campaign: EvaluatedCampaign) -> Tile:
         line += f"(median high/low {format_ratio(row['width'])})."
     for other in campaign.recommended.drop(recommended.index).itertuples():
         hindsight = ", known only after the measurement" if other.mu_mean < row["mu_mean"] else ""
-        line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)}{hindsight})."
+        line += (
+            f" Best single model there: {other.prediction} "
+            f"({format_error(other.mu_mean)}{hindsight})."
+        )
     source = link_rows("Recommended", "mu_mean", platform=campaign.platform, prediction=RECOMMENDED)
     return Tile(
         "Recommended prediction", f"error {format_error(row['mu_mean'])}", line, source=source
@@ -474,7 +486,10 @@ def summarize_default_gains(platform: str, part: pd.DataFrame, has_choice: bool)
     total = f"Counts: {format_count(len(rows), 'workload')} measured with the MPI default."
     recommendations = rankings.list_recommendations(rows)
     if not recommendations:
-        line = f"No alternative is clearly faster in {format_count(len(rows), 'workload')} measured with it."
+        line = (
+            f"No alternative is clearly faster in {format_count(len(rows), 'workload')} measured "
+            "with it."
+        )
         return replace(tile, headline=KEEP_DEFAULT, sentence=line, shares=shares)
     first = recommendations[0]
     headline = f"{first.alternative} for {first.operation}"
@@ -516,7 +531,10 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition
     an alternative."""
     question = "Gain"
     over_default = choice["over_default"]
-    regret = f"{format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst."
+    regret = (
+        f"{format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} "
+        "worst."
+    )
     regret = regret if choice["regret_max"] > 0 else "none."
     regret = (
         f"Regret {preposition} the MPI default: {regret}"
@@ -538,7 +556,10 @@ def describe_gain(model: str, choice: pd.Series, part: pd.DataFrame, preposition
         return Tile(question, f"{format_percent(choice['right'])} right", f"{line} {regret}")
     rows = rankings.compare_with_default(part)
     comparison = rankings.compare_choices(over_default, rows)
-    line = f"Choices by {model} are {comparison} the MPI default (geometric mean of {with_default}). {regret}"
+    line = (
+        f"Choices by {model} are {comparison} the MPI default (geometric mean of {with_default}). "
+        f"{regret}"
+    )
     if comparison.endswith(" slower than"):
         return Tile(
             question,
@@ -562,7 +583,10 @@ def list_anomalies(campaign: EvaluatedCampaign) -> tuple[str, ...]:
         coverage = best["covered_share"]
         if is_finite_number(coverage):
             sampling_error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])
-            line = f"Intervals of {best['model']} cover {format_percent(coverage)} of the measured medians "
+            line = (
+                f"Intervals of {best['model']} cover {format_percent(coverage)} of the measured "
+                "medians "
+            )
             line += "(target: 95 %)."
             lines += [line] if abs(coverage - COVERAGE) > sampling_error else []
     discarded = int(points["invalid"].sum())

@@ -151,7 +151,10 @@ def _find_flagged_networks(comparison: pd.DataFrame, paired: Collection[str]) ->
             f"{number} {cause}"
             for (_, number), cause in zip(count_by_frequency(kinds), causes, strict=True)
         ]
-        sentence = f"{len(flagged)} of {format_count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, "
+        sentence = (
+            f"{len(flagged)} of {format_count(len(rows), 'prediction')} of the best model, "
+            f"{families.iloc[0]}, "
+        )
         sentence += "are flagged"
         suggests_node_pairs = (
             platform not in paired
@@ -189,8 +192,14 @@ def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
         unsteady_count = int((points["spread"] > MAX_CERTAIN_SPREAD).sum())
         if unsteady_count:
             verb = "is" if unsteady_count == 1 else "are"
-            text = f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by more than a factor "
-            text += f"of {MAX_CERTAIN_SPREAD:g} ({round_to_two_digits(points['spread'].max())} at worst). "
+            text = (
+                f"{unsteady_count} of {format_count(len(points), 'median')} {verb} uncertain by "
+                "more than a factor "
+            )
+            text += (
+                f"of {MAX_CERTAIN_SPREAD:g} ({round_to_two_digits(points['spread'].max())} at "
+                "worst). "
+            )
             lines.append(Remark(platform, f"{text}Measure again on an idle machine."))
     return lines
 
@@ -201,8 +210,14 @@ def _find_slow_kernels(real: pd.DataFrame) -> list[Remark]:
         ratio = (rows["measured"] / rows["seconds"]).median()
         if ratio > MIN_SLOWDOWN:
             points = format_count(rows["point"].nunique(), "point")
-            text = f"Kernels took {ratio:.2g} times the predicted time ({points}, median of all models). "
-            text += "They compute between messages, whose data may then be out of the caches. No probe does so."
+            text = (
+                f"Kernels took {ratio:.2g} times the predicted time ({points}, median of all "
+                "models). "
+            )
+            text += (
+                "They compute between messages, whose data may then be out of the caches. No "
+                "probe does so."
+            )
             lines.append(Remark(platform, text))
     return lines
 
@@ -335,7 +350,10 @@ def describe_missing_passes(points: pd.DataFrame) -> list[str]:
     outcomes = [f"with {number}" for number in filter(None, passes)]
     if not outcomes:
         return []
-    line = f"{count_with_verb(len(outcomes), 'point', 'has')} only some passes ({format_counts(outcomes)})."
+    line = (
+        f"{count_with_verb(len(outcomes), 'point', 'has')} only some passes "
+        f"({format_counts(outcomes)})."
+    )
     return [f"{line} Their intervals lack part of the variation between passes."]
 
 
@@ -355,7 +373,10 @@ def describe_unmeasured_probes(
         )
     incomplete = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))]
     for platform, rows in incomplete.groupby("platform"):
-        text = f"{count_with_verb(len(rows), 'probe case', 'has')} only some passes ({format_tally(rows['name'])}). "
+        text = (
+            f"{count_with_verb(len(rows), 'probe case', 'has')} only some passes "
+            f"({format_tally(rows['name'])}). "
+        )
         text += "Intervals of parameters lack part of the variation between passes."
         lines.append(Remark(to_plain_value(platform), text))
     return lines

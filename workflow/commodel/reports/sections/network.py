@@ -100,7 +100,10 @@ def describe_mixed_classes(network: Network) -> list[str]:
     Slurm names levels."""
     if network.declared.groups:
         return []
-    survey_advice = "If nodes were busy, another survey may find levels: delete the platform's file in networks/. "
+    survey_advice = (
+        "If nodes were busy, another survey may find levels: delete the platform's file in "
+        "networks/. "
+    )
     advice = "" if network.simulated else survey_advice
     lines = []
     for entry in network.distances.mixed_classes:
@@ -187,7 +190,10 @@ def _compare_with_slurm(network: Network) -> str:
         ", ".join(_count_groups(levels.groups)) or "none"
         for levels in (network.declared, network.distances.hierarchy)
     )
-    return f"Slurm's topology differs from the measured times: {declared} by Slurm, {learned} by the times."
+    return (
+        f"Slurm's topology differs from the measured times: {declared} by Slurm, {learned} by the "
+        "times."
+    )
 
 
 def _count_groups(levels: Mapping[str, np.ndarray]) -> list[str]:

@@ -107,8 +107,14 @@ def describe_overhead(
         outcomes = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES[:2] if outcome in counts]
         mean = compute_geometric_mean(np.log(measured["ratio"]))
         points = format_count(len(measured), "point")
-        line = f"{platforms}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
-        line += f"over {points}; {worst['ratio']:.2f}× at worst ({worst['operation']} {describe_workload(worst)}). "
+        line = (
+            f"{platforms}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, "
+            "geometric mean "
+        )
+        line += (
+            f"over {points}; {worst['ratio']:.2f}× at worst ({worst['operation']} "
+            f"{describe_workload(worst)}). "
+        )
         significant = f"Significant at {' and '.join(outcomes)} of {points}."
         lines.append(line + (significant if outcomes else "No point differs significantly."))
     return lines
@@ -180,7 +186,10 @@ def chart_overhead(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
             )
             for index, (operation, rows) in enumerate(platform_pairs.groupby("operation"))
         ]
-        title = f"Container over native: {label_platform(name, simulated)} / {label_platform(native, simulated)}"
+        title = (
+            f"Container over native: {label_platform(name, simulated)} / "
+            f"{label_platform(native, simulated)}"
+        )
         axes = Axis(f"{native} [µs]"), Axis("container / native [×]", log=False)
         charts.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: no overhead"))
     return charts

@@ -126,7 +126,10 @@ class Recommendation:
 
     @property
     def gain(self) -> str:
-        gain = f"{format_factor_range(self.smallest_factor, self.largest_factor)} faster than the MPI default"
+        gain = (
+            f"{format_factor_range(self.smallest_factor, self.largest_factor)} faster than the "
+            "MPI default"
+        )
         sizes = (
             ""
             if not self.largest
@@ -134,7 +137,10 @@ class Recommendation:
             if self.smallest == self.largest
             else " of these sizes"
         )
-        return f"{gain} in {self.workloads} of {format_count(self.measured, f'{self.operation} workload')}{sizes}."
+        return (
+            f"{gain} in {self.workloads} of "
+            f"{format_count(self.measured, f'{self.operation} workload')}{sizes}."
+        )
 
     @property
     def scope(self) -> str:
@@ -185,7 +191,10 @@ def compare_choices(over_default: float, rows: pd.DataFrame) -> str:
 def describe_default(rows: pd.DataFrame) -> str:
     """Return how often the fastest alternative beats the MPI default, and by how much."""
     faster, tied, slower = (rows[rows["outcome"] == name] for name in OUTCOMES)
-    line = f"The fastest alternative beats the MPI default in {len(faster)} of {format_count(len(rows), 'workload')} "
+    line = (
+        f"The fastest alternative beats the MPI default in {len(faster)} of "
+        f"{format_count(len(rows), 'workload')} "
+    )
     line += "measured with it"
     line += f" ({compute_mean_gain(faster['gain']):.2f}× on average)" if len(faster) else ""
     line += f" and is tied with it in {len(tied)}" if len(tied) else ""
@@ -219,7 +228,10 @@ def tabulate_default_gains(rows: pd.DataFrame) -> Table:
             }
             | {"top": f"{best['alternative_label']}, {best['size']}{size}" if is_gain else ""}
         )
-    note = "The fastest measured alternative of each workload, compared with the MPI default. Below 1: the default is "
+    note = (
+        "The fastest measured alternative of each workload, compared with the MPI default. Below "
+        "1: the default is "
+    )
     note += f"faster. Tied: {TIE_RULE}."
     marks = {"mean": [row["mean"] > 1 for row in shown]}
     return make_table(
@@ -304,7 +316,10 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
         predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     )
     rows["measured_points"] = rows["platform"].map(measured_points).fillna(0)
-    note = f"{MU_NOTE} Marked: the best value of each platform, of models with at least 80 % of the most points."
+    note = (
+        f"{MU_NOTE} Marked: the best value of each platform, of models with at least 80 % of the "
+        "most points."
+    )
     marks = mark_best(rows, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     errors = make_table(
         "Errors by model", "Errors of predictions, by model", rows, note=note, fixed=3, marks=marks
@@ -348,7 +363,10 @@ def tabulate_classes(best_by_class: pd.DataFrame) -> Table:
         mu_next=best_by_class["mu_next"].astype(object).where(best_by_class["next"] != "", None),
         clearly_best=[row.enough and not row.tied for row in rows],
     )
-    note = f"{MU_NOTE} Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
+    note = (
+        f"{MU_NOTE} Fan-in: the most messages that one rank receives in one step. Marked: clearly "
+        "best."
+    )
     title = "Best model by operation, fan-in and message size"
     return make_table(
         "Best model by class",
@@ -463,7 +481,10 @@ def list_other_choices(rows: list[dict], models: list[str]) -> Section:
         others = {key: "" if row[key] == row["best"] else row[key] for key in keys}
         if any(isinstance(choice, str) and choice for choice in others.values()):
             differing.append(row | others)
-    note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
+    note = (
+        "Workloads in which a model does not choose the fastest alternative. Blank: it chooses "
+        "the fastest; "
+    )
     note += "n/a: it has no choice."
     table = make_table(
         "Choices by model",

@@ -86,7 +86,10 @@ def _tabulate_weights(rows: pd.DataFrame) -> Table:
             shown.append(
                 {"platform": platform, "simulated": part["simulated"].any(), "model": model} | cells
             )
-    note = "Over the points of Comparison, where the rows of recommended have the weights of each point."
+    note = (
+        "Over the points of Comparison, where the rows of recommended have the weights of each "
+        "point."
+    )
     return make_table("Weights", "Weights of the models in the stack", shown, note=note, fixed=3)
 
 

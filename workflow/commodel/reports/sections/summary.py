@@ -153,7 +153,10 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
             if row.prediction == RECOMMENDED
             else f"The best single model at these points, {row.prediction},"
         )
-        line = f"{name} has a mean error of {format_error(row.mu_mean)} (worst {format_error(row.mu_max)})"
+        line = (
+            f"{name} has a mean error of {format_error(row.mu_mean)} (worst "
+            f"{format_error(row.mu_max)})"
+        )
         line += (
             f" at {format_count(row.points, 'held-out point')}"
             if row.prediction == RECOMMENDED
@@ -274,7 +277,10 @@ def describe_certainty(campaign: EvaluatedCampaign) -> list[str]:
     skewed = int((points["skew"] > 0.1 * points["measured"]).sum())
     if skewed:
         skew = format_seconds(points["skew"].median())
-        line += f" The start skew (median {skew}) exceeds 10 % of the time at {format_count(skewed, 'point')}."
+        line += (
+            f" The start skew (median {skew}) exceeds 10 % of the time at "
+            f"{format_count(skewed, 'point')}."
+        )
     lines = [line]
     if best is None:
         return lines
@@ -303,15 +309,24 @@ def describe_choices(model: str, part: pd.DataFrame) -> list[str]:
         return []
     choice = summarize_choices(part[part["model"] == model], ["model"]).iloc[0]
     line = f"{model} chooses the fastest of the {rankings.PREDICTED}, or a tied one, in "
-    line += f"{format_percent(choice['right'])} of {format_count(choice['workloads'], 'workload')} with several"
+    line += (
+        f"{format_percent(choice['right'])} of {format_count(choice['workloads'], 'workload')} "
+        "with several"
+    )
     over = choice["over_default"]
     if over > 0:
-        line += f", {rankings.compare_choices(over, rankings.compare_with_default(part))} the MPI default on average"
+        line += (
+            f", {rankings.compare_choices(over, rankings.compare_with_default(part))} the MPI "
+            "default on average"
+        )
         line += "" if choice["defaults"] == choice["workloads"] else f" of {choice['defaults']:.0f}"
     if not choice["regret_max"] > 0:
         return [f"{line}; regret none."]
     row = chosen.sort_values("regret", ascending=False, na_position="last").iloc[0]
-    line += f"; regret {format_percent(choice['regret_mean'])} mean, {format_percent(choice['regret_max'])} worst"
+    line += (
+        f"; regret {format_percent(choice['regret_mean'])} mean, "
+        f"{format_percent(choice['regret_max'])} worst"
+    )
     return [
         f"{line} ({row['alternative_label']} for {row['operation']}, {row['size']}, {format_size(row['bytes'])})."
     ]
@@ -337,7 +352,10 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
     return lines
 
 
-MODELS_NOTE = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
+MODELS_NOTE = (
+    "Errors of each model's predictions and regret of its choices, by platform and by class of "
+    "workload."
+)
 FASTEST_NOTE = (
     "The fastest measured alternative of each workload, and its gain over the MPI default. "
 )

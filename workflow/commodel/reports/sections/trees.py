@@ -43,7 +43,10 @@ def make_sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[S
 
 def make_tree_name(predicted: PredictedTree) -> str:
     point = predicted.attribution.point
-    return f"{to_plain_value(point.operation)} over {to_plain_value(point.topology)}, {format_size(point.bytes)}"
+    return (
+        f"{to_plain_value(point.operation)} over {to_plain_value(point.topology)}, "
+        f"{format_size(point.bytes)}"
+    )
 
 
 def describe_critical_path(predicted: PredictedTree, simulated: set[str]) -> str:
@@ -82,7 +85,10 @@ def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Cha
         Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole_numbers=True),
         Axis("level", log=False, low=-AXIS_MARGIN, high=max(y) + AXIS_MARGIN, whole_numbers=True),
     )
-    title = f"{label_platform(to_plain_value(attribution.point.platform), simulated)}, {make_tree_name(predicted)}"
+    title = (
+        f"{label_platform(to_plain_value(attribution.point.platform), simulated)}, "
+        f"{make_tree_name(predicted)}"
+    )
     return Chart(f"Tree {number}", title, *axes, (*lines, nodes))
 
 

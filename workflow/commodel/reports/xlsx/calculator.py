@@ -133,7 +133,10 @@ class Calculator:
         self.row = values_at
         cells = self._write_values()
         for parameters, reason in refused:
-            text = f"{to_plain_value(parameters.platform)}, {find_family(parameters.model).title}: left out, {reason}."
+            text = (
+                f"{to_plain_value(parameters.platform)}, {find_family(parameters.model).title}: "
+                f"left out, {reason}."
+            )
             self.sheet.write_string(self.row, 0, text[:300], self._make_note_format())
             self.row += 1
         end = self.row
@@ -258,7 +261,10 @@ class Calculator:
     ) -> list[tuple[int, dict[tuple[str, str], Number]]]:
         """Write the times of each model over the message size. Return, for each model, the first
         row and the cells of its predictions there."""
-        note = "All in µs. The first row of a model is for the message size above, the other rows are for the chart."
+        note = (
+            "All in µs. The first row of a model is for the message size above, the other rows "
+            "are for the chart."
+        )
         headers = (*SET_HEADERS, "bytes [B]", *MESSAGE_TIMES, *CHARTED, "charted")
         row = self._write_head(
             "Times over message size", note, headers, len(self.models) * (1 + len(CHART_SIZES))

@@ -254,7 +254,10 @@ def make_file_name(name: str) -> str:
 
 
 def make_long_table_note(name: str, rows: int) -> str:
-    note = f"all are in {make_file_name(name)} beside this workbook; here the first {LONG_TABLE_SHOWN_ROWS:,}."
+    note = (
+        f"all are in {make_file_name(name)} beside this workbook; here the first "
+        f"{LONG_TABLE_SHOWN_ROWS:,}."
+    )
     return f"{rows:,} rows, more than can be read on a sheet: {note}"
 
 

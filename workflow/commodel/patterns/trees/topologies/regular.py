@@ -76,7 +76,10 @@ def _generic(levels: list[np.ndarray]) -> Tree:
     width = 1
     for depth, children in enumerate(levels):
         if len(children) not in (1, width) or not children.any():
-            wanted = f"wanted 1 number or {width}, as level {depth} has that many nodes, and not all of them 0"
+            wanted = (
+                f"wanted 1 number or {width}, as level {depth} has that many nodes, and not all "
+                "of them 0"
+            )
             raise UserError(f"found '{','.join(map(str, children))}' in a generic tree, {wanted}")
         children = np.broadcast_to(children, width)
         check_size(first + width + int(children.sum()))
