@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 import yaml
 
+from commodel.extensions import OUR_NAMES, list_extensions
 from commodel.platforms.tools import ROOT, find_tool
+from commodel.substrates import list_aliases
 from tests.core_alone import make_core
 
 EXAMPLE = ROOT / "examples" / "extension"
@@ -539,6 +541,20 @@ def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):
         (folder / "params/experiments/core.yaml").write_text(CORE)
         run("run", "core")
         assert (folder / "reports/core/core.xlsx").exists()
+
+
+def test_names_of_our_extensions_that_may_be_absent_are_those_that_they_bring():
+    """Papers have names that models and formats have, too."""
+    for installed in list_extensions():
+        package, extension = installed.module.partition(".")[0], installed.extension
+        if package not in OUR_NAMES:
+            continue
+        brought = installed.list_brought()
+        kinds = ("verbs", "operations", "formats", "substrates")
+        names = {name.split()[-1] for kind in kinds for name in brought.get(kind, ())}
+        names |= {*extension.exports, *extension.inputs}
+        aliases = {name for name, (substrate, _) in list_aliases().items() if substrate in names}
+        assert set(OUR_NAMES[package]) == names | aliases
 
 
 def test_the_core_imports_no_extension():

@@ -36,6 +36,7 @@ OUR_NAMES = {
         "reprompi",
         "simgrid",
         "skampi",
+        "taulop",
     ),
     "commodel_kernels": ("kernel", "layouts", "partition", "speeds", "summa", "wave2d"),
     "commodel_overlay": (

@@ -3,8 +3,7 @@ of each model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,13 @@ import pandas as pd
 
 from commodel.api.predictions import choose_sets
 from commodel.api.result import Answer, describe_sources
-from commodel.api.stages import PredictionStage, predict_points
+from commodel.api.stages import (
+    PredictionStage,
+    Watch,
+    note_kept,
+    predict_points,
+    watch_nothing,
+)
 from commodel.errors import UserError
 from commodel.files.results_folder import PLAN, Results
 from commodel.files.safe_paths import SafePath
@@ -25,9 +30,6 @@ from commodel.parallel import map_in_processes
 from commodel.plan.planning import load_plan
 from commodel.results.stage_files import StageFiles
 from commodel.units import format_count
-
-Print = Callable[[str], None]
-Watch = Callable[[str], AbstractContextManager[Print]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,11 +78,6 @@ def predict_plan(
 
 class ModelFailedError(UserError):
     """A model failed in its context, which may have shown the error."""
-
-
-@contextmanager
-def watch_nothing(model: str) -> Iterator[Print]:
-    yield lambda text: None
 
 
 @dataclass(frozen=True)
@@ -149,14 +146,8 @@ class PlanRequest:
             find_family(name).name: [path for path in sets if path.stem == name] for name in names
         }
         changed = stage.find_changes(sets_of)
-        notes = []
-        for name in sets_of:
-            if name not in changed:
-                notes.append(
-                    f"{name}: its inputs have not changed, so its predictions in {out} are kept"
-                )
-                with watch(name) as show:
-                    show(notes[-1])
+        kept = [name for name in sets_of if name not in changed]
+        notes = note_kept(kept, f"its predictions in {out} are kept", watch)
 
         def write(name: str) -> int | UserError:
             try:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from commodel.api.fits import Fit, read_data_sheet
-from commodel.api.plan_predictions import Watch, watch_nothing
 from commodel.api.result import Answer, describe_sources
-from commodel.api.stages import FitStage
+from commodel.api.stages import FitStage, Watch, note_kept, watch_nothing
 from commodel.files.parameter_sets import write_parameters
 from commodel.files.results_folder import PLAN
 from commodel.files.safe_paths import SafePath
@@ -116,12 +115,8 @@ class ProbeFitRequest:
         folder = SafePath.of_argument(out, Path(str(self.plan_file.parent)))
         stage = FitStage(self.plan_file, self.samples, self.platform, StageFiles(folder))
         changed = stage.find_changes(self.models)
-        notes = []
-        for model in self.models:
-            if model not in changed:
-                notes.append(f"{model}: its inputs have not changed, so the set in {out} is kept")
-                with watch(model) as show:
-                    show(notes[-1])
+        kept = [model for model in self.models if model not in changed]
+        notes = note_kept(kept, f"the set in {out} is kept", watch)
 
         def write(model: str) -> ParameterSet:
             with watch(model) as show:

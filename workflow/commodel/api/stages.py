@@ -5,7 +5,8 @@ changed since its file was made is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,6 +33,24 @@ from commodel.results.stage_files import (
     list_fit_code,
     list_prediction_code,
 )
+
+# The context in which the work for a model is done. It yields a function that prints a note.
+Watch = Callable[[str], AbstractContextManager[Callable[[str], None]]]
+
+
+@contextmanager
+def watch_nothing(model: str) -> Iterator[Callable[[str], None]]:
+    yield lambda text: None
+
+
+def note_kept(models: Sequence[str], what: str, watch: Watch) -> list[str]:
+    """Return a note for each model whose files are kept, and show it where the model is watched."""
+    notes = []
+    for model in models:
+        notes.append(f"{model}: its inputs have not changed, so {what}")
+        with watch(model) as show:
+            show(notes[-1])
+    return notes
 
 
 @dataclass(frozen=True)

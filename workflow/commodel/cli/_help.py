@@ -140,7 +140,7 @@ class VerbGroup(HelpPage, click.Group):
             args = [args[0].lower(), *args[1:]]
         elif args and not args[0].startswith("-"):
             meant = find_similar_name(args[0], names)
-            hint = f" Did you mean '{meant}'?" if meant else ""
+            hint = f" Did you mean '{meant}'?" if meant else f" Wanted one of: {', '.join(names)}."
             package = find_absent_package(args[0])
             if package:
                 hint = f" It is in {package}, which is not installed."

@@ -208,18 +208,19 @@ def _copy_output(log: Path) -> None:
 
 
 @contextmanager
-def copy_output_of_model(name: str) -> Iterator[None]:
+def copy_output_of_model(name: str) -> Iterator[Callable[[str], None]]:
     """Copy the output of the block to the log of one model, `name`.log, if this process is a job of
-    several models."""
+    several models. Yield a function that prints a note there; elsewhere the result has it."""
     job = os.environ.get(JOB_VARIABLE)
+    show_note = make_progress_printer(quiet=not job)
     if not job:
-        yield
+        yield show_note
         return
     streams, log = (sys.stdout, sys.stderr), Path(job).with_name(f"{name}.log")
     _copy_output(log)
     os.environ[JOB_VARIABLE] = str(log)
     try:
-        yield
+        yield show_note
     finally:
         os.environ[JOB_VARIABLE] = job
         sys.stdout, sys.stderr = streams

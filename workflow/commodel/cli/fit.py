@@ -3,7 +3,6 @@ sheet."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +13,10 @@ from commodel.cli._help import VerbGroup, make_option_group
 from commodel.cli._options import PATH, STATISTIC, cores_option, out_option, style_option
 from commodel.cli._output import (
     copy_output_of_model,
-    make_progress_printer,
     print_rows,
     print_stage,
     show_waiting,
 )
-from commodel.errors import JOB_VARIABLE
 
 FAMILIES = click.option(
     "--model", "models", multiple=True, required=True, help="Model to fit; repeated."
@@ -77,14 +74,13 @@ def fit_probes(
     from commodel.api.probe_fits import ProbeFitRequest
     from commodel.parallel import use_processes
 
-    in_job = bool(os.environ.get(JOB_VARIABLE))
-
     @contextmanager
     def watch(model: str) -> Iterator[Callable[[str], None]]:
-        """Copy the output of a model to its log. Notes are for the log: the result has them,
-        too."""
-        with copy_output_of_model(f"fit.{platform}.{model}"), show_waiting(f"fitting {model}"):
-            yield make_progress_printer(quiet=not in_job)
+        with (
+            copy_output_of_model(f"fit.{platform}.{model}") as show_note,
+            show_waiting(f"fitting {model}"),
+        ):
+            yield show_note
 
     request = ProbeFitRequest.of(plan_file, observations, platform, models)
     with use_processes(cores):

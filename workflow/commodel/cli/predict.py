@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -27,12 +26,11 @@ from commodel.cli._options import (
 from commodel.cli._output import (
     copy_output_of_model,
     count_progress,
-    make_progress_printer,
     print_rows,
     print_stage,
     show_waiting,
 )
-from commodel.errors import JOB_VARIABLE, UserError
+from commodel.errors import UserError
 
 STYLES = ("table", "json", "csv", "xlsx")
 PARAMS = click.option(
@@ -188,15 +186,13 @@ def predict_plan(
 
 @contextmanager
 def _watch_model(name: str) -> Iterator[Callable[[str], None]]:
-    """Copy the output of a model to its log, and print its error. Notes are for the log: the result
-    has them, too."""
-    in_job = bool(os.environ.get(JOB_VARIABLE))
+    """Copy the output of a model to its log, and print its error."""
     with (
-        copy_output_of_model(f"predict.{name}"),
+        copy_output_of_model(f"predict.{name}") as show_note,
         show_waiting(f"predicting by {name}", plain_lines=True),
     ):
         try:
-            yield make_progress_printer(quiet=not in_job)
+            yield show_note
         except UserError as error:
             error.show()
             raise
