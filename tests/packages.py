@@ -5,6 +5,7 @@ CONTRIBUTING.md.
 """
 
 import ast
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +43,26 @@ def list_imports(path: Path) -> set[str]:
                 if alias.name.startswith("commodel.")
             }
     return names
+
+
+def find_imported_modules(folder: Path) -> set[str]:
+    """Return the modules of the core that the Python files of a folder import."""
+    modules = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                modules.add(node.module or "")
+            if isinstance(node, ast.Import):
+                modules |= {alias.name for alias in node.names}
+    return {module for module in modules if module.split(".")[0] == "commodel"}
+
+
+def read_modules_for_extensions() -> set[str]:
+    """Return the modules that a package of others may import, by the table in the tutorial."""
+    page = (ROOT / "examples/extension/README.md").read_text(encoding="utf-8")
+    _, _, section = page.partition("## What a package may import\n")
+    rows = re.findall(r"^\| (`commodel.*?) \|", section, re.MULTILINE)
+    return {module for row in rows for module in re.findall(r"`([a-z_.]+)`", row)}
 
 
 def get_package(path: Path) -> str:

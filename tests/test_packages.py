@@ -1,5 +1,6 @@
 """The packages of commodel: each has one subject, and imports go only to lower layers."""
 
+import importlib.util
 import re
 
 import pytest
@@ -9,8 +10,10 @@ from tests.packages import (
     ROOT,
     SOURCE,
     draw_map,
+    find_imported_modules,
     find_imports_between_packages,
     read_docstring,
+    read_modules_for_extensions,
     split_page,
 )
 
@@ -27,6 +30,10 @@ TOP_MODULES = {
     "registry",
 }
 TOP_MODULES |= {"sources", "stats", "substrates", "torus", "units"}
+
+# Modules of the core that each of our extensions imports beside those promised to every package.
+# None of these numbers may grow.
+MAX_INNER_MODULES = {"formats": 8, "kernels": 32, "overlay": 5, "papers": 10, "tune": 24}
 
 
 def test_every_folder_is_a_listed_package_and_top_modules_are_few():
@@ -76,3 +83,17 @@ def test_every_workflow_step_in_contributing_names_an_existing_function():
     assert len(steps) == 9
     for file, name in steps:
         assert f"\ndef {name}(" in (SOURCE / file).read_text(encoding="utf-8"), file
+
+
+def test_the_example_of_an_extension_imports_only_modules_that_keep_their_names():
+    promised = read_modules_for_extensions()
+    assert all(importlib.util.find_spec(module) for module in promised)
+    example = ROOT / "examples" / "extension" / "commodel_maxrate"
+    assert find_imported_modules(example) <= promised
+
+
+@pytest.mark.parametrize("name", MAX_INNER_MODULES)
+def test_our_extensions_import_few_modules_that_may_change(name):
+    imported = find_imported_modules(ROOT / "workflow" / f"commodel_{name}")
+    inner = imported - read_modules_for_extensions()
+    assert len(inner) <= MAX_INNER_MODULES[name], sorted(inner)
