@@ -10,7 +10,8 @@ from commodel.platforms.tools import ROOT
 from tests.docs_project import reduce_experiment
 from tests.documented import of
 
-pytestmark = pytest.mark.lab
+# Its commands are those of other tests, on a larger campaign: 4 minutes.
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 COMMANDS = {
     tuple(command.words): command
     for program in ("commodel", "snakemake")

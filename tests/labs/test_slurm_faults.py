@@ -169,6 +169,7 @@ def test_a_world_of_one(project, batch):
     assert "each of the 2 processes is rank 0 of 1" in complaints[0]
 
 
+@pytest.mark.slow  # Slurm's limits are whole minutes
 def test_time_limit(limited):
     """Slurm ends the job at its time limit; the next job measures the missing cases."""
     project, batch, job, before = limited
