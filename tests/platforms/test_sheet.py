@@ -222,7 +222,7 @@ def test_a_platform_without_sheets_is_named(tmp_path):
 
 def test_the_page_s_example_is_predicted(tmp_path):
     text = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
-    (example,) = [
+    example, with_sockets = [
         block
         for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
         if "data_sheet:" in block
@@ -230,3 +230,5 @@ def test_the_page_s_example_is_predicted(tmp_path):
     values = read_data_sheet("shares", written(tmp_path, example)).values
     assert values["c_out.leaf.a"].value == pytest.approx(2 / (16 * 12.5e9))
     assert values["L.beyond.a"].value == pytest.approx(2 * (300 + 350 + 500) * 1e-9)
+    planned = written(tmp_path, f"launcher: slurm\n{with_sockets}")
+    assert read_data_sheet("shares", planned).settings["sockets"] == 2

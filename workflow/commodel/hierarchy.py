@@ -22,9 +22,11 @@ from commodel.errors import UserError
 from commodel.units import MAX_COUNT, parse_count, show_value
 
 NODE, BEYOND = "node", "beyond"  # the classes that are not named after a level
+HOST = "host"  # level of nodes with sockets, each of which then counts as a node
 RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,20}")
 MAX_LEVELS = 8  # levels
+MAX_SOCKETS = 64  # of a node
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +65,13 @@ class Hierarchy:
     def crossed(self, distance: int) -> str:
         """Return the description of a distance class: the largest group that differs between the
         two nodes."""
+        has_sockets = HOST in self.groups
         if distance < 2:
-            return "different nodes" if distance else "same node"
+            of_node = "socket" if has_sockets else "node"
+            return f"different {of_node}s" if distance else f"same {of_node}"
         level = list(self.groups)[distance - 2]
+        if level == HOST:
+            return "different nodes"
         return f"different {level} groups" if level != "group" else "different groups"
 
     def levels_crossed(self, node: np.ndarray) -> str:

@@ -37,12 +37,15 @@ from commodel.predictions.predictions import (
     predict_shortest_message,
     predicts_streams,
 )
+from commodel.predictions.sockets import place_in_sockets
 from commodel.predictions.validity import (
     Validity,
     ValidityKind,
     assess_validity,
+    check_memory,
     compute_single_message_ratios,
     find_widening_factor,
+    select_reported_check,
 )
 from commodel.progress import report_within
 from commodel.records import Point
@@ -249,11 +252,17 @@ class Assessment:
         pattern: Schedule,
         stream: Stream | None,
     ) -> "Assessment":
+        placed = place_in_sockets(pattern, parameters.settings)
+        if stream and placed is not pattern:
+            stream = Stream(placed)
+        pattern = placed
         one_size = stack_schedules([pattern])
         (validity,) = assess_validity(model.estimate, parameters, one_size)
         if not validity.has_weight:
             raise UserError(validity.text)
         seconds = np.broadcast_to(model.cost(pattern), model.rows)
+        (of_memory,) = check_memory(parameters, one_size, seconds[:1])
+        validity = select_reported_check(of_memory, validity)
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
             raise UserError("it predicts a time of 0, or no number")
         period = np.array(np.nan)

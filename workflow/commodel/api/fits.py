@@ -40,6 +40,7 @@ from commodel.fits.settings import (
     select_setting,
 )
 from commodel.fits.table_fits import describe_fit, list_fitted_by_collectives
+from commodel.hierarchy import NODE
 from commodel.models.families import find_family
 from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
@@ -360,7 +361,17 @@ def read_data_sheet(model: str, platform_file: Path) -> ParameterSet:
             file=platform_file,
         )
     single_message, shared_links = sheet.compute_message_costs(platform.hierarchy)
+    memory = sheet.memory
     times = SheetTimes(
-        platform.hierarchy, single_message, shared_links, sheet.overhead or 0.0, sheet.eager
+        levels=platform.hierarchy,
+        single_message=single_message,
+        shared=shared_links,
+        overhead=sheet.overhead or 0.0,
+        eager=sheet.eager,
+        memory_totals={NODE: memory.total} if memory and memory.total else {},
     )
+    if sheet.sockets and memory and memory.between:
+        between = memory.between
+        of_message = between.latency, 1 / between.bandwidth
+        times = times.divide_nodes(platform.nodes, sheet.sockets, of_message, between.total)
     return make_set_from_sheets(model, platform_file.stem, times)

@@ -15,6 +15,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB
 from commodel.files.typed_records import parse_record
 from commodel.files.yaml import Document, format_yaml, read_yaml
+from commodel.hierarchy import MAX_SOCKETS
 from commodel.parameters import ALL_OPERATIONS, Curve, Estimate, ParameterSet, StoredResiduals
 from commodel.torus import MAX_DIMENSIONS, MAX_LENGTH
 from commodel.units import MAX_COUNT, parse_count, show_value
@@ -104,6 +105,10 @@ class Settings(BaseModel):
     heterogeneity_by_class: dict[str, Positive] = {}
     heterogeneity_by_types: dict[str, Positive] = {}
     contention: dict[CONTENTION_CASE, Contention] = {}
+    # Of data sheets, see `predictions/sockets.py`.
+    sockets: Annotated[int, Field(ge=2, le=MAX_SOCKETS)] | None = None
+    memory_bandwidth: dict[str, Positive] = {}
+    message_bandwidth: Positive | None = None
     single_messages: dict[str, SingleMessages] = {}  # by distance class
 
 

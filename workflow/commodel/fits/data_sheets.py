@@ -5,15 +5,20 @@ Only models with values by distance class are possible. The set and each predict
 this source.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from commodel.errors import UserError
-from commodel.hierarchy import NODE, Hierarchy
+from commodel.hierarchy import HOST, NODE, Hierarchy
 from commodel.models.families import find_family, find_unit
 from commodel.models.keys import add_class, make_key
 from commodel.parameters import DATA_SHEET_SOURCE, Estimate, ParameterSet
+from commodel.predictions.sockets import MEMORY_BANDWIDTH, MESSAGE_BANDWIDTH, SOCKETS
 
 NOT_IN_DATA_SHEETS = "not in data sheets: assumed to be 0"
 
@@ -29,6 +34,33 @@ class SheetTimes:
     shared: Mapping[str, float]
     overhead: float
     eager: float | None
+    # by distance class: bytes per second of all messages of a node together, or of a socket
+    memory_totals: Mapping[str, float]
+    sockets: int = 1  # of a node
+
+    def divide_nodes(
+        self, nodes: int, sockets: int, between: tuple[float, float], total: float | None
+    ) -> SheetTimes:
+        """Return the times on sockets in place of nodes, which are the level `host`. `between` are
+        those of a message between two sockets of a node, `total` is the bytes per second that leave
+        a socket for others."""
+        hosts = {HOST: np.repeat(np.arange(nodes), sockets)}
+        columns = {name: np.repeat(column, sockets) for name, column in self.levels.groups.items()}
+        within, *network = self.single_message.items()
+        of_node, *of_levels = self.shared.items()
+        shared = dict([(HOST, of_node[1]), *of_levels])
+        totals = dict(self.memory_totals)
+        if total:
+            shared = {NODE: 1 / total, **shared}
+            totals[HOST] = total
+        return replace(
+            self,
+            levels=Hierarchy.of(hosts | columns),
+            single_message=dict([within, (HOST, between), *network]),
+            shared=shared,
+            memory_totals=totals,
+            sockets=sockets,
+        )
 
 
 def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> ParameterSet:
@@ -38,11 +70,16 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
             f"data sheets do not contain the parameters of model {name}; wanted {', '.join(families)}"
         )
     entry, levels = find_family(name), times.levels
-    settings: dict[str, Any] = (
-        {"levels": levels.group_lists, "probed_classes": list(times.single_message)}
-        if levels.groups
-        else {}
-    )
+    settings: dict[str, Any] = {"probed_classes": list(times.single_message)}
+    if levels.groups:
+        settings["levels"] = levels.group_lists
+    if times.sockets > 1:
+        settings[SOCKETS] = times.sockets
+    if times.memory_totals:
+        settings[MEMORY_BANDWIDTH] = dict(times.memory_totals)
+    elif NODE in times.single_message:
+        _, seconds_per_byte = times.single_message[NODE]
+        settings[MESSAGE_BANDWIDTH] = 1 / seconds_per_byte
     if name == "shares":
         numbers = _make_shares(times)
     else:
@@ -51,7 +88,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
         )
         numbers = MAKERS_BY_FAMILY[name](*times.single_message[nearest], times.overhead)
         other_distances += [NODE] if NODE in times.single_message else []
-        if levels.groups and other_distances:
+        if other_distances:
             settings["classes"] = other_distances
             for distance in other_distances:
                 of_class = MAKERS_BY_FAMILY[name](*times.single_message[distance], times.overhead)
@@ -84,6 +121,8 @@ def _make_shares(times: SheetTimes) -> dict[str, float]:
     for name, (latency, byte) in times.single_message.items():
         numbers |= {make_key("L", name, "a"): latency, make_key("G", name, "a"): byte}
     numbers |= {make_key("c_out", level, "a"): byte for level, byte in times.shared.items()}
+    if NODE in times.memory_totals:
+        numbers[make_key("c_inside", NODE, "a")] = 1 / times.memory_totals[NODE]
     return numbers if times.eager is None else numbers | {"S": float(times.eager)}
 
 

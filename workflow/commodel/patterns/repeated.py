@@ -6,7 +6,7 @@ stores the functions that define the rounds, and computes the columns of its mes
 are read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 
 from commodel.patterns.schedule import Schedule, Work, check_rows
 from commodel.records import Statistic
+
+# rounds; of more repeated rounds only the middle one is evaluated
+MAX_EVALUATED_ROUNDS = 64
 
 # of the numbers of rounds and of the senders
 RoundFunction = Callable[[np.ndarray | int, np.ndarray], np.ndarray]
@@ -183,3 +186,18 @@ class CompactSchedule(Schedule):
     step, src, dst, bytes, work, contents, nonblocking = map(
         _make_column, ("step", "src", "dst", "bytes", "work", "contents", "nonblocking")
     )
+
+
+def sample_rounds(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
+    """Yield parts of a pattern with their counts. If there are more than MAX_EVALUATED_ROUNDS
+    rounds, the middle one represents all."""
+    for part in pattern.parts if isinstance(pattern, CompactSchedule) else (pattern,):
+        if isinstance(part, Rounds):
+            sampled = (
+                range(part.count) if part.count <= MAX_EVALUATED_ROUNDS else (part.count // 2,)
+            )
+            yield from (
+                (part.count // len(sampled), part.round(number, pattern.node)) for number in sampled
+            )
+        elif part.messages:
+            yield 1, part

@@ -20,7 +20,7 @@ from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields, quantities
 from commodel.files.fields import RANKS, WORD, FileMapping, convert, make_refusal
-from commodel.hierarchy import MAX_LEVELS, NODE, Hierarchy
+from commodel.hierarchy import MAX_LEVELS, MAX_SOCKETS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value, complete_value
 from commodel.records import compute_digest
@@ -183,9 +183,18 @@ class Link(FileMapping):
         return self
 
 
-class Memory(FileMapping):
-    bandwidth: BANDWIDTH = Field(description="bandwidth of a message within a node")
-    latency: LATENCY = Field(description="latency of a message within a node")
+class Copying(FileMapping):
+    bandwidth: BANDWIDTH = Field(description="bandwidth of one message")
+    latency: LATENCY = Field(description="latency of a message")
+    total: BANDWIDTH | None = Field(
+        None,
+        description="bandwidth of all such messages of a node together, or of a socket if it has sockets; default: no "
+        "limit, which predictions remark",
+    )
+
+
+class Memory(Copying):
+    between: Copying | None = Field(None, description="messages between the sockets of a node")
 
 
 class DataSheet(FileMapping):
@@ -195,12 +204,29 @@ class DataSheet(FileMapping):
     memory: Memory | None = Field(
         None, description="messages within a node; default: they have no prediction"
     )
+    sockets: Annotated[int, fields.limit_count(2, MAX_SOCKETS)] | None = Field(
+        None,
+        description="sockets of a node, among which its ranks are divided evenly, in order; default: not distinguished",
+    )
     overhead: LATENCY | None = Field(
         None, description="software overhead at each end of a message; default: 0"
     )
     eager: fields.SIZE | None = Field(
         None, description="largest message sent before its receiver is ready; default: any"
     )
+
+    @model_validator(mode="after")
+    def _describe_sockets_completely(self) -> Self:
+        between = self.memory.between if self.memory else None
+        if self.sockets and not between:
+            raise make_refusal(
+                "found sockets, wanted memory.between, too: messages between them", "sockets"
+            )
+        if between and not self.sockets:
+            raise make_refusal(
+                "found messages between sockets, wanted the number of sockets", "memory", "between"
+            )
+        return self
 
     def compute_message_costs(
         self, levels: Hierarchy

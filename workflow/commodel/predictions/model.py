@@ -13,6 +13,7 @@ from commodel.models.families import Family, complete_values, find_family
 from commodel.models.fitting.observed import Fitted
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
+from commodel.predictions.sockets import MEMORY_BANDWIDTH, find_memory_seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,8 @@ class Model:
     def cost(self, pattern: Schedule) -> Array:
         """Return the predicted times (rows,), or (sizes, rows) of a stack; without the sizes if the
         model ignores them. A model that adds up steps for all ranks at once predicts the same time
-        for each rank. Raise UserError if computation overlaps messages, and its time is unknown or
+        for each rank. No prediction is faster than the memory of a node, if its bandwidth is known.
+        Raise UserError if computation overlaps messages, and its time is unknown or
         the model neglects overlap."""
         if pattern.overlapped_seconds is not None:
             if np.isnan(pattern.overlapped_seconds).any():
@@ -59,7 +61,12 @@ class Model:
                 )
             if not self.entry.overlaps_work:
                 raise UserError(f"{self.entry.title} does not model overlap with computation")
-        return pattern.cost(self.entry.predict(pattern, self.values))
+        seconds = pattern.cost(self.entry.predict(pattern, self.values))
+        bandwidths = self.values.settings.get(MEMORY_BANDWIDTH)
+        if not bandwidths:
+            return seconds
+        least = find_memory_seconds(pattern, bandwidths, self.values.settings.get("levels", {}))
+        return np.maximum(seconds, least[:, None] if seconds.ndim > 1 else least.max())
 
     def period(self, pattern: Schedule) -> Array:
         """Return the time between two waves, of the shape of `cost`. The model must have an

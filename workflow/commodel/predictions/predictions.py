@@ -33,20 +33,21 @@ from commodel.models.evaluation.replay import attribute_to_messages
 from commodel.models.families import Family, find_family
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import ScheduleSum, Shape, build_schedule, stack_points, stack_sizes
-from commodel.patterns.repeated import CompactSchedule
+from commodel.patterns.repeated import CompactSchedule, sample_rounds
 from commodel.patterns.schedule import NonblockingSteps, Schedule, Work, check_rows
 from commodel.predictions.interval_basis import PARAMETERS_ONLY, IntervalBasis
 from commodel.predictions.model import Model
 from commodel.predictions.places import Places
+from commodel.predictions.sockets import place_in_sockets
 from commodel.predictions.stored_residuals import load_residuals
 from commodel.predictions.validity import (
     VALID,
     Validity,
     ValidityKind,
     assess_validity,
+    check_memory,
     compute_single_message_ratios,
     find_widening_factor,
-    sample_parts,
     select_reported_check,
 )
 from commodel.progress import report_step, report_within
@@ -272,8 +273,11 @@ def make_predictor(
     model = Model.of_set(parameters, draws)
 
     def predict_schedule(pattern: Schedule, waves: float) -> StackPrediction:
+        pattern = place_in_sockets(pattern, parameters.settings)
         seconds = _evaluate(model, pattern, waves, cost or Model.cost)
         validity = assess_validity(model.estimate, parameters, pattern, waves)
+        of_memory = check_memory(parameters, pattern, seconds[:, 0])
+        validity = list(map(select_reported_check, of_memory, validity))
         ratios = compute_single_message_ratios(parameters, pattern)
         widening = find_widening_factor(model.entry, parameters, pattern)
         return StackPrediction(
@@ -316,7 +320,7 @@ def predict_shortest_message(model: Model, pattern: Schedule, waves: float = 1) 
     if waves != 1 or not pattern.messages:
         return np.zeros(pattern.sizes)
     bounds = [np.full(pattern.sizes, inf)]
-    for _, part in sample_parts(pattern):
+    for _, part in sample_rounds(pattern):
         lengths = part.bytes.reshape(pattern.sizes, -1)
         for channel in np.flatnonzero(np.bincount(part.channel)):
             of_channel = np.flatnonzero(part.channel == channel)
@@ -671,7 +675,7 @@ class TimeAttribution:
 def attribute_time(point: Point, parameters: ParameterSet) -> TimeAttribution | None:
     """Return which messages a predicted time depends on; None if the model does not replay
     messages."""
-    pattern = build_schedule(point)
+    pattern = place_in_sockets(build_schedule(point), parameters.settings)
     model = Model.of_set(parameters)
     prediction = float(model.cost(pattern)[0])
     seconds, work = attribute_to_messages(len(pattern.src), lambda: model.cost(pattern))

@@ -35,9 +35,15 @@ from commodel.models.families import Family
 from commodel.models.keys import Pair
 from commodel.models.probes.mixture import FAN_RECEIVERS, REPEATED_MESSAGES
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
-from commodel.patterns.repeated import CompactSchedule, Rounds
+from commodel.patterns.repeated import CompactSchedule, Rounds, sample_rounds
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
+from commodel.predictions.sockets import (
+    MEMORY_BANDWIDTH,
+    MESSAGE_BANDWIDTH,
+    find_copy_rate,
+    find_memory_seconds,
+)
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
@@ -50,7 +56,6 @@ POOR_FIT_FACTOR = 1.5
 MIN_BYTES = 1  # bytes; an empty message counts as this size
 MIN_COUNTED_BYTES = 64  # bytes; shorter messages count as this size
 MAX_CHECKED_MESSAGES = 1 << 20  # messages of different rounds whose pairs of ranks are checked
-MAX_EVALUATED_ROUNDS = 64  # rounds; of more repeated rounds only the middle one is evaluated
 
 
 def exceeds_factor(ratio: float, factor: float) -> bool:
@@ -75,7 +80,7 @@ def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -
     measured = np.zeros(pattern.sizes)
     predicted = np.zeros(pattern.sizes)
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
-    for count, part in sample_parts(pattern):
+    for count, part in sample_rounds(pattern):
         distance = levels.distance(part.node[part.src], part.node[part.dst])
         bytes = part.bytes.reshape(pattern.sizes, -1)
         for number, name in enumerate(levels.names):
@@ -85,21 +90,6 @@ def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -
                 measured += count * _sum_interpolated(sizes, by_class[name], "measured")
                 predicted += count * _sum_interpolated(sizes, by_class[name], "predicted")
     return np.divide(measured, predicted, out=np.ones(pattern.sizes), where=predicted > 0)
-
-
-def sample_parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
-    """Yield parts of a pattern with their counts. If there are more than MAX_EVALUATED_ROUNDS
-    rounds, the middle one represents all."""
-    for part in pattern.parts if isinstance(pattern, CompactSchedule) else (pattern,):
-        if isinstance(part, Rounds):
-            sampled = (
-                range(part.count) if part.count <= MAX_EVALUATED_ROUNDS else (part.count // 2,)
-            )
-            yield from (
-                (part.count // len(sampled), part.round(number, pattern.node)) for number in sampled
-            )
-        elif part.messages:
-            yield 1, part
 
 
 def _list_different_rounds(pattern: CompactSchedule) -> Iterator[Schedule] | None:
@@ -409,6 +399,31 @@ def assess_validity(
         strict=True,
     )
     return [select_reported_check(*checks) for checks in checks_by_size]
+
+
+# rate of all messages within a node relative to that of one, from which it is remarked
+MIN_RATE_RATIO = 1.5
+ROUNDING = 1e-9  # relative
+
+
+def check_memory(parameters: ParameterSet, pattern: Schedule, seconds: Array) -> list[Validity]:
+    """Return, for each size of a stack, a remark if the memory of a node determines the predicted
+    time, or if its bandwidth is unknown and its ranks copy faster than one message does."""
+    settings = parameters.settings
+    reasons = [""] * pattern.sizes
+    if MEMORY_BANDWIDTH in settings and pattern.messages:
+        bandwidths = settings[MEMORY_BANDWIDTH]
+        least = find_memory_seconds(pattern, bandwidths, settings.get("levels", {}))
+        for number in np.flatnonzero((least > 0) & (seconds <= least * (1 + ROUNDING))):
+            reasons[number] = "as long as the memory of a node takes to copy all messages within it"
+    elif MESSAGE_BANDWIDTH in settings and pattern.messages:
+        rate = find_copy_rate(pattern, seconds)
+        for number in np.flatnonzero(rate > MIN_RATE_RATIO * settings[MESSAGE_BANDWIDTH]):
+            copied = f"{rate[number] / 1e9:,.0f} GB/s"
+            reasons[number] = (
+                f"ranks of a node copy {copied} together, unless memory.total limits it"
+            )
+    return [Validity(ValidityKind.DATA_SHEETS, reason) if reason else VALID for reason in reasons]
 
 
 def _check_fit(ratio: float) -> Validity:

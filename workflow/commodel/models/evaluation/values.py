@@ -278,7 +278,7 @@ class Values:
     @cached_property
     def levels(self) -> Hierarchy:
         """The levels that define distance classes; none if no value depends on distance."""
-        return Hierarchy.of(self.settings["levels"]) if self.classes else Hierarchy()
+        return Hierarchy.of(self.settings.get("levels", {})) if self.classes else Hierarchy()
 
     def of_class(self, name: str) -> "Values":
         """Return the values of a distance class: its own, else those of all classes."""
