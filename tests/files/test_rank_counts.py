@@ -1,11 +1,19 @@
-"""Numbers of ranks in file names and in the output of launchers: read if they can mean nothing
-else, or nearly so."""
+"""Numbers of ranks, nodes and ranks per node in file names and in the output of launchers: read if
+they can mean nothing else, or nearly so."""
 
 from pathlib import Path
 
 import pytest
 
-from commodel.files.rank_counts import NamedRanks, read_ranks_in_line, read_ranks_in_name
+from commodel.files.rank_counts import (
+    NamedRanks,
+    Placement,
+    read_job_specification,
+    read_placement_in_command,
+    read_placement_in_header,
+    read_placement_in_name,
+    read_ranks_in_name,
+)
 
 STATED = {
     "np64.txt": 64,
@@ -19,6 +27,8 @@ STATED = {
     "4n-4ppn": 16,
     "8-ranks-per-node_4nodes.txt": 32,
     "osu_bcast_v7.4_np16_1M.txt": 16,
+    "osu_bcast_p512.out": 512,
+    "osu_allreduce-32n-56ppn.out": 1792,
 }
 ASSUMED = {
     "a_32.txt": 32,
@@ -64,26 +74,108 @@ def test_a_name_states_the_number_of_ranks_or_has_one_number_or_none(name):
 
 
 @pytest.mark.parametrize(
-    ("line", "ranks"),
+    ("name", "placement"),
     [
-        ("# Number of ranks: 64", 64),
-        ("# nprocs = 16", 16),
-        ("SLURM_NTASKS=128", 128),
-        ("+ mpirun -np 16 --bind-to core ./osu_allreduce -f -m 8:1024", 16),
-        ("mpiexec.hydra -n 8 -ppn 4 /opt/osu-7.4/libexec/osu_bcast -i 100", 8),
-        ("$ srun --ntasks=32 --cpus-per-task 2 osu_bcast", 32),
-        ("srun -N 4 --ntasks-per-node=8 ./osu_bcast -x 10", 32),
-        ("srun -n64 apptainer exec image.sif osu_bcast", 64),
-        ("mpirun ./osu_bcast -n 5", 0),  # the number is the program's own
-        ("mpirun -n 2 ./osu_bcast : -n 4 ./osu_bcast", 0),  # several programs
-        ("mpirun -n <N> ./osu_bcast", 0),
-        ("aprun -n 64 -N 16 osu_bcast", 64),
-        ("mpirun noticed that process rank 3 with -n 4 exited", None),
+        ("osu_allreduce-32n-56ppn.out", Placement(0, 32, 56)),
+        ("np64_ppn32", Placement(64, 0, 32)),
+        ("p512", Placement(512)),
+        ("osu-256n-6147-iter-5.out", Placement(0, 256)),
+        ("size128", Placement()),
+        ("np16_np32", Placement()),
+    ],
+)
+def test_words_in_a_name_state_the_placement(name, placement):
+    assert read_placement_in_name(name) == placement
+
+
+@pytest.mark.parametrize(
+    ("placement", "complete"),
+    [
+        (Placement(0, 32, 56), Placement(1792, 32, 56)),
+        (Placement(64, 0, 24), Placement(64, 3, 24)),
+        (Placement(64, 4), Placement(64, 4, 16)),
+        (Placement(64, 3), Placement(64, 3)),
+        (Placement(64), Placement(64)),
+        (Placement(0, 4), Placement(0, 4)),
+    ],
+)
+def test_two_numbers_determine_the_third(placement, complete):
+    assert placement.complete == complete
+    assert not complete.is_contradictory
+
+
+def test_numbers_contradict_each_other():
+    assert Placement(64, 4, 8).is_contradictory
+    assert not Placement(62, 4, 16).is_contradictory  # the last node has fewer
+
+
+@pytest.mark.parametrize(
+    ("line", "placement"),
+    [
+        ("# Number of ranks: 64", Placement(64)),
+        ("# nprocs = 16", Placement(16)),
+        ("SLURM_NTASKS=128", Placement(128)),
+        ("export SLURM_NNODES=4", Placement(0, 4)),
+        ("SLURM_TASKS_PER_NODE=56(x32)", Placement(0, 0, 56)),
+        ("# Number of nodes: 8", Placement(0, 8)),
+        ("# ranks per node: 8", Placement(0, 0, 8)),
         ("# OSU MPI Broadcast Latency Test v7.4", None),
         ("# Size       Avg Latency(us)", None),
-        ("# ranks per node: 8", None),
         ("1024 6.70", None),
     ],
 )
-def test_a_line_of_output_states_the_number_of_ranks(line, ranks):
-    assert read_ranks_in_line(line) == ranks
+def test_a_header_states_the_placement(line, placement):
+    assert read_placement_in_header(line) == placement
+
+
+@pytest.mark.parametrize(
+    ("line", "placement"),
+    [
+        ("+ mpirun -np 16 --bind-to core ./osu_allreduce -f -m 8:1024", Placement(16)),
+        ("mpiexec.hydra -n 8 -ppn 4 /opt/osu-7.4/libexec/osu_bcast -i 100", Placement(8, 2, 4)),
+        ("$ srun --ntasks=32 --cpus-per-task 2 osu_bcast", Placement(32)),
+        ("srun -N 4 --ntasks-per-node=8 ./osu_bcast -x 10", Placement(32, 4, 8)),
+        ("srun -n64 apptainer exec image.sif osu_bcast", Placement(64)),
+        ("srun -N 2 -n 64 IMB-MPI1 allreduce", Placement(64, 2, 32)),
+        ("flux run -N 32 -n 1792 osu_allreduce", Placement(1792, 32, 56)),
+        ("mpirun -n 144 -N 36 -hostfile h osu_allreduce -x 10", Placement(144, 4, 36)),
+        ("mpirun -np 64 --map-by ppr:16:node osu_bcast", Placement(64, 4, 16)),
+        ("mpirun -np 64 --map-by ppr:16:socket osu_bcast", Placement(64)),
+        ("mpirun ./osu_bcast -n 5", Placement()),  # the number is the program's own
+        ("mpirun -n 2 ./osu_bcast : -n 4 ./osu_bcast", Placement()),  # several programs
+        ("mpirun -n <N> ./osu_bcast", Placement()),
+        ("aprun -n 64 -N 16 osu_bcast", Placement(64, 4, 16)),
+        ("mpirun noticed that process rank 3 with -n 4 exited", None),
+        ("# OSU MPI Broadcast Latency Test v7.4", None),
+    ],
+)
+def test_a_command_states_the_placement(line, placement):
+    assert read_placement_in_command(line) == placement
+
+
+JOB = (
+    '{"resources": [{"type": "node", "count": 128, "with": [{"type": "slot", "count": 96, '
+    '"with": [{"type": "core", "count": 1}]}]}], "tasks": [{"command": ["osu_allreduce"], '
+    '"slot": "task", "count": {"per_slot": 1}}], "version": 1}'
+)
+
+
+def test_a_job_specification_states_the_placement():
+    assert read_job_specification(JOB) == Placement(12288, 128, 96)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"count": 128', '"count": 0'),
+        ('"count": 128', '"count": "many"'),
+        ('"count": 128', '"count": true'),
+        ('"type": "slot"', '"type": "rack"'),
+        ('"per_slot": 1', '"per_core": 1'),
+        ('"tasks": [', '"tasks": [{}, '),
+        ('"version": 1}', ""),
+        ('"version": 1', '"version": ' + 5000 * "["),
+    ],
+)
+def test_another_job_specification_states_none(old, new):
+    assert read_job_specification(JOB.replace(old, new)) is None

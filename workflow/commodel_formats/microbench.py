@@ -61,6 +61,7 @@ FORMAT = Format(
     "microbench",
     "the microbenchmarks of MPI Advance",
     read_file,
+    mark=r"^\s*(On-NUMA|On-Socket|On-Node, Off-Socket|Off-Node)( MultiProc)? Ping-Pong:",
     options=(),
     examples=("microbench.txt -o pairs.csv", "microbench-1.txt microbench-2.txt -o pairs.csv"),
 )

@@ -47,6 +47,7 @@ FORMAT = Format(
     "mpiblib",
     "MPIBlib",
     read_file,
+    mark=r"^#\s*msg\s+time\b",
     options=(*COMMON_OPTIONS, "operation"),
     examples=(
         "bcast.out --operation bcast --ranks 16 -o bcast.csv",

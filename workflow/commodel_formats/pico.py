@@ -690,6 +690,8 @@ FORMAT = Format(
     "pico",
     "PICO",
     read_file,
+    mark=r"\A(?=.*\bcollective)(?=.*\b(ranks_per_node|algo_name)\b)",
+    reads_archives=True,
     options=(*COMMON_OPTIONS, "metadata"),
     examples=(
         "results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv",

@@ -102,5 +102,6 @@ FORMAT = Format(
     "reprompi",
     "ReproMPI",
     read_file,
+    mark=r"^#@\w+ *=|^\s*(test|process|proc|rank)\b[^\n]{0,200}\bcount\b[^\n]{0,200}_sec\b",
     examples=("reprompi.txt -o reprompi.csv", "reprompi.txt --layout block:8 -o reprompi.csv"),
 )

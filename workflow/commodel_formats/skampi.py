@@ -68,5 +68,6 @@ FORMAT = Format(
     "skampi",
     "SKaMPI 5",
     read_file,
+    mark=r'^\s*begin result "',
     examples=("skampi.txt -o skampi.csv", "skampi.txt --layout block:4 -o skampi.csv"),
 )

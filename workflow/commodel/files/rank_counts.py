@@ -1,13 +1,14 @@
-"""Numbers of ranks in the names of files and in the output of launchers, for formats that do not
-state them.
+"""Numbers of ranks, nodes and ranks per node in the names of files and in the output of launchers,
+for formats that do not state them.
 
 A name states the number by a word (`np64`, `64ranks`, `n4_ppn16`), or has one number without a word
 (`osu_bcast_64.txt`). That number may have another meaning, such as a number of nodes, so it is only
 assumed.
 """
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from commodel.units import MAX_COUNT
@@ -17,7 +18,7 @@ START = r"(?<![a-z0-9])"
 END = r"(?![a-z0-9])"
 PER_NODE = r"(?:(?:n?tasks|ranks?|procs?|processes)[-_]?per[-_]?node|per[-_]?node|ppn|rpn|tpn)"
 NODES = r"(?:nnodes|nodes?|n)"
-RANKS = r"(?:nprocs|ntasks|processes|procs?|ranks?|tasks|np)"
+RANKS = r"(?:nprocs|ntasks|processes|procs?|ranks?|tasks|np|p)"
 EXTENSION = re.compile(r"\.(?:txt|out|log|csv|dat|tsv|gz|tar|tgz)(?=\.|$)")
 VERSION = re.compile(r"v?[0-9]{1,9}(?:\.[0-9]{1,9})+|\bv[0-9]{1,9}\b")
 PRODUCT = re.compile(r"([0-9]{1,9})x([0-9]{1,9})")  # of nodes and ranks per node
@@ -29,20 +30,83 @@ OTHER_MEANING = re.compile(
     r"threads?|omp|cores?|cpus?|gpus?|device|socket|n?nodes?|ppn|rpn|tpn|n|"
     r"osu|omb|imb|mpi|ompi|openmpi|mpich|mvapich2?|impi|intel|intelmpi|gcc|cuda|rocm|ucx"
 )
-PROGRAM = re.compile(r"(?:.*/)?osu_[a-z_]+")
-LAUNCHER = re.compile(r"(?:.*/)?(?:mpirun|mpiexec(?:\.\w+)?|orterun|prun|srun|aprun)")
+PROGRAM = re.compile(r"(?:.*/)?(?:osu_[a-z_]+|IMB-\w{1,20})")
+LAUNCHER = re.compile(r"(?:.*/)?(?:mpirun|mpiexec(?:\.\w+)?|orterun|prun|srun|aprun|flux)")
 RANK_OPTIONS = ("-n", "-np", "--np", "--n", "--ntasks")
-NODE_OPTIONS = ("-N", "--nodes")
-PER_NODE_OPTIONS = ("--ntasks-per-node",)  # of srun
-HEADER = re.compile(
-    r"[#\s]*+(?:(?:number\s+of|num|total|mpi)[\s_]++)*+(?:nprocs|np|ranks|procs|processes|tasks|ntasks)\s*+[=:]\s*+"
-    r"([0-9]{1,9})\s*",
-    re.IGNORECASE,
-)
-VARIABLE = re.compile(
-    r"(?:export\s+)?(?:SLURM_NTASKS|SLURM_NPROCS|PMI_SIZE|OMPI_COMM_WORLD_SIZE)=([0-9]{1,9})\s*"
-)
+# By the launcher's name; the other launchers start programs for MPI.
+NODE_OPTIONS = {"srun": ("-N", "--nodes"), "flux": ("-N", "--nodes")}
+PER_NODE_OPTIONS = {"srun": ("--ntasks-per-node",), "flux": ("--tasks-per-node",)}
+PER_NODE_OPTIONS_OF_MPI = ("-N", "-ppn", "--ppn", "-perhost", "-npernode", "--npernode")
+PER_NODE_MAPPING = re.compile(r"(?:.*:)?ppr:([0-9]{1,9}):node(?:[:,].*)?")  # of --map-by
+COUNT_OF_HEADER = r"\s*+[=:]\s*+([0-9]{1,9})\s*"
+HEADERS = {  # by the field of `Placement`
+    "ranks": re.compile(
+        r"[#\s]*+(?:(?:number\s+of|num|total|mpi)[\s_]++)*+"
+        r"(?:nprocs|np|ranks|procs|processes|tasks|ntasks)" + COUNT_OF_HEADER,
+        re.IGNORECASE,
+    ),
+    "nodes": re.compile(
+        r"[#\s]*+(?:(?:number\s+of|num|total)[\s_]++)*+(?:nnodes|nodes)" + COUNT_OF_HEADER,
+        re.IGNORECASE,
+    ),
+    "per_node": re.compile(
+        r"[#\s]*+(?:(?:number\s+of|num|mpi)[\s_]++)*+"
+        r"(?:ranks|procs|processes|tasks|ntasks)[\s_]++per[\s_]++node" + COUNT_OF_HEADER,
+        re.IGNORECASE,
+    ),
+}
+VARIABLES = {  # the same
+    "ranks": re.compile(
+        r"(?:export\s+)?(?:SLURM_NTASKS|SLURM_NPROCS|PMI_SIZE|OMPI_COMM_WORLD_SIZE)=([0-9]{1,9})\s*"
+    ),
+    "nodes": re.compile(r"(?:export\s+)?(?:SLURM_NNODES|SLURM_JOB_NUM_NODES)=([0-9]{1,9})\s*"),
+    "per_node": re.compile(
+        r"(?:export\s+)?(?:SLURM_NTASKS_PER_NODE|SLURM_TASKS_PER_NODE)=([0-9]{1,9})(?:\(x[0-9]+\))?\s*"
+    ),
+}
+JOB_SPECIFICATION = re.compile(r'\s*\{\s*"resources"\s*:')
 MAX_COMMAND_LENGTH = 20_000  # characters of a line that may start a program
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How many ranks there are, on how many nodes, and how many on each; 0 if a number is
+    unknown."""
+
+    ranks: int = 0
+    nodes: int = 0
+    per_node: int = 0
+
+    @property
+    def complete(self) -> "Placement":
+        """The placement with the third number, if two determine it."""
+        if not self.ranks:
+            return replace(self, ranks=self.nodes * self.per_node)
+        if self.nodes and not self.per_node and self.ranks % self.nodes == 0:
+            return replace(self, per_node=self.ranks // self.nodes)
+        if self.per_node and not self.nodes:
+            return replace(self, nodes=-(-self.ranks // self.per_node))
+        return self
+
+    @property
+    def is_contradictory(self) -> bool:
+        """Whether so many ranks do not need so many nodes."""
+        if not (self.ranks and self.nodes and self.per_node):
+            return False
+        return -(-self.ranks // self.per_node) != self.nodes
+
+    def filled(self, other: "Placement") -> "Placement":
+        """Return the placement with the unknown numbers from another one."""
+        return Placement(
+            self.ranks or other.ranks, self.nodes or other.nodes, self.per_node or other.per_node
+        )
+
+    def __str__(self) -> str:
+        numbers = {"ranks": self.ranks, "nodes": self.nodes, "ranks per node": self.per_node}
+        return ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
+
+
+NO_PLACEMENT = Placement()
 
 
 @dataclass(frozen=True)
@@ -66,16 +130,33 @@ NO_RANKS = NamedRanks()
 
 def read_ranks_in_name(file: PurePath) -> NamedRanks:
     """Return the number of ranks in a file's name."""
-    text = EXTENSION.sub("", file.name.lower())
+    ranks, nodes, per_node, rest = _read_words(file.name)
+    if len(nodes) == 1 and len(per_node) == 1:
+        ranks.add(min(nodes) * min(per_node))
+    if ranks or nodes or per_node:
+        # In `4nodes_16ranks`, the 16 ranks may be those of a node.
+        return _make_count(ranks, certain=bool(per_node) or not nodes)
+    return _make_count(_list_plain_numbers(VERSION.sub(" ", rest)), certain=False)
+
+
+def read_placement_in_name(name: str) -> Placement:
+    """Return the numbers that words in the name of a file or folder state."""
+    ranks, nodes, per_node, _ = _read_words(name)
+    return Placement(_get_only(ranks), _get_only(nodes), _get_only(per_node))
+
+
+def _read_words(name: str) -> tuple[set[int], set[int], set[int], str]:
+    """Return the numbers of ranks, nodes and ranks per node in a name, and the rest of the name."""
+    text = EXTENSION.sub("", name.lower())
     per_node, text = _take_numbers(PER_NODE, text)
     nodes, text = _take_numbers(NODES, text)
-    stated, text = _take_numbers(RANKS, text)
-    if len(nodes) == 1 and len(per_node) == 1:
-        stated.add(min(nodes) * min(per_node))
-    if stated or nodes or per_node:
-        # In `4nodes_16ranks`, the 16 ranks may be those of a node.
-        return _make_count(stated, certain=bool(per_node) or not nodes)
-    return _make_count(_list_plain_numbers(VERSION.sub(" ", text)), certain=False)
+    ranks, text = _take_numbers(RANKS, text)
+    return ranks, nodes, per_node, text
+
+
+def _get_only(numbers: set[int]) -> int:
+    """Return the only number if it can be one of ranks or nodes, else 0."""
+    return min(numbers) if len(numbers) == 1 and min(numbers) <= MAX_COUNT else 0
 
 
 def _take_numbers(word: str, text: str) -> tuple[set[int], str]:
@@ -113,14 +194,42 @@ def _make_count(numbers: set[int], certain: bool) -> NamedRanks:
     return NamedRanks(min(numbers), certain)
 
 
-def read_ranks_in_line(line: str) -> int | None:
-    """Return the number of ranks that a line of output states: `# Number of ranks: 64`,
-    `SLURM_NTASKS=64`, or the command that starts a program of OSU. 0 for a command without the
-    number; None for any other line."""
-    match = HEADER.fullmatch(line) or VARIABLE.fullmatch(line)
-    if match:
-        return int(match[1])
-    if len(line) > MAX_COMMAND_LENGTH or "osu_" not in line:
+def read_placement_in_header(line: str) -> Placement | None:
+    """Return what a line of output states of the placement, such as `# Number of ranks: 64` or
+    `SLURM_NNODES=4`; None for any other line."""
+    for patterns in (HEADERS, VARIABLES):
+        for name, pattern in patterns.items():
+            match = pattern.fullmatch(line)
+            if match:
+                return replace(NO_PLACEMENT, **{name: int(match[1])})
+    return None
+
+
+def read_job_specification(line: str) -> Placement | None:
+    """Return the placement of a job specification of Flux, which has nodes, slots in each, and
+    tasks in a slot; None for any other line."""
+    if len(line) > MAX_COMMAND_LENGTH or not JOB_SPECIFICATION.match(line):
+        return None
+    try:
+        job = json.loads(line)
+        (node,) = job["resources"]
+        (slot,) = node["with"]
+        (task,) = job["tasks"]
+        counts = node["count"], slot["count"], task["count"]["per_slot"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    if (node["type"], slot["type"]) != ("node", "slot"):
+        return None
+    if not all(type(count) is int and 0 < count <= MAX_COUNT for count in counts):
+        return None
+    nodes, slots, tasks = counts
+    return Placement(nodes * slots * tasks, nodes, slots * tasks)
+
+
+def read_placement_in_command(line: str) -> Placement | None:
+    """Return the placement of a command that starts a program of OSU or IMB, numbers that it does
+    not state as 0; None for any other line."""
+    if len(line) > MAX_COMMAND_LENGTH or not ("osu_" in line or "IMB-" in line):
         return None
     words = line.replace("'", " ").replace('"', " ").split()
     start = next((at for at, word in enumerate(words) if LAUNCHER.fullmatch(word)), None)
@@ -131,17 +240,21 @@ def read_ranks_in_line(line: str) -> int | None:
     )
     if end is None:
         return None
-    return 0 if ":" in words[end:] else _read_ranks_in_command(words[start:end])
+    return NO_PLACEMENT if ":" in words[end:] else _read_command(words[start:end])
 
 
-def _read_ranks_in_command(words: list[str]) -> int:
-    ranks = _find_values(words, RANK_OPTIONS)
-    if not ranks and words[0].endswith("srun"):
-        nodes, per_node = (
-            _find_values(words, options) for options in (NODE_OPTIONS, PER_NODE_OPTIONS)
-        )
-        ranks = [nodes[0] * per_node[0]] if len(nodes) == len(per_node) == 1 else []
-    return ranks[0] if len(ranks) == 1 else 0
+def _read_command(words: list[str]) -> Placement:
+    launcher = words[0].rpartition("/")[2]
+    per_node = set(_find_values(words, PER_NODE_OPTIONS.get(launcher, PER_NODE_OPTIONS_OF_MPI)))
+    for word in words:
+        mapping = PER_NODE_MAPPING.fullmatch(word)
+        if mapping:
+            per_node.add(int(mapping[1]))
+    return Placement(
+        _get_only(set(_find_values(words, RANK_OPTIONS))),
+        _get_only(set(_find_values(words, NODE_OPTIONS.get(launcher, ())))),
+        _get_only(per_node),
+    ).complete
 
 
 def _find_values(words: list[str], options: tuple[str, ...]) -> list[int]:

@@ -22,7 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
-from commodel.files.rank_counts import NO_RANKS, NamedRanks, read_ranks_in_name
+from commodel.files.rank_counts import (
+    NO_PLACEMENT,
+    NO_RANKS,
+    NamedRanks,
+    Placement,
+    read_ranks_in_name,
+)
 from commodel.files.safe_paths import check_inside
 from commodel.files.safe_reading import MIB, read_lines
 from commodel.records import LIBRARY, Repetitions, Statistic
@@ -37,6 +43,7 @@ WANTED_STATISTIC = (
     "give --statistic 'rank mean' for means over the ranks, as OSU prints, or completion, 'last "
     "rank', 'first rank'"
 )
+UNKNOWN_RANKS = "of an unknown number of ranks"  # of rows that are left out
 COMMON_OPTIONS = ("algorithm", "ranks", "layout")  # of most formats
 # operation, algorithm and ranks by which one message is stored
 SINGLE_MESSAGE = ("bcast", "linear", 2)
@@ -117,6 +124,8 @@ class StatedProperties:
     ranks: int = 0
     named_ranks: NamedRanks = NO_RANKS  # the number in the file's name
     columns: tuple[str, ...] = ()  # NAME=COLUMN or NAME=COLUMN:UNIT
+    # whether rows of an unknown number of ranks are left out, not refused
+    omits_unknown_ranks: bool = False
     metadata: str = ""  # the file that describes the measurements
 
 
@@ -157,6 +166,9 @@ class ImportedTimes:
             algorithm_name != LIBRARY and not _has_algorithm(operation, algorithm_name)
         ):
             self.left_out[name if algorithm_name == LIBRARY else f"{name} {algorithm_name}"] += 1
+            return
+        if source_row.stated.omits_unknown_ranks and not source_row.choose_ranks(ranks):
+            self.left_out[f"{name} {UNKNOWN_RANKS}"] += 1
             return
         ranks = self.find_ranks(source_row, ranks)
         size = size if has_size(operation) else 0
@@ -247,6 +259,7 @@ class SourceRow:
     # the tool's name of the algorithm, if commodel has one algorithm for several of the tool's
     tool_name: str = ""
     setting: str = ""
+    placement: Placement = NO_PLACEMENT  # that the file states for this row
 
     @property
     def name(self) -> str:
@@ -255,6 +268,13 @@ class SourceRow:
     def placed(self, layout: str) -> SourceRow:
         """Return the row with the layout that its file states."""
         return replace(self, layout=layout)
+
+    def of_run(self, placement: Placement, setting: str) -> SourceRow:
+        """Return the row with the placement and setting of its run. Ranks of a node are
+        consecutive, as launchers place them by default."""
+        per_node = placement.per_node
+        layout = f"block:{per_node}" if per_node else ""
+        return replace(self, placement=placement, layout=layout, setting=setting)
 
     def error(self, message: str) -> UserError:
         if not self.line:
@@ -305,6 +325,11 @@ class Format:
     title: str
     read_times: Callable[[Path, StatedProperties], ImportedTimes] | None = None
     read_parameters: Callable[..., ParameterSet] | None = None
+    # regular expression that the first lines of a file of times contain, by which `import folder`
+    # recognises it; empty: it does not
+    mark: str = ""
+    reads_archives: bool = False  # whether it also reads archives, which have no such lines
+    has_groups: bool = False  # whether a run also measures with some of its first ranks
     options: tuple[str, ...] = COMMON_OPTIONS  # fields of `StatedProperties` that it uses
     examples: tuple[str, ...] = ()  # arguments of `commodel import`, for its help
 

@@ -87,6 +87,9 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     ranks = 0
     columns: list[str] = []
     run = Run()
+    # A number in the file's name is that of the run, which also measures with fewer processes.
+    named = stated.named_ranks
+    stated = replace(stated, named_ranks=replace(named, certain=False))
     for source_row, line in read_source_rows(path, stated):
         version = VERSION.match(line)
         if version:
@@ -107,6 +110,9 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
                 name = ""
         elif processes:
             ranks = int(processes[1])
+            if named.certain and ranks > named.count:
+                complaint = f"found {ranks} ranks in the file and {named.count} in its name"
+                raise source_row.error(f"{complaint}; rename the file")
         elif HEADER.match(line):
             columns = line.split()
         elif line.lstrip().startswith("#") or not line.strip():
@@ -172,5 +178,7 @@ FORMAT = Format(
     "imb",
     "the Intel MPI Benchmarks",
     read_file,
+    mark=r"#\s*(Intel ?\(R\) MPI Benchmarks|Benchmarking\s+\S)",
+    has_groups=True,
     examples=("imb.txt -o imb.csv", "imb.txt --layout block:2 -o imb.csv"),
 )
