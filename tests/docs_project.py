@@ -77,6 +77,30 @@ SPEEDS = Speeds(
 )
 PICO = "results/lumi/2025_04_07___16_22_51"
 
+# A folder of measurements of the MPI default, as sites have them.
+OSU_RESULTS = {
+    "osu_allreduce-2n-56ppn.out": """# OSU MPI Allreduce Latency Test v7.4
+# Size       Avg Latency(us)
+8                      12.31
+1024                   17.02
+65536                 110.20
+""",
+    "osu_allreduce-4n-56ppn.out": """# OSU MPI Allreduce Latency Test v7.4
+# Size       Avg Latency(us)
+8                      15.80
+1024                   21.47
+65536                 132.65
+""",
+    "n8/osu_allreduce.out": """mpirun -np 448 -N 56 osu_allreduce -m 8:65536
+# OSU MPI Allreduce Latency Test v7.4
+# Size       Avg Latency(us)
+8                      19.04
+1024                   25.90
+65536                 158.11
+""",
+    "readme.txt": "Measured in May.\n",
+}
+
 
 def make_project(folder: Path) -> None:
     """Make the project of fast commands: `mine` and `sample` have run, `cluster` and `demo` are
@@ -209,6 +233,8 @@ def _write_files(project: Project) -> None:
     _write(folder / "osu_bcast.txt", OSU)
     for name, text in OF_FAT_NODES.items():
         _write(folder / name, text)
+    for name, text in OSU_RESULTS.items():
+        _write(folder / "osu-results" / name, text)
     _write(folder / "bcast.csv", "ranks,bytes,time\n4,8,10\n4,1024,20\n")
     _write(folder / "collectives.csv", _measured(folder / "loggp.yaml"))
     for name, text in TABLES.items():

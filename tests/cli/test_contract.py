@@ -120,6 +120,12 @@ INVOCATIONS = {
         "--operation bcast --algorithm binomial --ranks 8 --bytes 1KiB --layout cyclic:2",
     ),
     "show topology": ("kary:2^3", "kary:2^3 --operation reduce --bytes 8 --params loggp.yaml"),
+    "import folder": (
+        "osu-results --setting may --statistic completion --verbose --out imported",
+        "osu-results --library MPICH --statistic 'rank mean' --out imported-too",
+        "osu-results --statistic 'last rank' --out imported/first.csv",
+        "osu-results --statistic 'first rank' --out imported/second.csv",
+    ),
     "import goal": ("trace.bin --unit ns -o t.csv",),
     "import csv": (
         "other.csv --operation bcast --column seconds=time:us --algorithm binomial --layout block:2 -o t.csv",

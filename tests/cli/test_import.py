@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ def folder(tmp_path):
 def test_every_table_of_times_can_be_imported():
     known = {name for name, entry in discover("interchange", "FORMAT").items() if entry.read_times}
     assert set(import_.TIME_FORMATS) == known - set(discover_in_extensions("FORMAT"))
-    assert set(import_.import_.list_commands(None)) == known | {"goal", "netgauge", "taulop"}
+    others = {"folder", "goal", "netgauge", "taulop"}
+    assert set(import_.import_.list_commands(None)) == known | others
 
 
 def test_a_folder_of_tables(folder, tmp_path):
@@ -309,8 +311,10 @@ def test_numbers_of_ranks_that_contradict_the_file_are_refused(tmp_path):
     said = refused(f"import imb {tmp_path}/imb.txt --ranks 8 -o {tmp_path}/u")
     assert "imb.txt:4: found 2 ranks in the file and --ranks 8; leave --ranks out" in said
     (tmp_path / "imb.txt").rename(tmp_path / "imb_np8.txt")
-    said = refused(f"import imb {tmp_path}/imb_np8.txt -o {tmp_path}/u")
-    assert "imb_np8.txt:4: found 2 ranks in the file and 8 in its name; rename the file" in said
+    assert import_ranks(f"imb {tmp_path}/imb_np8.txt", tmp_path / "t.csv") == ([2, 4, 8], "")
+    (tmp_path / "imb_np8.txt").rename(tmp_path / "imb_np4.txt")
+    said = refused(f"import imb {tmp_path}/imb_np4.txt -o {tmp_path}/u")
+    assert "imb_np4.txt:12: found 8 ranks in the file and 4 in its name; rename the file" in said
     (tmp_path / "t.csv").write_text("operation,seconds,ranks,bytes\nbcast,1,2,3\n")
     said = refused(f"import csv {tmp_path}/t.csv --ranks 8 -o {tmp_path}/u")
     assert "t.csv:2: found 2 ranks in the file and --ranks 8" in said
@@ -469,3 +473,83 @@ def test_a_file_that_is_not_goal_is_refused_with_file_and_line(tmp_path):
     assert "a.csv:1: found 'step,kind,rank', wanted num_ranks N" in output(
         f"import goal {tmp_path}/a.csv -o {tmp_path}/b.csv", code=2
     )
+
+
+ALLREDUCE = """# OSU MPI Allreduce Latency Test v7.4
+# Size       Avg Latency(us)
+4                      10.00
+1024                   20.00
+"""
+
+
+def read_table(path):
+    with Path(path).open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_a_folder_is_imported_in_one_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "old runs"
+    folder.mkdir()
+    for ranks in (8, 16):
+        text = ALLREDUCE.replace("10.00", f"{ranks}.00")
+        (folder / f"allreduce_np{ranks}_ppn4.txt").write_text(text)
+    (folder / "copy_np32.txt").write_text(text)
+    (folder / "readme.md").write_text("notes\n")
+    text = output("import", "old runs", "--out", "imported")
+    assert text.startswith("imported/table.csv: 4 times of 2 of 4 files added; it has 4 times.")
+    assert [row["layout"] for row in read_table("imported/table.csv")] == ["block:4"] * 4
+    files = read_table("imported/files.csv")
+    assert [row["ranks"] for row in files] == ["16", "8", "", ""]
+    assert [row["not used because"] for row in files[2:]] == [
+        (
+            "it has the times of allreduce_np16_ppn4.txt, but layout none in place of block:4, "
+            "ranks 32 in place of 16"
+        ),
+        "no output of a known benchmark",
+    ]
+    again = output("import", "folder", "old runs", "--out", "imported/table.csv")
+    assert "0 times of 0 of 4 files added; it has 4 times" in again
+    assert "in the table already" in again
+    # The default table lies in the folder that is imported, and is not read as a measurement.
+    assert "0 of 4 files added" in output("import folder .")
+
+
+def test_a_folder_has_a_row_for_each_file_in_every_format(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for number in range(60):
+        (tmp_path / "runs" / f"np8_run{number}.txt").write_text(
+            ALLREDUCE + f"4096 {number + 1}.5\n"
+        )
+    words = f"import folder {tmp_path}/runs --out {tmp_path}/imported"
+    rows = read_rows(words)
+    assert len(rows) == 60
+    assert {row["rows"] for row in rows} == {3}
+    shutil.rmtree(tmp_path / "imported")
+    assert "np8_run0.txt and 59 more" in " ".join(output(words).split())
+
+
+def test_options_state_what_files_and_names_do_not(tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "osu_4nodes.txt").write_text(ALLREDUCE)
+    table = "operation,algorithm,ranks,bytes,seconds\nbcast,linear,4,8,1e-6\n"
+    (tmp_path / "runs" / "bcast.csv").write_text(table)
+    words = f"import folder {tmp_path}/runs --out {tmp_path}/imported"
+    options = "--ranks-per-node 16 --setting monday --statistic completion --library"
+    output(f"{words} {options}", "Open MPI 5.0.3")
+    rows = read_table(tmp_path / "imported/table.csv")
+    assert [(row["ranks"], row["layout"], row["statistic"]) for row in rows] == [
+        ("4", "block:4", "completion"),
+        *[("64", "block:16", "rank mean")] * 2,
+    ]
+    assert {(row["setting"], row["library"]) for row in rows} == {("monday", "Open MPI 5.0.3")}
+
+
+def test_a_folder_without_a_time_is_refused(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("notes\n")
+    text = output(f"import {tmp_path}/notes --out {tmp_path}/imported", code=2)
+    assert "found no measured time" in text
+    assert not (tmp_path / "imported").exists()
+    assert "wanted a folder" in output(f"import folder {tmp_path}/none", code=2)
+    assert "No such command" in output(f"import {tmp_path}/none", code=2)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.differences import Difference, History, diff
     from commodel.api.exports import Exported, export
     from commodel.api.fits import Fit, fit
-    from commodel.api.imports import Imported, import_
+    from commodel.api.imports import Imported, ImportedFolder, import_, import_folder
     from commodel.api.installation import Programs, doctor
     from commodel.api.matrices import MatrixPredictions, predict_matrix
     from commodel.api.measured_batches import MeasuredBatch, measure_batch
@@ -56,6 +56,8 @@ _MODULES = {
     "export": "api.exports",
     "Imported": "api.imports",
     "import_": "api.imports",
+    "ImportedFolder": "api.imports",
+    "import_folder": "api.imports",
     "Advice": "api.advice",
     "Decisions": "api.advice",
     "advise": "api.recommendations",
@@ -88,6 +90,7 @@ __all__ = [
     "Fit",
     "History",
     "Imported",
+    "ImportedFolder",
     "MatrixPredictions",
     "MeasuredBatch",
     "ParameterSet",
@@ -113,6 +116,7 @@ __all__ = [
     "fit_probes",
     "fit_sheet",
     "import_",
+    "import_folder",
     "load",
     "measure_batch",
     "plan_",

@@ -79,7 +79,8 @@ def list_names(folder: str, constant: str) -> list[tuple[str, ...]]:
 @lru_cache
 def _list_modules(folder: str) -> tuple[str, ...]:
     package = importlib.import_module(f"commodel.{folder}")
-    return tuple(module.name for module in pkgutil.iter_modules(package.__path__))
+    found = pkgutil.iter_modules(package.__path__)
+    return tuple(module.name for module in found if not module.ispkg)
 
 
 def _import_entries(folder: str, constant: str, stem: str) -> tuple[Any, ...]:

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, VerbGroup, make_option_group
-from commodel.cli._options import PATH, STATISTIC, adapt_parameters, out_option
-from commodel.cli._output import show_waiting
+from commodel.cli._options import (
+    PATH,
+    STATISTIC,
+    adapt_parameters,
+    out_option,
+    style_option,
+    verbose_option,
+)
+from commodel.cli._output import print_rows, show_waiting
+from commodel.errors import UserError
 from commodel.extensions import list_names_in_text, list_subcommands
 from commodel.registry import lookup
 from commodel.units import format_count, format_seconds, parse_count
@@ -76,13 +84,21 @@ class Formats(VerbGroup):
             )
         return super().get_command(ctx, name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Take the name of a folder for `folder FOLDER`."""
+        if args and args[0].lower() not in self.list_commands(ctx) and Path(args[0]).is_dir():
+            args = ["folder", *args]
+        return super().resolve_command(ctx, args)
+
 
 @click.group(
     name="import",
     cls=Formats,
     examples=(
+        "commodel import osu-results --out imported",
         "commodel import osu osu_bcast.txt --ranks 16 -o osu.csv",
-        "commodel import goal trace.goal -o trace.csv",
     ),
 )
 def import_() -> None:
@@ -119,6 +135,68 @@ def _make_time_command(entry: Format) -> click.Command:
             click.echo(f"commodel: {note}", err=True)
 
     return command
+
+
+@import_.command(
+    name="folder",
+    examples=(
+        "commodel import folder osu-results --out imported",
+        "commodel import folder osu-results --ranks-per-node 56 --out imported/table.csv",
+    ),
+)
+@click.argument("folder", type=PATH)
+@make_option_group(
+    "What neither files nor names state",
+    click.option("--ranks-per-node", help="Number of ranks per node."),
+    click.option("--library", default="", help="MPI library and version, e.g. 'Open MPI 5.0.3'."),
+    click.option("--setting", default="", help="Name of the circumstances of the measurements."),
+    click.option(
+        "--statistic",
+        type=STATISTIC,
+        help="Which ranks the times of CSV tables are of, if they do not state it.",
+    ),
+)
+@make_option_group(
+    "Output",
+    click.option(
+        "-o",
+        "--out",
+        type=PATH,
+        default=Path("imported"),
+        show_default=True,
+        help="Table of a platform to which times are appended; or a folder for its table.csv.",
+    ),
+    style_option,
+    verbose_option,
+)
+def from_folder(
+    folder: Path,
+    ranks_per_node: str | None,
+    library: str,
+    setting: str,
+    statistic: str | None,
+    out: Path,
+    style: str,
+    verbose: bool,
+) -> None:
+    """Read all measurements in a folder, of any format, into the table of a platform."""
+    from commodel.api.imports import import_folder
+
+    with show_waiting("reading", plain_lines=True):
+        imported = import_folder(
+            folder,
+            out,
+            ranks_per_node=parse_count(ranks_per_node) if ranks_per_node else 0,
+            library=library,
+            setting=setting,
+            statistic=statistic,
+        )
+    if style == "table":
+        click.echo(imported.text(verbose))
+    else:
+        print_rows(imported.rows, style)
+    if not imported.table.rows:
+        raise UserError("found no measured time", file=folder)
 
 
 @import_.command(
