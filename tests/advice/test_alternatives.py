@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from commodel.advice.alternatives import (
+    HIER_PAIRS,
     NEAR_LAYOUT,
     count_crossings,
     list_algorithms,
     list_balanced_trees,
     list_layouts,
+    list_placed_algorithms,
     list_trees,
     list_two_level_trees,
     make_combination_point,
@@ -56,10 +58,40 @@ def test_listed_trees_include_the_trees_of_the_tan_paper():
 @pytest.mark.parametrize("operation", list_operations())
 def test_every_algorithm_is_tried_with_arguments_that_work(operation):
     specs = list_algorithms(operation, 12, 100_000, [5])
-    assert {spec.partition(":")[0] for spec in specs} == set(find_algorithms(operation))
+    flat = [name for name, entry in find_algorithms(operation).items() if not entry.placement]
+    assert {spec.partition(":")[0] for spec in specs} == set(flat)
     assert len(set(specs)) == len(specs)
     for spec in specs:
         build_schedule(point(operation, spec, ranks=12, bytes=100_000))
+
+
+@pytest.mark.parametrize("operation", [name for name in list_operations() if name in HIER_PAIRS])
+@pytest.mark.parametrize("size", [8, 1 << 20])
+def test_algorithms_that_follow_the_placement_are_tried_where_it_matters(operation, size):
+    """They have canonical names and other messages. There are none on one node, or with one rank on
+    each."""
+    node = np.arange(12) // 4
+    specs = list_placed_algorithms(operation, size, node)
+    assert len(set(specs)) == len(specs)
+    assert {"hier"} <= {spec.partition(":")[0] for spec in specs} <= {"hier", "lanes"}
+    size = 0 if operation == "barrier" else size
+    patterns = [
+        build_schedule(point(operation, spec, ranks=12, bytes=size, layout="block:4"))
+        for spec in specs
+    ]
+    assert len({pattern.encode() for pattern in patterns}) > 0.6 * len(specs)
+    assert list_placed_algorithms(operation, size, np.zeros(12, dtype=int)) == []
+    assert list_placed_algorithms(operation, size, np.arange(12)) == []
+    uneven = list_placed_algorithms(operation, size, np.array([0, 0, 0, 1, 1]))
+    assert {spec.partition(":")[0] for spec in uneven} == {"hier"}
+    alternating = list_placed_algorithms(operation, size, np.arange(12) % 3)
+    assert any(spec.startswith("by-node") for spec in alternating) == (operation != "barrier")
+
+
+def test_levels_of_the_platform_are_tried():
+    levels = [("leaf", (0, 0, 1, 1))]
+    specs = list_placed_algorithms("bcast", 8, np.arange(8) // 2, levels)
+    assert "hier:leaf@2=binomial" in specs
 
 
 def test_a_segment_as_long_as_the_message_is_no_choice():

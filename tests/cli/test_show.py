@@ -166,7 +166,9 @@ def test_json_has_null_for_missing_and_infinite_numbers(capsys):
 
 def test_functions_of_libraries_that_send_the_same():
     rows = read_rows("show algorithms allreduce --libraries")
-    assert {row["library"] for row in rows} == {"Open MPI", "MPICH"}
+    assert {row["library"] for row in rows} == {"Open MPI", "MPICH", "none"}
+    without = {row["algorithm"].partition("[")[0] for row in rows if row["library"] == "none"}
+    assert without == {"by-node:ALGORITHM", "hier", "lanes"}
     named = {(row["algorithm"], row["function"]): row["differs"] for row in rows}
     assert named["recursive-doubling", "MPIR_Allreduce_intra_recursive_doubling"] == ""
     assert (

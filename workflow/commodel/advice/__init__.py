@@ -18,6 +18,7 @@ from commodel.advice.alternatives import (
     assess_alternatives,
     list_algorithms,
     list_layouts,
+    list_placed_algorithms,
     list_trees,
     make_combination_point,
 )
@@ -47,8 +48,10 @@ from commodel.compare.combined_prediction import (
 from commodel.compare.recommended import MIN_WORKLOADS, Recommender
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet, describe_origins
-from commodel.patterns.build import build_schedule, list_parts
+from commodel.patterns.build import build_schedule, complete_layout, list_parts
+from commodel.patterns.layouts import place_ranks
 from commodel.patterns.operations import has_size
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.barrier_bounds import describe_barrier_bound
@@ -551,39 +554,62 @@ def _list_points(
     names: dict[Point, str] = {}
     omitted: list[str] = []
     obstacles: list[str] = []
-    for choice in choices:
-        for layout in layouts or list_layouts(resources, workload.ranks):
-            combination = {
-                "operation": workload.operation,
-                "bytes": workload.bytes,
-                "layout": layout,
-                **choice,
-            }
-            try:
-                point = make_combination_point(resources, combination, bool(layouts))
-            except UserError as error:
-                if (
-                    layouts
-                    or only
-                    or error.key not in ("ranks", "topology", "layout")
-                    or not resources.name
-                ):
-                    raise
-                omitted.append(f"{choice.get('algorithm') or choice['topology']}, {layout}")
-                obstacles.append(error.message)
-                continue
-            if point:  # with one rank a node all layouts are equal if all nodes are
-                point = replace(point, statistic=workload.statistic)
-                distinct = point.nodes < point.ranks or resources.levels
-                points.setdefault((point.alternative, point.layout if distinct else ""), point)
-                # of nodes, which the platform has completed
-                has_lists = "@" in point.layout.removeprefix(layout)
-                names.setdefault(
-                    point, layout if layout == NEAR_LAYOUT or has_lists else point.layout
-                )
+    tried_layouts = layouts or list_layouts(resources, workload.ranks)
+    placed_choices = (
+        _list_placed_choices(workload, resources, tried_layouts)
+        if workload.ranks and not only
+        else []
+    )
+    of_all_layouts = [(choice, layout) for choice in choices for layout in tried_layouts]
+    for choice, layout in [*of_all_layouts, *placed_choices]:
+        combination = {
+            "operation": workload.operation,
+            "bytes": workload.bytes,
+            "layout": layout,
+            **choice,
+        }
+        try:
+            point = make_combination_point(resources, combination, bool(layouts))
+        except UserError as error:
+            if (
+                layouts
+                or only
+                or error.key not in ("ranks", "topology", "layout")
+                or not resources.name
+            ):
+                raise
+            omitted.append(f"{choice.get('algorithm') or choice['topology']}, {layout}")
+            obstacles.append(error.message)
+            continue
+        if point:  # with one rank a node all layouts are equal if all nodes are
+            point = replace(point, statistic=workload.statistic)
+            distinct = point.nodes < point.ranks or resources.levels
+            points.setdefault((point.alternative, point.layout if distinct else ""), point)
+            # of nodes, which the platform has completed
+            has_lists = "@" in point.layout.removeprefix(layout)
+            names.setdefault(point, layout if layout == NEAR_LAYOUT or has_lists else point.layout)
     if not points:
         raise UserError(f"{workload.text}: no alternative fits: {obstacles[0]}")
     return list(points.values()), names, omitted
+
+
+def _list_placed_choices(
+    workload: Workload, resources: PlatformResources, layouts: Sequence[str]
+) -> list[tuple[dict[str, str | int], str]]:
+    """Return the useful algorithms that follow the placement, each with its layout."""
+    choices: list[tuple[dict[str, str | int], str]] = []
+    for layout in layouts:
+        if layout == NEAR_LAYOUT or is_pattern_file(workload.operation):
+            continue
+        placed = complete_layout(resources, layout, workload.ranks)
+        if placed.obstacle:
+            continue
+        node = place_ranks(placed.layout, workload.ranks)
+        for spec in list_placed_algorithms(
+            workload.operation, workload.bytes, node, resources.levels
+        ):
+            choices.append(({"algorithm": spec, "ranks": workload.ranks}, layout))
+    return choices
 
 
 def _build_single_schedule(point: Point) -> Schedule:

@@ -16,9 +16,10 @@ import numpy as np
 
 from commodel.errors import UserError, describe_error
 from commodel.parameters import ParameterSet
-from commodel.patterns.algorithms import Algorithm, find_algorithms
+from commodel.patterns.algorithms import Algorithm, canonicalize_algorithm, find_algorithms
 from commodel.patterns.arguments import Kind
 from commodel.patterns.build import build_schedule
+from commodel.patterns.hierarchical_specs import Levels
 from commodel.patterns.layouts import NEAR_LAYOUT, place_ranks
 from commodel.patterns.layouts.regular import make_nodes_spec
 from commodel.patterns.points import PlatformResources, make_point
@@ -141,9 +142,12 @@ def find_growing_trees(kind: str, leaves: int) -> list[str]:
 def list_algorithms(
     operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()
 ) -> list[str]:
-    """Return every algorithm for an operation, with all arguments that can make a difference, the
-    usual ones first. `windows` are the windows of a windowed gather."""
-    algorithms = find_algorithms(operation)
+    """Return every algorithm for an operation whose messages do not depend on the placement, with
+    all arguments that can make a difference, the usual ones first. `windows` are the windows of a
+    windowed gather."""
+    algorithms = {
+        name: entry for name, entry in find_algorithms(operation).items() if not entry.placement
+    }
     ordered = [algorithms[name] for name in PREFERRED_NAMES if name in algorithms]
     ordered += [entry for name, entry in algorithms.items() if name not in PREFERRED_NAMES]
     specs = []
@@ -171,6 +175,124 @@ def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]
         )
     without_argument = [] if entry.needs_argument else [entry.short_name]
     return without_argument + [f"{entry.short_name}:{value}" for value in values]
+
+
+# Of algorithms that follow the placement, those to try: for each operation, the algorithms between
+# nodes with those within them. In the second table, for long messages only.
+LONG_BYTES = 4096
+HIER_PAIRS = {
+    "allgather": (("ring", "binomial"), ("bruck", "binomial"), ("recursive-doubling", "linear")),
+    "allreduce": (
+        ("recursive-doubling", "binomial"),
+        ("recursive-doubling", "linear"),
+        ("rabenseifner", "binomial"),
+    ),
+    "alltoall": (("pairwise", "linear"), ("bruck", "linear"), ("linear", "linear")),
+    "barrier": (("dissemination", "linear"), ("dissemination", "binomial")),
+    "bcast": (("binomial", "binomial"), ("binomial", "linear"), ("linear", "linear")),
+    "gather": (("binomial", "binomial"), ("linear", "linear"), ("binomial", "linear")),
+    "reduce": (("binomial", "binomial"), ("binomial", "linear"), ("linear", "linear")),
+    "reduce-scatter": (("recursive-halving", "binomial"), ("ring", "binomial")),
+    "scatter": (("binomial", "binomial"), ("linear", "linear"), ("binomial", "linear")),
+}
+HIER_PAIRS_OF_LONG = {
+    "allreduce": (
+        ("ring", "binomial"),
+        ("ring", "chain"),
+        ("rabenseifner", "rabenseifner+scatter-allgather"),
+    ),
+    "bcast": (
+        ("chain", "chain"),
+        ("scatter-allgather", "scatter-allgather"),
+        ("scatter-allgather-ring", "binomial"),
+    ),
+    "reduce": (("rabenseifner", "rabenseifner"), ("chain", "chain"), ("rabenseifner", "binomial")),
+}
+LANE_PAIRS = {
+    "allgather": (("ring", "ring"), ("bruck", "bruck"), ("recursive-doubling", "ring")),
+    "allreduce": (
+        ("recursive-doubling", "recursive-halving+recursive-doubling"),
+        ("rabenseifner", "recursive-halving+recursive-doubling"),
+        ("ring", "ring"),
+    ),
+    "alltoall": (("pairwise", "pairwise"), ("linear", "linear"), ("bruck", "bruck")),
+    "bcast": (
+        ("binomial", "binomial+ring"),
+        ("scatter-allgather", "binomial+recursive-doubling"),
+        ("chain", "binomial+ring"),
+    ),
+    "reduce": (
+        ("binomial", "recursive-halving+binomial"),
+        ("rabenseifner", "recursive-halving+binomial"),
+    ),
+    "reduce-scatter": (("ring", "recursive-halving"), ("recursive-halving", "ring")),
+}
+BY_NODE_ALGORITHMS = {
+    "allgather": ("ring", "neighbor-exchange"),
+    "allreduce": ("ring", "rabenseifner", "recursive-doubling"),
+    "alltoall": ("pairwise",),
+    "bcast": ("chain", "binomial"),
+    "gather": ("binomial",),
+    "reduce": ("chain", "binomial"),
+    "reduce-scatter": ("ring", "recursive-halving"),
+    "scatter": ("binomial",),
+}
+LEADERS_OF_NODE = (2, 4, 8, 16)  # numbers to try, below that of the ranks of a node
+# operations whose leaders share the ranks of a node, or the vector
+LEADER_OPERATIONS = ("allgather", "allreduce", "alltoall")
+PIPELINED_OPERATIONS = ("allreduce", "bcast", "reduce")
+MAX_LEADERS_TRIED = 3  # of these numbers
+MIN_PIPELINED_SEGMENTS, MAX_PIPELINED_SEGMENTS = 4, 64
+
+
+def list_placed_algorithms(
+    operation: str, bytes: int, node: np.ndarray, levels: Levels = ()
+) -> list[str]:
+    """Return the useful algorithms that follow the placement: through leaders, in lanes, and in the
+    order of the nodes. `node` is that of every rank. There are none on one node, or with one rank a
+    node."""
+    by_name = find_algorithms(operation)
+    is_useful = {
+        name: entry.placement.is_useful(node) for name, entry in by_name.items() if entry.placement
+    }
+    largest = int(np.bincount(node).max())
+    specs: list[str] = []
+    if is_useful.get("hier"):
+        specs += _list_hier_specs(operation, bytes, largest, [name for name, _ in levels])
+    if is_useful.get("lanes"):
+        specs += [f"lanes:inter={inter}:intra={intra}" for inter, intra in LANE_PAIRS[operation]]
+        if operation == "alltoall":
+            specs += [
+                f"lanes:leaders={count}" for count in LEADERS_OF_NODE if largest % count == 0
+            ][:MAX_LEADERS_TRIED]
+    if is_useful.get("by-node"):
+        specs += [f"by-node:{name}" for name in BY_NODE_ALGORITHMS[operation]]
+    return list(dict.fromkeys(canonicalize_algorithm(operation, spec, levels) for spec in specs))
+
+
+def _list_hier_specs(operation: str, bytes: int, per_node: int, levels: Sequence[str]) -> list[str]:
+    pairs = HIER_PAIRS[operation]
+    if bytes >= LONG_BYTES:
+        pairs += HIER_PAIRS_OF_LONG.get(operation, ())
+    specs = [f"hier:inter={inter}:intra={intra}" for inter, intra in pairs]
+    if operation in LEADER_OPERATIONS and bytes:
+        counts = [count for count in LEADERS_OF_NODE if count < per_node][-MAX_LEADERS_TRIED:]
+        specs += [f"hier:leaders={count}" for count in counts]
+        if operation == "alltoall":
+            specs += [
+                f"hier:inter=lanes:leaders={count}" for count in counts if per_node % count == 0
+            ]
+    if operation in PIPELINED_OPERATIONS:
+        inter = "inter=binomial+binomial:" if operation == "allreduce" else ""
+        specs += [
+            f"hier:{inter}segment={size}"
+            for size in SEGMENT_BYTES
+            if MIN_PIPELINED_SEGMENTS * size <= bytes <= MAX_PIPELINED_SEGMENTS * size
+        ]
+    if levels:
+        _, within = HIER_PAIRS[operation][0]
+        specs.append(":".join(["hier", *(f"{level}={within}" for level in reversed(levels))]))
+    return specs
 
 
 MAX_RANKS_OF_NEAR = 256  # ranks up to which `near` is tried without a request

@@ -25,7 +25,11 @@ from commodel.models.parameter_sets import (
 )
 from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.algorithms import find_algorithms
-from commodel.patterns.build import build_schedule
+from commodel.patterns.build import (
+    build_schedule,
+    depends_on_placement,
+    makes_use_of_placement,
+)
 from commodel.patterns.layouts import NEAR_LAYOUT
 from commodel.patterns.operations import canonicalize_operation, find_required_ranks, has_size
 from commodel.patterns.pattern_files import is_pattern_file
@@ -354,7 +358,9 @@ def list_points(
         raise UserError(f"ranks is missing; {name} needs a number of ranks, or a topology")
     if has_size(name) and sizes is None:
         raise UserError(f"bytes is missing; {name} needs a message size")
-    every = [spec for spec, entry in find_algorithms(name).items() if not entry.needs_argument]
+    every = {
+        spec: entry for spec, entry in find_algorithms(name).items() if not entry.needs_argument
+    }
     alternatives: list[dict[str, Any]] = [{"topology": spec} for spec in topology] or [
         {"algorithm": spec} for spec in algorithm or every
     ]
@@ -379,11 +385,18 @@ def list_points(
     mistakes: list[UserError] = []
     for combination in wanted:
         try:
-            points.append(make(extended, combination))
+            point = make(extended, combination)
         except UserError as error:
+            follows_placement = not algorithm and every[combination["algorithm"]].placement
+            if follows_placement and error.key == "layout":
+                continue
             if omitted is None or error.key not in ("ranks", "layout"):
                 raise
             mistakes.append(error)
+            continue
+        # Unless asked for, algorithms that follow the placement are listed where that matters.
+        if algorithm or makes_use_of_placement(point) or not depends_on_placement(point):
+            points.append(point)
     if not points:
         raise mistakes[0]
     if omitted is not None:

@@ -198,7 +198,7 @@ class Name(click.ParamType):
             return f"{head}:{resolve_path(argument, ctx)}"
         if "/" in value or value.endswith((".yaml", ".yml", ".xlsx")):
             return resolve_path(value, ctx)
-        if "," in head and isinstance(param, click.Option):
+        if "," in head.partition("(")[0] and isinstance(param, click.Option):
             repeat = f"; repeat {param.opts[0]} for each" if param.multiple else ""
             raise UserError(
                 f"{param.opts[0]}: found '{make_printable(value, 60)}', wanted one name{repeat}"

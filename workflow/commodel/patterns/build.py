@@ -116,15 +116,40 @@ def sample_parts(point: Point) -> list[tuple[Point, float]]:
     return [(part, share) for part in sampled]
 
 
+def depends_on_placement(point: Point) -> bool:
+    """Return whether the messages of a point depend on the nodes of its ranks."""
+    if not point.predictable or not point.algorithm or is_pattern_file(point.operation):
+        return False
+    return find_algorithm(point.operation, point.algorithm)[0].placement is not None
+
+
+def check_placement(operation: str, algorithm: str, layout: str, ranks: int) -> None:
+    """Raise an error if an algorithm is impossible with the nodes of the ranks."""
+    entry, argument = find_algorithm(operation, algorithm)
+    if entry.placement:
+        (value,) = entry.parse_argument(argument)
+        entry.placement.check(value, place_ranks(layout, ranks))
+
+
+def makes_use_of_placement(point: Point) -> bool:
+    """Return whether the messages of a point depend on the nodes of its ranks, and its algorithm
+    makes use of them: there are several nodes, and several ranks on one."""
+    if not depends_on_placement(point):
+        return False
+    placement = find_algorithm(point.operation, point.algorithm)[0].placement
+    assert placement is not None
+    return placement.is_useful(place_ranks(point.layout, point.ranks))
+
+
 def remove_layout(point: Point, ranks: int | None = None) -> Point:
-    """Return the point without a layout, on which its messages do not depend, and optionally with
+    """Return the point without a layout, unless its messages depend on it, and optionally with
     other ranks."""
     return Point(
         platform="",
         operation=point.operation,
         algorithm=point.algorithm,
         topology=point.topology,
-        layout="",
+        layout=point.layout if depends_on_placement(point) else "",
         ranks=ranks or point.ranks,
         bytes=point.bytes,
     )
@@ -177,6 +202,12 @@ def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
         entry, argument = find_algorithm(point.operation, point.algorithm)
         values = entry.parse_argument(argument)
         parameters = fill_parameters(point.operation, point.ranks)
+        if entry.placement:
+            if not point.layout:
+                raise UserError(
+                    f"the messages of {entry.name} depend on the nodes of the ranks: wanted a layout"
+                )
+            parameters["node"] = place_ranks(point.layout, point.ranks)
 
         def build(bytes: int) -> Schedule:
             return entry.build(point.ranks, bytes, *values, **parameters)

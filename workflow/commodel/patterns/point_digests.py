@@ -16,8 +16,9 @@ import numpy as np
 
 from commodel.patterns.algorithms import find_algorithm, find_tree_algorithm
 from commodel.patterns.arguments import DEFAULT_SEGMENT
-from commodel.patterns.build import make_builder
+from commodel.patterns.build import depends_on_placement, make_builder
 from commodel.patterns.layouts import CORE, assigns_cores, list_cores, list_devices, place_ranks
+from commodel.patterns.layouts.regular import make_nodes_spec
 from commodel.patterns.operations import (
     find_required_ranks,
     has_size,
@@ -34,6 +35,8 @@ from commodel.records import Point, compute_digest
 RANKS = (2, 5, 8, 12)  # powers of two and others, odd and even
 RANKS_AT_OWN_SIZE = 6  # of the schedule with the point's own size
 MAX_RANKS_BUILT = 64  # of a schedule that is built for the digest
+MAX_SIZES_BUILT = 4  # in that case
+MAX_NODES_BUILT = 8  # of these, each with as many ranks, if messages depend on the placement
 SEGMENTS = 40  # of the largest message with RANKS: more than there are ranks
 MAX_ROWS = 20_000  # messages of the schedule with the point's own size
 # For these algorithms, sizes near the argument are used, although it is no size, because ids must
@@ -50,6 +53,7 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
     digest_few_ranks = cache(_digest_few_ranks)
     digest_own_ranks = cache(_digest_own_ranks)
     digest_own_size = cache(_digest_own_size)
+    digest_placed = cache(_digest_placed)
 
     def pattern(point: Point) -> str:
         digests = [digest_placement(point.layout, point.ranks)]
@@ -59,8 +63,11 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
             names = (point.operation, point.algorithm)
             topology = point.topology
             ranks = point.ranks if topology else min(point.ranks, MAX_RANKS_BUILT)
-            digests += [digest_few_ranks(*names), digest_own_ranks(*names, topology, ranks)]
-            digests.append(digest_own_size(*names, point.bytes))
+            if depends_on_placement(point):
+                digests.append(digest_placed(*names, point.layout, point.ranks, point.bytes))
+            else:
+                digests += [digest_few_ranks(*names), digest_own_ranks(*names, topology, ranks)]
+                digests.append(digest_own_size(*names, point.bytes))
             digests += [
                 _digest(map(encode_integers, numbers))
                 for numbers in read_operation_numbers(point.operation)
@@ -114,6 +121,39 @@ def _digest_own_size(operation: str, algorithm: str, size: int) -> str:
     if max_rows > min_rows:
         size = min(size, sizes[-1] * MAX_ROWS // max_rows)
     return _digest([_encode_schedule(operation, algorithm, ranks, size)])
+
+
+def _digest_placed(operation: str, algorithm: str, layout: str, ranks: int, size: int) -> str:
+    """Return the digest of an algorithm whose messages depend on the placement: of some ranks on
+    some nodes of the layout, the size reduced if the schedule would exceed MAX_ROWS."""
+    node = place_ranks(layout, ranks)
+    position = np.empty(ranks, dtype=int)  # of each rank on its node
+    for number in np.unique(node):
+        on_node = np.flatnonzero(node == number)
+        position[on_node] = np.arange(len(on_node))
+    _, first = np.unique(node, return_index=True)
+    chosen = np.isin(node, node[np.sort(first)[:MAX_NODES_BUILT]])
+    node = node[chosen & (position < MAX_RANKS_BUILT // MAX_NODES_BUILT)]
+    sizes = _choose_sizes(operation, algorithm)[:MAX_SIZES_BUILT]
+    build = make_builder(
+        Point(
+            platform="",
+            operation=operation,
+            algorithm=algorithm,
+            topology="",
+            layout=make_nodes_spec(node),
+            ranks=len(node),
+            bytes=0,
+        )
+    )
+    min_rows, max_rows = (build(bytes).messages for bytes in (sizes[0], max(sizes)))
+    if max_rows > min_rows:
+        size = min(size, max(sizes) * MAX_ROWS // max_rows)
+    parts: list[bytes] = []
+    for bytes_built in (*sizes, size):
+        pattern = build(bytes_built)
+        parts += [pattern.encode(), _encode_contents(pattern, operation, bytes_built)]
+    return _digest(parts)
 
 
 def _choose_rank_counts(operation: str, default: tuple[int, ...] = RANKS) -> tuple[int, ...]:

@@ -12,7 +12,8 @@ from commodel.patterns.algorithms import (
     find_algorithms,
     find_tree_algorithm,
 )
-from commodel.patterns.build import PlacedLayout, complete_layout
+from commodel.patterns.build import PlacedLayout, check_placement, complete_layout
+from commodel.patterns.hierarchical_specs import Levels
 from commodel.patterns.layouts import count_layout_ranks
 from commodel.patterns.libraries import apply_substrate, has_no_schedule
 from commodel.patterns.operations import (
@@ -126,7 +127,7 @@ def make_point(resources: PlatformResources, combination: Mapping[str, Any]) -> 
         ranks = nodes
     elif algorithm:
         with locate_mistakes(key="algorithm"):
-            algorithm = _find_canonical_algorithm(name, algorithm)
+            algorithm = _find_canonical_algorithm(name, algorithm, resources.levels)
     else:
         algorithms = ", ".join(entry.short_name for entry in find_algorithms(name).values())
         wanted = f"; algorithms are {algorithms}" if algorithms else ""
@@ -141,6 +142,9 @@ def make_point(resources: PlatformResources, combination: Mapping[str, Any]) -> 
     sources |= {"ranks": combination.get("ranks"), "layout": True}
     rank_source = next(name for name, value in sources.items() if value)
     placed = _complete_layout(resources, combination, ranks, rank_source)
+    if algorithm and algorithm != LIBRARY:
+        with locate_mistakes(key="layout"):
+            check_placement(name, algorithm, placed.layout, ranks)
     fields: dict[str, Any] = {
         "leaves": leaves,
         "waves": combination.get("waves", 1),
@@ -263,15 +267,15 @@ def _check_parameters(name: str) -> None:
         check(ranks, **fill_parameters(name, ranks))
 
 
-def _find_canonical_algorithm(name: str, spec: str) -> str:
-    """Return the algorithm by its name in this project."""
+def _find_canonical_algorithm(name: str, spec: str, levels: Levels) -> str:
+    """Return the algorithm by its name in this project, with the groups of levels that it names."""
     if spec == LIBRARY:
         if not find_operation(name).mpi:
             raise UserError(
                 f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(find_algorithms(name))}"
             )
         return spec
-    return canonicalize_algorithm(name, spec)
+    return canonicalize_algorithm(name, spec, levels)
 
 
 @lru_cache

@@ -14,7 +14,13 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.probes import PLAYER, find_probe
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.build import Shape, make_builder, remove_layout, sample_parts
+from commodel.patterns.build import (
+    Shape,
+    depends_on_placement,
+    make_builder,
+    remove_layout,
+    sample_parts,
+)
 from commodel.patterns.operations import (
     fill_parameters,
     find_operation,
@@ -270,7 +276,11 @@ class Durations:
         if not point.predictable:
             cost = point.waves * self._estimate_library_default(point)
         else:
-            has_fixed_ranks = point.topology or find_required_ranks(point.operation)
+            has_fixed_ranks = (
+                point.topology
+                or find_required_ranks(point.operation)
+                or depends_on_placement(point)
+            )
             ranks = (
                 point.ranks
                 if has_fixed_ranks

@@ -10,7 +10,12 @@ from functools import cache
 from commodel import units
 from commodel.errors import UserError
 from commodel.models.probes import SIZE_RATIO
-from commodel.patterns.build import make_builder, remove_layout, sample_parts
+from commodel.patterns.build import (
+    depends_on_placement,
+    make_builder,
+    remove_layout,
+    sample_parts,
+)
 from commodel.patterns.operations import find_operation
 from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.repeated import CompactSchedule
@@ -86,13 +91,15 @@ def _bound_length(point: Point) -> int:
     """Return an upper limit of the bytes of a message or vector of a point.
 
     It is all data of a rank, or copies of them. Operations with parameters and patterns from files
-    have no known limit.
+    have no known limit; leaders may have the data of many ranks.
     """
     if is_pattern_file(point.operation):
         return units.MAX_BYTES
     entry = find_operation(point.operation)
     if entry.reduces:
         return point.bytes
+    if depends_on_placement(point):
+        return MAX_COPIES_OF_DATA * point.ranks**2 * point.bytes
     return units.MAX_BYTES if entry.parameters else MAX_COPIES_OF_DATA * point.ranks * point.bytes
 
 
@@ -103,6 +110,7 @@ def _choose_ranks(point: Point) -> int:
         point.topology
         or is_pattern_file(point.operation)
         or find_operation(point.operation).parameters
+        or depends_on_placement(point)
     )
     return point.ranks if has_fixed_ranks else min(point.ranks, TEST_RANKS)
 

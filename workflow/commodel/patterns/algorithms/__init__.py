@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from commodel.errors import UserError, suggest_name
 from commodel.patterns.arguments import Argument
+from commodel.patterns.hierarchical_specs import Levels, open_brackets
 from commodel.patterns.libraries import Routine, find_routines
 from commodel.patterns.operations import find_base_name
 from commodel.patterns.schedule import Schedule
@@ -26,6 +29,19 @@ ALIASES = {  # names in MPI libraries
 
 
 @dataclass(frozen=True)
+class Placement:
+    """Marks an algorithm whose messages depend on the node of every rank: `build` takes these as
+    `node`."""
+
+    # Returns whether the algorithm makes use of the placement, for the node of every rank.
+    is_useful: Callable[[np.ndarray], bool]
+    # Refuses nodes with which an argument is impossible.
+    check: Callable[[Any, np.ndarray], None]
+    # Returns the canonical spelling of an argument, with the groups of the platform's levels.
+    canonicalize: Callable[[str, Levels], str]
+
+
+@dataclass(frozen=True)
 class Algorithm:
     """An algorithm for an operation: `build(ranks, bytes, argument, **parameters)` returns its
     schedule.
@@ -40,6 +56,7 @@ class Algorithm:
     build: Callable[..., Schedule]
     argument: Argument | None = None
     order: str = ""  # of a reduction: RANK_ORDER or ANY_ORDER
+    placement: Placement | None = None  # None: messages do not depend on nodes
 
     @property
     def name(self) -> str:
@@ -102,7 +119,7 @@ def find_algorithms(operation: str) -> dict[str, Algorithm]:
 
 def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     """Return the algorithm of a spec `name` or `name:argument`, and the text of its argument."""
-    name, _, argument = spec.partition(":")
+    name, _, argument = open_brackets(spec).partition(":")
     name = name.strip().replace("_", "-")
     argument = argument.strip()
     by_name = find_algorithms(operation)
@@ -116,9 +133,12 @@ def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     return entry, argument
 
 
-def canonicalize_algorithm(operation: str, spec: str) -> str:
-    """Return the spec with the name of the algorithm in this project."""
+def canonicalize_algorithm(operation: str, spec: str, levels: Levels = ()) -> str:
+    """Return the spec with the name of the algorithm in this project, and with the groups of the
+    platform's levels if it names some."""
     entry, argument = find_algorithm(operation, spec)
+    if entry.placement and argument:
+        argument = entry.placement.canonicalize(argument, levels)
     return f"{entry.short_name}:{argument}" if argument else entry.short_name
 
 

@@ -50,11 +50,17 @@ def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
 def _read_groups(text: str) -> Groups:
     head, _, group_text = text.partition("@")
     level, _, per_node = head.partition(":")
-    groups = [_read_ranges(group) for group in group_text.split("/")]
+    groups = read_group_nodes(group_text)
+    return Groups(level, parse_whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
+
+
+def read_group_nodes(text: str) -> list[np.ndarray]:
+    """Return the nodes of every group of a text such as 0-3/4-6+9."""
+    groups = [_read_ranges(group) for group in text.split("/")]
     nodes = np.concatenate(groups)
     if len(np.unique(nodes)) < len(nodes):
-        raise UserError(f"found '{group_text}', wanted every node once")
-    return Groups(level, parse_whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
+        raise UserError(f"found '{text}', wanted every node once")
+    return groups
 
 
 def _read_ranges(text: str) -> np.ndarray:
