@@ -225,6 +225,7 @@ SLOW_CALLS: dict[str, tuple[dict, ...]] = {
     "report": (
         {"run": "RUN", "out": "reports/api", "anonymous": True, "samples": True},
         {"run": "results/sample", "pictures": "drawn", "every_chart": True},
+        {"run": "imported"},
     ),
     "run": (
         {

@@ -107,6 +107,7 @@ INVOCATIONS = {
     "report": (
         "--in results/sample --anonymous --samples --out anonymous",
         "--in results/sample --pictures pictures --every-chart",
+        "imported --pictures pictures",
     ),
     "diff": (
         "results/october results/november --out changes.xlsx --verbose",
@@ -342,6 +343,7 @@ def run_sample(project: Project) -> None:
     for name in ("old", "new"):
         (project.folder / name).mkdir()
         shutil.copy(project.folder / "loggp.yaml", project.folder / name / "loggp.yaml")
+    project.verb("import", "osu-results", "--out", "imported")
     project.verb(
         "partition", *f"{PROCESSES} --speeds speeds.yaml --blocks 8 -o partition.csv".split()
     )

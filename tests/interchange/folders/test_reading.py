@@ -76,7 +76,7 @@ def test_every_format_is_recognised(tmp_path):
             ALLREDUCE,
             32,
             "block:8",
-            "file name and folder name 'n4'; file name; folder name 'n4'",
+            "nodes: folder name 'n4'; ranks per node: file name",
         ),
         ("np64_ppn32/osu.txt", ALLREDUCE, 64, "block:32", "folder name 'np64_ppn32'"),
         ("osu_bcast_64.txt", ALLREDUCE, 64, "", "number in the file name"),

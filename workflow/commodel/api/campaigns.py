@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from commodel.api.charts import load_altair
+from commodel.api.imports import is_imported
 from commodel.api.outcomes import describe_scores, find_anomalies, format_best_rows, tabulate_scores
 from commodel.api.result import Answer, Result
 from commodel.api.snakemake_runs import (
@@ -513,7 +514,8 @@ def report(
     pictures: str | Path | None = None,
     every_chart: bool = False,
 ) -> ReportFiles:
-    """Write the Excel workbook and the HTML page of a run, and return the files.
+    """Write the Excel workbook and the HTML page of a run, or of a folder of imported measurements,
+    and return the files.
 
     `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples.
     `pictures` is a folder for the charts of the first screen as SVG and PNG, or for all with
@@ -528,6 +530,14 @@ def report(
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     target = Path(out) if out else None if pictures else Path("reports") / folder.absolute().name
+    if is_imported(folder):
+        if anonymous or samples:
+            option = "anonymous" if anonymous else "samples"
+            raise UserError(f"found '{option}', wanted results: {folder} has imported measurements")
+        from commodel.api.imported_reports import report_imported  # slow to load
+
+        pictures_folder = Path(pictures) if pictures else None
+        return ReportFiles.of(report_imported(folder, target, pictures_folder, every_chart), folder)
     draw_fits = draw_charts_early if target else lambda charts: None
     stored_report = build_stored_report(folder, anonymous, target, samples, draw_fits)
     files = write_report(stored_report, target, Path(pictures) if pictures else None, every_chart)

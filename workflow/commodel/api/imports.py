@@ -171,6 +171,11 @@ def find_evidence_table(path: Path) -> Path:
     return path if path.suffix == ".csv" else path / TABLE_NAME
 
 
+def is_imported(folder: Path) -> bool:
+    """Return whether a folder has the table of an import, not the results of an experiment."""
+    return (folder / TABLE_NAME).is_file() and not (folder / "plan.json").exists()
+
+
 def _describe_folder(files: Sequence[FolderFile], table: EvidenceTable, target: Path | None) -> str:
     used = [file for file in files if file.times]
     count = format_count(sum(len(file.times) for file in used), "time")

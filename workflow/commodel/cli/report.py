@@ -10,32 +10,15 @@ from commodel.cli._output import show_waiting
 from commodel.errors import UserError, make_printable
 
 
-class ReportVerb(Verb):
-    """A command whose error about an argument names the option for the results."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        named = [word for word in args if not word.startswith("-")]
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption:
-            raise
-        except click.UsageError as error:
-            extra = next((word for word in named if f"({word}" in error.message), "")
-            if "unexpected extra argument" not in error.message or not extra:
-                raise
-            folder = Path(extra) if Path(extra).is_dir() else Path("results") / extra
-            ctx.fail(
-                f"found '{make_printable(extra, 60)}', wanted --in {make_printable(str(folder), 80)}"
-            )
-
-
 @click.command(
-    cls=ReportVerb,
+    cls=Verb,
     examples=(
         "commodel report --in results/sample",
-        "commodel report --in results/sample --pictures pictures",
+        "commodel report imported",
     ),
+    arguments={"FOLDER": "The same as --in; also a folder of imported measurements."},
 )
+@click.argument("given", metavar="[FOLDER]", type=PATH, required=False)
 @make_option_group(
     "Results to read",
     click.option(
@@ -43,7 +26,7 @@ class ReportVerb(Verb):
         "folder",
         metavar="FOLDER",
         type=PATH,
-        help="Results of an experiment, results/NAME.",
+        help="Results of an experiment, results/NAME, or imported measurements.",
     ),
     click.option(
         "--anonymous", is_flag=True, help="Write numbers instead of the names of machines."
@@ -65,6 +48,7 @@ class ReportVerb(Verb):
     ),
 )
 def report(
+    given: Path | None,
     folder: Path | None,
     out: Path | None,
     anonymous: bool,
@@ -72,17 +56,14 @@ def report(
     pictures: Path | None,
     every_chart: bool,
 ) -> None:
-    # Click's own check of a required option would precede that of an argument, which names the
-    # option.
-    if folder is None:
-        raise UserError("report: --in is missing, wanted --in results/NAME")
+    source = _choose_folder(given, folder)
     if every_chart and not pictures:
         raise UserError("found --every-chart without --pictures, wanted --pictures FOLDER with it")
     with show_waiting("writing the report"):
         from commodel.api.campaigns import report as write_report  # slow to load: not for --help
 
         written = write_report(
-            folder,
+            source,
             out,
             anonymous=anonymous,
             samples=samples,
@@ -92,3 +73,15 @@ def report(
     click.echo(written.text())
     for note in written.notes:
         click.echo(note, err=True)
+
+
+def _choose_folder(given: Path | None, folder: Path | None) -> Path:
+    """Return the folder of an argument or of --in; refuse both, and the name of an experiment."""
+    if given and folder:
+        raise UserError(f"found {make_printable(given, 60)} and --in, wanted one folder")
+    if folder is None and given is None:
+        raise UserError("report: --in is missing, wanted --in results/NAME")
+    if given and not given.is_dir():
+        shown, results = make_printable(given, 60), make_printable(Path("results") / given, 80)
+        raise UserError(f"found '{shown}', wanted --in {results}")
+    return folder or given or Path()

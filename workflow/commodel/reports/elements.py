@@ -520,6 +520,7 @@ class Report:
     sets: tuple[ParameterSet, ...] = ()  # of the workbook's calculators
     screens: tuple[FirstScreen, ...] = ()  # the first screen, of each platform
     samples: Section | None = None  # all samples, for the workbook only
+    source: str = "experiment"  # what `experiment` names
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)
@@ -544,7 +545,8 @@ class Report:
 
 def describe_origin(report: Report) -> str:
     """Return the line below the title: the experiment, and the dates of its measurement."""
-    return f"experiment {report.experiment}" + (f", {report.measured}" if report.measured else "")
+    dates = f", {report.measured}" if report.measured else ""
+    return f"{report.source} {report.experiment}{dates}"
 
 
 class Remark(NamedTuple):

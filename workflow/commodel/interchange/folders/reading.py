@@ -85,11 +85,12 @@ class FolderProperties:
 
 @dataclass(frozen=True)
 class Source:
-    """A number of ranks, nodes or ranks per node may come from several places: the placement of a
-    file, and where its numbers come from, such as `file; nodes: file name`."""
+    """The placement of a file, and where its numbers come from, such as `ranks: file; nodes: file
+    name`."""
 
     placement: Placement = NO_PLACEMENT
     origins: Mapping[str, str] = field(default_factory=dict)  # by number
+    derived: frozenset[str] = frozenset()  # numbers that the two others determine
 
     def filled(self, other: Placement, origin: str) -> Source:
         """Return the source with the numbers of another placement that are unknown here, and those
@@ -101,16 +102,18 @@ class Source:
             if getattr(filled, name) and not getattr(self.placement, name):
                 origins[name] = origin
         joined = " and ".join(dict.fromkeys(origins.values()))
+        derived = set(self.derived)
         for name in LABELS:
             if getattr(complete, name) and not getattr(filled, name):
                 origins[name] = joined
-        return Source(complete, origins)
+                derived.add(name)
+        return Source(complete, origins, frozenset(derived))
 
     def __str__(self) -> str:
-        ranks = self.origins.get("ranks", "")
-        others = {origin for name, origin in self.origins.items() if name != "ranks"} - {ranks}
-        texts = [ranks, *sorted(others)] if ranks else sorted(others)
-        return "; ".join(texts)
+        stated = {name: text for name, text in self.origins.items() if name not in self.derived}
+        if len({*stated.values()}) == 1:
+            return next(iter(stated.values()))
+        return "; ".join(f"{LABELS[name]}: {stated[name]}" for name in LABELS if name in stated)
 
 
 @dataclass(frozen=True)
