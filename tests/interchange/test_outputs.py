@@ -101,3 +101,11 @@ def test_buffers_on_a_device_are_part_of_the_setting(tmp_path, buffer, setting):
         ("pairs", setting),
         ("allreduce", "CUDA"),
     ]
+
+
+def test_imb_for_devices_is_a_setting(tmp_path):
+    text = (FOLDER / "imb-2021.11.txt").read_text().replace("MPI-1 part", "MPI-1 part (GPU)")
+    (tmp_path / "imb.txt").write_text(text)
+    entry = lookup("interchange", "FORMAT", "imb")
+    times = read_all_times(entry, [tmp_path / "imb.txt"], StatedProperties()).times
+    assert {time.setting for time in times} == {"GPU"}

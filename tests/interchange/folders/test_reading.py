@@ -61,6 +61,7 @@ def test_every_format_is_recognised(tmp_path):
         "mpiblib/bcast_np16.out": MPIBLIB,
     }
     files = read(tmp_path, texts)
+    files |= read(tmp_path, {"csv_crlf.txt": TABLE.replace("\n", "\r\n")})
     assert [name for name, file in files.items() if not file.times] == []
     for name, file in files.items():
         assert name.startswith(file.format)

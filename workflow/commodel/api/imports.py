@@ -34,7 +34,17 @@ if TYPE_CHECKING:
 
 TABLE_NAME = "table.csv"  # of the times of a platform, in a folder of its own
 FILES_NAME = "files.csv"  # beside it: what was understood of each file
-MAX_SHOWN_FILES = 40  # rows of files in the printed table
+MAX_SHOWN_FILES = 40  # rows of files in a printed table
+EMPTY_IF_UNUSED = (
+    "format",
+    "operation",
+    "ranks",
+    "nodes",
+    "bytes",
+    "rows",
+    "library",
+    "placement from",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,12 +122,20 @@ class ImportedFolder(Answer):
         return pd.DataFrame([row.cells for row in self.table.rows])
 
     def text(self, verbose: bool = True) -> str:
-        """Return the sentence, the files with equal properties in one row, and the notes."""
-        rows = [_shorten_row(row) for row in _group_files(self.rows)]
-        hidden = 0 if verbose else max(0, len(rows) - MAX_SHOWN_FILES)
-        body = format_table(rows[: len(rows) - hidden])
+        """Return the sentence, the files that were used and those that were not, equal ones in one
+        row, and the notes."""
+        rows = _group_files(self.rows)
+        used = [_omit(row, "not used because") for row in rows if row["rows"]]
+        unused = [_omit(row, *EMPTY_IF_UNUSED) for row in rows if not row["rows"]]
+        hidden = 0
+        parts = []
+        for part in (used, unused):
+            shown = part if verbose else part[:MAX_SHOWN_FILES]
+            hidden += len(part) - len(shown)
+            parts.append(format_table(shown))
         if hidden:
-            body += f"\nand {hidden} more rows: --verbose."
+            parts.append(f"and {hidden} more rows: --verbose.")
+        body = "\n\n".join(part for part in parts if part)
         return format_answer(self.sentence, body, self.notes, verbose)
 
 
@@ -208,15 +226,12 @@ def _list_notes(used: Sequence[FolderFile], table: EvidenceTable) -> list[str]:
     return notes
 
 
-def _shorten_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's row with one text in place of two, of which one is empty."""
-    *names, origin, reason = row
-    shown = {name: row[name] for name in names}
-    return {**shown, f"{origin}, or {reason}": row[origin] or row[reason]}
+def _omit(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 def _group_files(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row for files of a folder that differ in their names only, used files first."""
+    """Return one row for files of a folder that differ in their names only."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         folder = row["file"].rpartition("/")[0]
@@ -227,4 +242,4 @@ def _group_files(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if len(group) > 1:
             first["file"] += f" and {len(group) - 1} more"
         grouped.append(first)
-    return sorted(grouped, key=lambda row: not row["rows"])
+    return grouped

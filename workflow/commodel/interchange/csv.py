@@ -134,7 +134,7 @@ FORMAT = Format(
     "csv",
     "a CSV table",
     read_file,
-    mark=r"(?i)\A(?=(.*,)? *operation *(,|$))(?=(.*,)? *seconds *(,|$))",
+    mark=r"(?i)\A(?=(.*,)? *operation *(,|\r?$))(?=(.*,)? *seconds *(,|\r?$))",
     options=(*COMMON_OPTIONS, "operation", "statistic", "columns"),
     examples=(
         "collectives.csv -o times.csv",

@@ -31,6 +31,7 @@ from commodel.records import ROOTED_OPERATIONS, Repetitions, Statistic
 
 VERSION = re.compile(
     r"#\s*Intel ?\(R\) MPI Benchmarks ([0-9]{1,4})(?:\.([0-9]{1,4}))?(?: Update ([0-9]{1,4}))?\b"
+    r"(?P<part>[^(]{0,40})(?P<device>\(GPU\))?"
 )
 NAME = re.compile(r"#\s*Benchmarking\s+(\S+)")
 PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]{1,9})\b")
@@ -57,6 +58,7 @@ class Run:
     """The properties of a run of IMB that change the meaning of its rows."""
 
     version: tuple[int, int] | None = None
+    setting: str = ""  # of buffers on a device
     root_shift: str = ""  # the value of the option
     window_size: str = ""  # the same
 
@@ -93,7 +95,8 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     for source_row, line in read_source_rows(path, stated):
         version = VERSION.match(line)
         if version:
-            run = Run((int(version[1]), int(version[3] or version[2] or 0)))
+            number = int(version[1]), int(version[3] or version[2] or 0)
+            run = Run(number, "GPU" if version["device"] else "")
             continue
         options = OPTION.findall(line) if line.startswith("#") else []
         if options:
@@ -125,6 +128,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
                 continue
             if len(cells) >= len(columns) or cells[0].isdigit():
                 row = source_row.split(columns, cells[: len(columns)])
+                source_row = replace(source_row, setting=run.setting)
                 _add_row(imported, source_row, name, ranks, run, row)
     return imported
 

@@ -328,7 +328,10 @@ class _FileReader:
             return "a binary file"
         header = self.text.lstrip().partition("\n")[0].strip()
         if self.path.suffix == ".csv" and ANY_COLUMN.fullmatch(header):
-            return "a table without columns operation and seconds: `commodel import csv` names them"
+            return (
+                "a table without columns operation and seconds; convert it: commodel import csv FILE "
+                "--column NAME=COLUMN -o TABLE"
+            )
         return "no output of a known benchmark"
 
     def read(self, entry: Format) -> FolderFile:
