@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import shlex
 import shutil
@@ -34,6 +35,7 @@ from tests.docs_project import make_project, reduce_experiment
 from tests.interchange.samples import IMB, MICROBENCH, MPIBLIB, PICO, REPROMPI, SKAMPI
 from tests.once import made_once
 from tests.patterns.goal_files import BINARY, TEXT
+from tests.platforms.slurm_commands import install_commands
 from tests.workflow.conftest import Project
 
 PROCESSES = "--layout processes:params/layouts/mine/even.csv --platform mycluster"
@@ -317,7 +319,11 @@ def project(tmp_path_factory, simgrid_programs):
     template = made_once(
         tmp_path_factory, "examples-project", lambda folder: run_sample(Project(folder, docs))
     )
-    return Project(tmp_path_factory.mktemp("contract"), template)
+    folder = tmp_path_factory.mktemp("contract")
+    install_commands(folder / "slurm-commands", "standard", nodes=4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{folder / 'slurm-commands'}:{os.environ['PATH']}")
+        yield Project(folder, template)
 
 
 def run_sample(project: Project) -> None:

@@ -10,6 +10,7 @@ import json
 import pandas as pd
 import pytest
 
+from commodel.plan.config import load_platform
 from commodel.plan.surveys import is_survey
 from commodel.platforms.slurm import find_node_levels
 
@@ -53,6 +54,19 @@ cores: 2
 types: {thin: 2, fat: 2}
 slurm: {features: {fat: fat, thin: thin}}
 """
+
+
+def test_init_describes_this_slurm(project):
+    code, said = project.run("commodel", "init", "described", "--slurm")
+    assert code == 0, said
+    platform = load_platform(project.folder / "described/params/platforms/lab.yaml")
+    assert (platform.nodes, platform.cores) == (4, 2)
+    assert platform.types == {"fat": 2, "thin": 2}
+    assert platform.slurm_section.features == {"fat": "fat", "thin": "thin"}
+    assert platform.slurm_section.mpi in ("pmi2", "pmix")
+    profile = (project.folder / "described/profiles/slurm/config.yaml").read_text()
+    assert "slurm_partition: lab " in profile
+    assert "slurm-patient-no-account: true" in profile
 
 
 def test_a_campaign_from_the_plan_to_the_workbook(project):

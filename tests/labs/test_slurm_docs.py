@@ -16,7 +16,7 @@ COMMANDS = {
     tuple(command.words): command
     for program in ("commodel", "snakemake")
     for command in of(program)
-    if "slurm" in command.words
+    if "slurm" in command.words and command.words[1] != "init"
 }
 
 
