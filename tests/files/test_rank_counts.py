@@ -171,6 +171,7 @@ def test_a_job_specification_states_the_placement():
         ('"count": 128', '"count": "many"'),
         ('"count": 128', '"count": true'),
         ('"type": "slot"', '"type": "rack"'),
+        ('"type": "slot"', '"kind": "slot"'),
         ('"per_slot": 1', '"per_core": 1'),
         ('"tasks": [', '"tasks": [{}, '),
         ('"version": 1}', ""),

@@ -67,6 +67,28 @@ NETGAUGE = b"""# size n PRTT(1,0,s)
 1025 10 10.0 20.0 40.0 5.0 3.2 3.2 2.0 0.001 -nan
  L=5.000000  s=2049  o_s=3.263633  o_r=3.276120  g=2.100000  G=0.000500 (10.592345 GiB/s) lsqu(g,G)=0.630321
 """
+LOGS = [
+    b"""SLURM_NNODES=4
++ srun -N 4 --ntasks-per-node=16 osu_allreduce -f
+# OSU MPI-CUDA Allreduce Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations  P50 Tail Lat(us)
+4                       0.36              0.33              0.40         200              0.33
+0.037s: flux-shell[1]: ERROR
+""",
+    b"""Open MPI v4.1.5
+# OSU MPI Bandwidth Test v7.4
+# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)
+# Size      Bandwidth (MB/s) P50 Tail BW(MB/s)
+4                       4.00              5.00
+{"resources": [{"type":"node","count":2,"with":[{"type":"slot","count":1}]}],"tasks":[{"count":{"per_slot":1}}]}
+""",
+]
+EVIDENCE = b"""operation,algorithm,layout,ranks,bytes,seconds,statistic,repetitions,setting,nodes,library,source,digest
+allreduce,library,block:4,8,4,1e-06,rank mean,mean,Open MPI,2,Open MPI,a.txt:3,ab12
+allreduce,library,block:4,8,8,2e-06,last rank,mean,Open MPI,2,Open MPI,a.txt:4,ab12
+bcast,linear,,2,1,1e-06,completion,median,,,,b.txt:3,cd34
+"""
 POINTS = b"""operation,algorithm,topology,ranks,bytes,seconds,layout
 bcast,binomial,,8,1KiB,1e-5,block:2
 bcast,library,,8,1KiB,1e-5,

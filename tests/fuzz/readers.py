@@ -16,6 +16,8 @@ from commodel.api.recommendations import list_workloads
 from commodel.errors import UserError
 from commodel.files import expressions, quantities
 from commodel.interchange import mrnet
+from commodel.interchange.folders.reading import FolderProperties, read_folder
+from commodel.interchange.folders.tables import EvidenceTable
 from commodel.models.parameter_sets import read_set
 from commodel.patterns.build import complete_layout
 from commodel.patterns.points import PlatformResources, make_point
@@ -234,6 +236,29 @@ def expand_options(given: tuple, folder: Path) -> None:
     operation, algorithm, topology, ranks, sizes, layout = given
     allow_refusal(list_points, operation, algorithm, topology, ranks, sizes, layout)
     allow_refusal(list_workloads, (operation,), None, ranks, sizes)
+
+
+GOOD_RUN = b"# OSU MPI Allreduce Latency Test v7.4\n# Size Avg Latency(us)\n4 1.0\n"
+
+
+def import_folder(content: bytes, folder: Path) -> None:
+    """Import a folder with a hostile file under several names. Another file in it is read, and the
+    table that is written can be read again."""
+    runs = folder / "runs" / "np8_ppn4"
+    runs.mkdir(parents=True, exist_ok=True)
+    for name in ("a.txt", "bcast.csv", "p.tar.gz", "good.out"):
+        (runs / name).write_bytes(content)
+    (runs / "good.out").write_bytes(GOOD_RUN)
+    table = EvidenceTable()
+    files = list(read_folder(folder / "runs", FolderProperties(), set()))
+    assert len(files) == 4
+    for file in files:
+        added = table.add(file) if file.times else file
+        assert "\n" not in added.reason
+        assert added.times or added.reason
+    assert any(file.path.endswith("good.out") and file.times for file in files)
+    table.write(folder / "table.csv")
+    assert len(EvidenceTable.read(folder / "table.csv").rows) == len(table.rows)
 
 
 def read_hosts(path: Path) -> None:

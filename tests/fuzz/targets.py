@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from commodel.files import yaml as yamltext
 from commodel.fits.measured_tables import read_points
 from commodel.interchange import StatedProperties, read_all_times, rules
+from commodel.interchange.folders.tables import EvidenceTable
 from commodel.patterns.build import complete_layout
 from commodel.patterns.pattern_files import goal, goal_binary
 from commodel.patterns.pattern_files.tasks import make_schedule
@@ -59,6 +60,13 @@ TARGETS: dict[str, Target] = {
     ),
     "network": Target(edited(samples("params/platforms/*.xml")), readers.read_network),
     **{f"import {name}": make_import_target(name) for name in SAMPLES},
+    "import folder": Target(
+        edited([sample.text.encode() for sample in SAMPLES.values()] + forms.LOGS),
+        readers.import_folder,
+    ),
+    "evidence table": Target(
+        edited([forms.EVIDENCE]), of_file("t.csv", lambda path: EvidenceTable.read(path).rows)
+    ),
     "import netgauge": Target(edited([forms.NETGAUGE]), of_file("input", netgauge.read_parameters)),
     "import taulop": Target(
         edited([forms.CHANNEL.encode(), forms.GAMMA]), readers.read_taulop_tables

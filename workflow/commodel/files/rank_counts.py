@@ -215,10 +215,11 @@ def read_job_specification(line: str) -> Placement | None:
         (node,) = job["resources"]
         (slot,) = node["with"]
         (task,) = job["tasks"]
+        kinds = node["type"], slot["type"]
         counts = node["count"], slot["count"], task["count"]["per_slot"]
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    if (node["type"], slot["type"]) != ("node", "slot"):
+    if kinds != ("node", "slot"):
         return None
     if not all(type(count) is int and 0 < count <= MAX_COUNT for count in counts):
         return None
