@@ -4,7 +4,7 @@ READY := .venv/.ready
 SETUP := $(wildcard envs/*) pyproject.toml
 
 .PHONY: help setup demo demo-openmpi papers example test test-core test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
-	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune \
+	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune bench-default \
 	bench-workbook axe partitions schemas map pages docs wheel clean
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo "make bench-networks  errors of the models on simulated networks of several levels; TABLE=T.csv, too: minutes"
 	@echo "make bench-heldout TABLE=T.csv  errors at held-out sizes, ranks and allocations of the table (FAMILIES, RANKS, STATISTIC): minutes a model"
 	@echo "make bench-coverage  coverage and width of prediction intervals; TABLE=T.csv, too: minutes"
+	@echo "make bench-default DATA=FOLDER  predictions of the MPI default at the largest number of nodes: a minute"
 	@echo "make bench-tune TABLE=T.csv  points to be measured until the choice of algorithms costs 5 %: minutes"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
 	@echo "make partitions  balance the kernels of the τ–Lop paper over its layouts again: params/partitions/fermi"
@@ -184,6 +185,10 @@ bench-workbook: $(READY)
 bench-heldout: $(READY)
 	@test -r "$(TABLE)" || { echo "bench-heldout: found no table '$(TABLE)', wanted TABLE=T.csv as commodel import writes it" >&2; exit 2; }
 	.venv/bin/python -m benchmarks.heldout $(TABLE) $(FAMILIES) $(if $(RANKS),--ranks $(RANKS)) $(if $(STATISTIC),--statistic "$(STATISTIC)")
+
+bench-default: $(READY)
+	@test -d "$(DATA)" || { echo "bench-default: found no folder '$(DATA)', wanted DATA=FOLDER with measured collectives" >&2; exit 2; }
+	.venv/bin/python -m benchmarks.mpi_default $(DATA)
 
 bench-networks: $(READY)
 	@test -z "$(TABLE)" -o -r "$(TABLE)" || { echo "bench-networks: found no table '$(TABLE)'" >&2; exit 2; }

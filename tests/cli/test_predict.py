@@ -209,7 +209,7 @@ NO_WAVES = "model bsp adds up steps for all ranks at once: it has no prediction 
         (f"--model hockney {HOCKNEY} --ranks 4 --bytes 1", "operation"),
         (
             f"--model hockney {HOCKNEY} --operation gather --algorithm library --ranks 16 --bytes 8",
-            "'library' is the MPI library's own gather: it is measured, not predicted or drawn",
+            "algorithm: found no times of the MPI default, wanted --params of a set",
         ),
         (
             f"{LOGP} --operation barrier --ranks 4 --waves 0",

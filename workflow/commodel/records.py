@@ -22,7 +22,8 @@ ENOUGH_EQUAL_SAMPLES = 2  # of a simulated case without noise: more of them woul
 # why sampling ended, from the best reason to the worst
 STOP_REASONS = ("equal samples", "precision", "samples", "time")
 BARRIER = "barrier"  # the operation that may align ranks before a sample
-LIBRARY = "library"  # the algorithm of the library default: measured, never predicted
+# the algorithm of the MPI default, and the model that predicts it from its own times alone
+LIBRARY = "library"
 DEFAULT_LABEL = "MPI default"  # its name in reports
 RECOMMENDED = "recommended"  # the model of the recommended prediction, in tables
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import STREAM, is_library_default, name_streams
+from commodel.compare.measured_defaults import fit_measured_defaults
 from commodel.compare.recommended import Recommender, split_recommended
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
@@ -27,8 +28,9 @@ from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources
 from commodel.patterns.schedule import Schedule, encode_integers
 from commodel.predictions.interval_basis import IntervalBasis, format_doublings
+from commodel.predictions.mpi_default import MpiDefault
 from commodel.predictions.places import ONE_NODE, SEVERAL_NODES, name_placement
-from commodel.records import Point, Statistic
+from commodel.records import LIBRARY, Point, Statistic
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
@@ -60,6 +62,7 @@ class Evidence:
     held_out: pd.DataFrame = field(default_factory=make_empty_held_out)
     measured: pd.DataFrame = field(default_factory=make_empty_held_out)
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
+    _defaults: dict[str, MpiDefault | None] = field(default_factory=dict, repr=False)
 
     def find_recommender(self, models: Sequence[str], placement: str) -> Recommender | None:
         """Return the recommender of these models at a placement, which is fitted once; None if too
@@ -131,11 +134,29 @@ class Evidence:
     def by_model(self) -> dict[str, ParameterSet]:
         """Return the sets that have values."""
         sets = {parameters.model: parameters for parameters in self.sets if parameters.values}
+        if sets.pop(LIBRARY, None) and not sets:
+            raise UserError(
+                "found only times of the MPI default, wanted also a model of its alternatives: "
+                "`commodel fit sheet` derives one from a data sheet, `commodel predict` predicts the "
+                "MPI default alone"
+            )
         if not sets:
             raise UserError(
                 "no model has values: give --params, or a platform that an experiment has run on"
             )
         return sets
+
+    def find_default(self, operation: str) -> MpiDefault | None:
+        """Return the prediction of the MPI default for an operation, from a set that stores it or
+        from the measured times; None if there are too few."""
+        if operation not in self._defaults:
+            sets = [parameters for parameters in self.sets if parameters.model == LIBRARY]
+            self._defaults[operation] = (
+                MpiDefault.of_set(sets[0])
+                if sets
+                else fit_measured_defaults(self.measured, operation)
+            )
+        return self._defaults[operation]
 
     def predicted_points(self, streams: bool = False) -> pd.DataFrame:
         """Return the held-out rows with predictions, of single waves or of streams."""

@@ -29,13 +29,18 @@ from commodel.files.quantities import parse_statistic
 from commodel.files.text_tables import format_answer, format_table
 from commodel.fits.data_sheets import SheetTimes, make_set_from_sheets
 from commodel.fits.measured_tables import (
+    Measured,
     describe_assumed_statistic,
     describe_statistics,
+    has_algorithms,
+    has_defaults,
     read_points,
 )
+from commodel.fits.mpi_default_fits import describe_extrapolation
 from commodel.fits.settings import (
     choose_reference,
     describe_factors,
+    fit_default_in_setting,
     fit_in_settings,
     select_setting,
 )
@@ -45,7 +50,7 @@ from commodel.models.families import find_family
 from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
 from commodel.progress import report_within
-from commodel.records import Statistic
+from commodel.records import LIBRARY, Statistic
 from commodel.results.stage_files import (
     PATTERN_CONSTANTS,
     digest_files,
@@ -119,10 +124,12 @@ class Fit(Result):
         point."""
         if self.parts is None or self.held_out.empty:
             return pd.DataFrame()
+        compared = self._compared
+        sets = [fitted for fitted in self.sets if fitted.model in set(compared["model"])]
         of_fitted = pd.concat(
-            [predict_held_out(fitted, self.parts.fitted, draws=0) for fitted in self.sets]
+            [predict_held_out(fitted, self.parts.fitted, draws=0) for fitted in sets]
         )
-        return predict_baselines(self.parts, self.reference, of_fitted, self.held_out)
+        return predict_baselines(self.parts, self.reference, of_fitted, compared)
 
     @cached_property
     def choices(self) -> pd.DataFrame:
@@ -130,7 +137,14 @@ class Fit(Result):
         over the fastest."""
         if self.parts is None or self.held_out.empty:
             return pd.DataFrame()
-        return score_choices(pd.concat([self.held_out, self.baselines]), self.parts)
+        return score_choices(pd.concat([self._compared, self.baselines]), self.parts)
+
+    @property
+    def _compared(self) -> pd.DataFrame:
+        """The rows of models that predict the same points: not those of the MPI default, if others
+        were fitted."""
+        of_models = self.held_out[self.held_out["model"] != LIBRARY]
+        return of_models if len(of_models) else self.held_out
 
     @property
     def parameter_set(self) -> ParameterSet:
@@ -203,7 +217,7 @@ def _list_values(parameters: ParameterSet) -> list[dict[str, Any]]:
 
 def fit(
     table: str | Path | Sequence[str | Path] | pd.DataFrame,
-    model: str | Sequence[str],
+    model: str | Sequence[str] = (),
     *,
     hold_out: str | None = None,
     setting: str | None = None,
@@ -214,6 +228,8 @@ def fit(
     ranks, bytes, seconds. Printed, the result is what `commodel fit table` prints.
 
     `table` is a file, several files or a DataFrame. `model` is a name, several names, or `"all"`.
+    The model `library` predicts the MPI default from its own times; it is the default for a table
+    that has no others.
     `hold_out` is an expression such as `"ranks > 32"`: points for which it is true are predicted,
     not fitted. `setting` names the setting to fit if the table has several. `statistic` says which
     ranks the times are of, such as `"rank mean"` for OSU's, if the table does not state it. `out`
@@ -245,10 +261,11 @@ def join_names(paths: Sequence[Path]) -> str:
 def digest_fit_inputs(tables: Sequence[Path], model: str, *options: str | None) -> str:
     """Return a digest of the tables and of everything else that a fit depends on: options, the
     model's code, and the messages of algorithms."""
+    modules = ["fits.mpi_default_fits"] if model == LIBRARY else []
     code = {
         Path(path)
         for path in (
-            *list_model_code(model, "fits.settings"),
+            *list_model_code(model, "fits.settings", *modules),
             *list_extension_code(*PATTERN_CONSTANTS),
         )
     }
@@ -278,24 +295,145 @@ def fit_tables(
     progress: Callable[[str], None] = lambda text: None,
 ) -> Fit:
     """Fit each model to all tables together and write its set into the file, or into a folder if
-    there are several models. `hold_out` is an expression that selects the held-out points.
-    `progress` gets a line for each set that is kept."""
-    names = (
-        list_fitted_by_collectives()
-        if "all" in models
-        else [find_family(name).name for name in dict.fromkeys(models)]
-    )
-    stated = parse_statistic(statistic) if statistic else None
-    several = len(names) > 1
-    if several and out and out.is_file():
+    there are several models. Without a model, the MPI default is fitted to a table that has no
+    other rows. `hold_out` is an expression that selects the held-out points. `progress` gets a line
+    for each set that is kept."""
+    names = _list_models(tables, models)
+    if len(names) > 1 and out and out.is_file():
         raise UserError(
             f"found a file, wanted a folder for the sets of {len(names)} models", file=out
         )
-    measured, table_names = read_points(*tables, statistic=stated), join_names(tables)
-    remarks: list[str] = []
-    if measured.unpredicted:
+    stated = parse_statistic(statistic) if statistic else None
+    request = _TableRequest(tables, names, hold_out, setting, stated, out, progress)
+    of_algorithms = [name for name in names if name != LIBRARY]
+    results = [request.fit(of_algorithms)] if of_algorithms else []
+    if LIBRARY in names:
+        results.append(request.fit([LIBRARY]))
+    if len(results) == 1:
+        return results[0]
+    models_fit, default_fit = results
+    return replace(
+        models_fit,
+        sets=[*models_fit.sets, *default_fit.sets],
+        held_out=pd.concat([models_fit.held_out, default_fit.held_out], ignore_index=True),
+        remarks=[*models_fit.remarks, *default_fit.remarks],
+    )
+
+
+def _list_models(tables: Sequence[Path], models: Sequence[str]) -> list[str]:
+    """Return the names of the models to fit: the given ones, all that the tables allow, or the MPI
+    default if the tables have nothing else."""
+    if models and "all" not in models:
+        return list(
+            dict.fromkeys(name if name == LIBRARY else find_family(name).name for name in models)
+        )
+    if not has_algorithms(*tables):
+        return [LIBRARY]
+    if not models:
+        raise UserError(
+            "found rows of algorithms and no model, wanted models such as loggp, or all",
+            key="--model",
+        )
+    names = list_fitted_by_collectives()
+    return [*names, LIBRARY] if has_defaults(*tables) else names
+
+
+@dataclass(frozen=True)
+class _TableRequest:
+    """The tables, models and options of `fit_tables`."""
+
+    tables: Sequence[Path]
+    models: Sequence[str]
+    hold_out: str | None
+    setting: str | None
+    statistic: Statistic | None
+    out: Path | None
+    progress: Callable[[str], None]
+
+    @property
+    def is_of_several(self) -> bool:
+        return len(self.models) > 1
+
+    def fit(self, names: Sequence[str]) -> Fit:
+        """Fit some of the models: those of algorithms, or the MPI default."""
+        of_default = LIBRARY in names
+        measured = read_points(*self.tables, statistic=self.statistic, of_default=of_default)
+        table_names = join_names(self.tables)
+        remarks = _describe_left_out(measured, LIBRARY not in self.models)
+        parts = split_points(measured, self.hold_out) if self.hold_out else None
+        fitted_points = parts.fitted if parts else measured
+        reference = choose_reference(fitted_points, self.setting)
+        if parts:
+            fit = partial(fit_without_held_out, parts)
+        else:
+            fit = partial(fit_default_in_setting if of_default else fit_in_settings, measured)
+        sets, rows = [], []
+        for name in names:
+            fitted = self._fit_or_keep(fit, name, reference, remarks)
+            if fitted is None:
+                continue
+            points = select_setting(fitted_points, reference)
+            remarks += [f"{name}: {note}" for note in _describe_set(fitted, points, table_names)]
+            if of_default and len(points.points) < len(fitted_points.points):
+                others = len(fitted_points.points) - len(points.points)
+                remarks.append(
+                    f"{name}: left out {format_count(others, 'point')} of other settings"
+                )
+            sets.append(fitted)
+            if parts:
+                rows.append(predict_held_out(fitted, parts.held_out))
+        note = describe_assumed_statistic(measured)
+        if sets and note:
+            remarks.append(note)
+        if sets and measured.without_layout:
+            count = format_count(measured.without_layout, "row")
+            remarks.append(
+                f"{count} without a layout: each rank is assumed to have a node of its own"
+            )
+        held_out = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+        return Fit(sets, table_names, held_out, parts, reference, remarks)
+
+    def _fit_or_keep(
+        self,
+        fit: Callable[[str, str, str | None], ParameterSet],
+        name: str,
+        reference: str,
+        remarks: list[str],
+    ) -> ParameterSet | None:
+        """Fit a model and write its set, or return the set of an earlier fit with the same inputs.
+        If one of several models cannot be fitted, a remark says why."""
+        table_names = join_names(self.tables)
+        digest = digest_fit_inputs(self.tables, name, self.hold_out, reference, self.statistic)
+        path = self.out / f"{name}.yaml" if self.is_of_several and self.out else self.out
+        progress = f"{name}, model {self.models.index(name) + 1} of {len(self.models)}"
+        with report_within(progress if self.is_of_several else name):
+            try:
+                fitted = _read_earlier_fit(path, digest) if self.is_of_several and path else None
+                if fitted:
+                    self.progress(
+                        f"{name}: the set fitted to {table_names} before is kept; remove it to fit again"
+                    )
+                else:
+                    fitted = fit(name, table_names, self.setting)
+            except UserError as error:
+                if not self.is_of_several:
+                    raise
+                remarks.append(error.message)
+                return None
+            if path and FIT_DIGEST_KEY not in fitted.provenance:
+                write_parameters(
+                    path, replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest})
+                )
+        return fitted
+
+
+def _describe_left_out(measured: Measured, leaves_default_out: bool) -> list[str]:
+    """Return remarks on the rows that are not fitted, and on the statistic of the others."""
+    remarks = []
+    if measured.unpredicted and leaves_default_out:
         remarks.append(
-            f"left out {format_count(measured.unpredicted, 'row')} of algorithm 'library': no prediction"
+            f"left out {format_count(measured.unpredicted, 'row')} of algorithm '{LIBRARY}': "
+            f"`--model {LIBRARY}` predicts the MPI default from them"
         )
     if measured.streams:
         remarks.append(
@@ -308,46 +446,14 @@ def fit_tables(
         )
     if any(point.statistic is not Statistic.COMPLETION for point in measured.points):
         remarks.append(f"the times are those of {describe_statistics(measured.points)}")
-    parts = split_points(measured, hold_out) if hold_out else None
-    fitted_points = parts.fitted if parts else measured
-    reference = choose_reference(fitted_points, setting)
-    fit = partial(fit_without_held_out, parts) if parts else partial(fit_in_settings, measured)
-    sets, rows = [], []
-    for number, name in enumerate(names, 1):
-        digest = digest_fit_inputs(tables, name, hold_out, reference, stated)
-        path = out / f"{name}.yaml" if several and out else out
-        with report_within(f"{name}, model {number} of {len(names)}" if several else name):
-            try:
-                fitted = _read_earlier_fit(path, digest) if several and path else None
-                if fitted:
-                    progress(
-                        f"{name}: the set fitted to {table_names} before is kept; remove it to fit again"
-                    )
-                else:
-                    fitted = fit(name, table_names, setting)
-            except UserError as error:
-                if not several:
-                    raise
-                remarks.append(error.message)
-                continue
-            if path and FIT_DIGEST_KEY not in fitted.provenance:
-                write_parameters(
-                    path, replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest})
-                )
-            notes = describe_fit(fitted, select_setting(fitted_points, reference), table_names)
-            for note in (*describe_factors(fitted), *notes):
-                remarks.append(f"{name}: {note}")
-            sets.append(fitted)
-            if parts:
-                rows.append(predict_held_out(fitted, parts.held_out))
-    note = describe_assumed_statistic(measured)
-    if sets and note:
-        remarks.append(note)
-    if sets and measured.without_layout:
-        count = format_count(measured.without_layout, "row")
-        remarks.append(f"{count} without a layout: each rank is assumed to have a node of its own")
-    held_out = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
-    return Fit(sets, table_names, held_out, parts, reference, remarks)
+    return remarks
+
+
+def _describe_set(fitted: ParameterSet, points: Measured, table_names: str) -> list[str]:
+    """Return remarks on a fitted set."""
+    if fitted.model == LIBRARY:
+        return list(describe_extrapolation(fitted))
+    return [*describe_factors(fitted), *describe_fit(fitted, points, table_names)]
 
 
 def read_data_sheet(model: str, platform_file: Path) -> ParameterSet:

@@ -11,6 +11,7 @@ from commodel.api.charts import draw_times
 from commodel.api.result import Answer, describe_sources
 from commodel.files.text_tables import format_answer, format_table
 from commodel.parameters import ParameterSet
+from commodel.records import DEFAULT_LABEL, LIBRARY, RECOMMENDED
 from commodel.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -110,15 +111,13 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the fastest alternative of a workload by each model, the predicted times of a single
     alternative, or the range of predictions over several workloads; by the recommended prediction
     and valid ones if there are any."""
-    from commodel.records import RECOMMENDED
-
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
     workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
     predicted = [row for row in rows if row["seconds"] == row["seconds"]]
     valid = [
         row
         for row in predicted
-        if row["model"] == RECOMMENDED or not row["validity"].partition(": ")[2]
+        if row["model"] in (RECOMMENDED, LIBRARY) or not row["validity"].partition(": ")[2]
     ]
     predicted = valid or predicted
     families = list(dict.fromkeys(row["model"] for row in predicted))
@@ -133,10 +132,12 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
             row = min(
                 (row for row in predicted if row["model"] == family), key=lambda row: row["seconds"]
             )
+            time = format_seconds(row["seconds"])
+            of_default = family == LIBRARY
             by_name.setdefault(_name_alternative(row), []).append(
-                f"{family} ({format_seconds(row['seconds'])})"
+                f"({time})" if of_default else f"by {family} ({time})"
             )
-        named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
+        named = [f"{name} {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
         lowest = min(row["seconds"] for row in predicted)
         has_lower = any(row["seconds"] < lowest for row in rows)  # false for NaN
         kinds = "recommended and valid" if RECOMMENDED in families else "valid"
@@ -146,6 +147,8 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
             else f"Fastest {workload}"
         )
         return f"{fastest}: {_join_first(named, '; ')}."
+    if len(workloads) == 1 and families == [LIBRARY]:
+        return f"{DEFAULT_LABEL}, {workload}: {_format_default(predicted[0])}."
     if len(workloads) == 1:
         named = [f"{format_seconds(row['seconds'])} by {row['model']}" for row in predicted]
         measured = (
@@ -164,6 +167,14 @@ def _format_answer_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def _format_default(row: Mapping[str, Any]) -> str:
+    """Return a time of the MPI default with its interval, and how far it is extrapolated."""
+    seconds, low, high = (format_seconds(row[name]) for name in ("seconds", "low", "high"))
+    _, _, reason = row["validity"].partition(": ")
+    extrapolated = f", extrapolated by {reason}" if reason else ""
+    return f"{seconds} [{low}, {high}]{extrapolated}"
+
+
 def _join_first(texts: list[str], separator: str) -> str:
     return separator.join([*texts[:MAX_NAMED], *(["…"] if len(texts) > MAX_NAMED else [])])
 
@@ -179,4 +190,6 @@ def _name_row(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _name_alternative(row: Mapping[str, Any]) -> str:
+    if row["model"] == LIBRARY:
+        return DEFAULT_LABEL
     return row["algorithm"] or row["topology"] or row["operation"]

@@ -10,6 +10,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union, cast
 
+from commodel.api.default_predictions import (
+    DefaultRequest,
+    complete_pattern,
+    describe_default,
+    predict_default,
+    split_sets,
+)
 from commodel.api.predicted_times import Predictions
 from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import expand_axis, parse_statistic
@@ -38,7 +45,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
 from commodel.progress import report_within
-from commodel.records import Point, Statistic
+from commodel.records import LIBRARY, Point, Statistic
 from commodel.units import parse_bytes, parse_count, parse_waves
 
 if TYPE_CHECKING:
@@ -84,7 +91,8 @@ def predict(
     prediction interval, NaN without one. `statistic` says which ranks' times are predicted, such as
     `"rank mean"` for what OSU prints; the default is the time until completion. A `Run` without a
     model also has the rows `recommended`, with the times that `advise` ranks; so have sets with
-    residuals, such as fits to a table.
+    residuals, such as fits to a table. The algorithm `library` is the MPI default, predicted from
+    its own measured times: those of a set that `fit` fitted to them, or of a run.
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """
@@ -142,6 +150,9 @@ def predict_patterns(
     Without sources, model and settings, the evidence is that of the runs in the folder of
     results."""
     resources, evidence, folders = None, None, ""
+    request = DefaultRequest.of(pattern)
+    if request.is_named and (quantity.waves or quantity.pipelined):
+        raise UserError("the MPI default is predicted for one wave: leave waves and pipelined out")
     is_plain = not (model or settings or quantity.pipelined or quantity.waves)
     has_campaign = is_plain and (
         _is_run(sources) if sources else any(Path("results").glob("*/fitted"))
@@ -159,14 +170,31 @@ def predict_patterns(
     )
     if has_campaign:
         evidence, folders = _find_campaign(sources, platform, experiment, points[0].operation)
-        resources, sets = evidence.resources, list(evidence.by_model().values())
+        resources = evidence.resources
+        sets = [] if request.is_alone else list(evidence.by_model().values())
+        default = evidence.find_default(points[0].operation) if request.is_named else None
     else:
-        sets = choose_sets(sources, model, settings, platform)
+        sets, default = split_sets(choose_sets(sources, model, settings, platform))
+        sets = [] if request.is_alone else sets
         evidence = find_stored_evidence(sets, resources) if is_plain else None
+    request.check(default)
     if size_from_models or has_campaign:
         omitted.clear()
-        sizes = find_only_size(sets) if size_from_models else pattern["sizes"]
+        sizes = find_only_size(sets) if size_from_models and sets else pattern["sizes"]
         points = _list_wanted(pattern, sizes, resources, quantity, omitted)
+    notes: list[str] = []
+    of_default: list[Prediction] = []
+    if default is not None and request.is_possible and is_plain:
+        complete = complete_pattern(pattern, default, has_platform=resources is not None)
+        default_points = _list_wanted(complete, complete["sizes"], resources, quantity, [])
+        of_default = predict_default(default, default_points)
+        layout = None if complete["layout"] == pattern["layout"] else complete["layout"]
+        notes = describe_default(default, of_default, layout, quantity.statistic)
+    if not sets:
+        if not of_default:
+            raise UserError("the set of the MPI default predicts it alone: leave other names out")
+        return Predictions.of(tabulate_predictions(of_default, []), notes, [], folders)
+    points = [point for point in points if point.algorithm != LIBRARY]
     predictions: list[Prediction] = []
     measured: Mapping[Point, float] = {}
     if evidence and has_campaign:
@@ -181,8 +209,9 @@ def predict_patterns(
     elif evidence:
         predictions = predict_recommended(evidence, points)
     predictions = predictions or predict_sets(sets, points, quantity.pipelined)
+    predictions = [*predictions, *of_default]
     rows = tabulate_predictions(predictions, sets, bool(quantity.waves), measured)
-    notes = omitted + describe_origins(sets, resources.name if resources else "")
+    notes += omitted + describe_origins(sets, resources.name if resources else "")
     notes += resources.describe_extension(max(point.ranks for point in points)) if resources else []
     names_alternatives = bool(pattern["algorithm"] or pattern["topology"])
     has_arguments = any(entry.argument for entry in find_algorithms(points[0].operation).values())

@@ -102,7 +102,10 @@ def fit_probes(
 @make_option_group(
     "Models",
     click.option(
-        "--model", "models", multiple=True, required=True, help="Model to fit; repeated, or all."
+        "--model",
+        "models",
+        multiple=True,
+        help="Model to fit; repeated, or all.  [default: library, if TABLE has nothing else]",
     ),
 )
 @make_option_group(

@@ -12,12 +12,18 @@ from commodel.compare.recommended import Recommender, recommend_rows
 from commodel.errors import UserError, locate_mistakes
 from commodel.files import expressions
 from commodel.fits.measured_tables import Measured
-from commodel.fits.settings import fit_in_settings, list_settings, select_points
+from commodel.fits.settings import (
+    fit_default_in_setting,
+    fit_in_settings,
+    list_settings,
+    select_points,
+)
 from commodel.parameters import ParameterSet
 from commodel.plan.experiments import AXES
+from commodel.predictions.mpi_default import MpiDefault
 from commodel.predictions.places import name_in_setting
 from commodel.predictions.predictions import predict
-from commodel.records import Point
+from commodel.records import LIBRARY, Point
 from commodel.units import format_bytes
 
 POINT_FIELDS = (
@@ -77,7 +83,8 @@ def fit_without_held_out(
 ) -> ParameterSet:
     """Fit a model to the points that are not held out. The provenance of the set names the
     expression."""
-    parameters = fit_in_settings(split.fitted, model, table, setting)
+    fit = fit_default_in_setting if model == LIBRARY else fit_in_settings
+    parameters = fit(split.fitted, model, table, setting)
     count = len(split.held_out.points)
     return replace(
         parameters,
@@ -105,7 +112,10 @@ def predict_held_out(
 ) -> pd.DataFrame:
     """Return a row for each held-out point with its prediction and its time, as in a comparison.
     `draws` limits the draws for the interval; without any, there is none."""
-    predictions = predict(parameters, held_out.points, strict=False, draws=draws)
+    if parameters.model == LIBRARY:
+        predictions = MpiDefault.of_set(parameters).predict(held_out.points)
+    else:
+        predictions = predict(parameters, held_out.points, strict=False, draws=draws)
     columns = {name: name for name in ("seconds", "low", "high", "parameter_low", "parameter_high")}
     columns |= {"basis": "interval", "validity": "validity_text"}
     values = {}

@@ -8,9 +8,9 @@ different ones, such as single messages and collectives of OSU.
 
 The meaning of `bytes` depends on the operation (see `operations`): for gather and allgather it is
 one block, not the whole result. Rows of one point in one setting are samples, and the median is its
-time. Rows of the algorithm `library` have no prediction. They are counted, and their times are a
-baseline of choices. Rows of several waves are only counted, since their times are not those of one
-pattern.
+time. Rows of the algorithm `library` have no schedule. They are counted, and their times are a
+baseline of choices; or they are read alone (`of_default`), to predict the MPI default from them.
+Rows of several waves are only counted, since their times are not those of one pattern.
 """
 
 from collections import Counter
@@ -79,10 +79,23 @@ class Measured:
     without_layout: int = 0
 
 
-def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
-    """Return the points of one or several tables. Rows of one point in several tables are samples
-    of it. `statistic` is that of rows that state none, and the one to read where a workload has
-    several; without it, such rows count as completions."""
+def has_algorithms(*paths: Path) -> bool:
+    """Return whether a table has rows of other alternatives than the MPI default."""
+    return any(row.get("algorithm") != LIBRARY for _, _, row in _read_tables(paths))
+
+
+def has_defaults(*paths: Path) -> bool:
+    """Return whether a table has rows of the MPI default."""
+    return any(row.get("algorithm") == LIBRARY for _, _, row in _read_tables(paths))
+
+
+def read_points(
+    *paths: Path, statistic: Statistic | None = None, of_default: bool = False
+) -> Measured:
+    """Return the points of one or several tables, or with `of_default` those of the MPI default.
+    Rows of one point in several tables are samples of it. `statistic` is that of rows that state
+    none, and the one to read where a workload has several; without it, such rows count as
+    completions."""
     samples: dict[tuple[Point, str], list[float]] = {}
     places: dict[Point, list[str]] = {}
     library: dict[tuple[str, str, Statistic], list[float]] = {}
@@ -91,7 +104,9 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
     are_stated: set[bool] = set()
     mistakes = Mistakes()
     for path, line, row in _read_tables(paths):
-        if row.get("algorithm") == LIBRARY:
+        if of_default and row.get("algorithm") != LIBRARY:
+            continue
+        if row.get("algorithm") == LIBRARY and not of_default:
             unpredicted += 1
             with suppress(UserError):  # mistakes in a row that is not fitted are ignored
                 point, setting, seconds = _read_row(row, assumed)
@@ -111,13 +126,15 @@ def read_points(*paths: Path, statistic: Statistic | None = None) -> Measured:
             places.setdefault(point, []).append(f"{path.name}:{line}")
     mistakes.raise_any()
     if not samples:
-        unused = (
-            [
-                f"{format_count(unpredicted, 'row')} of algorithm '{LIBRARY}', whose schedule is unknown"
-            ]
-            if unpredicted
-            else []
-        )
+        unused = []
+        if unpredicted:
+            rows = f"{format_count(unpredicted, 'row')} of algorithm '{LIBRARY}'"
+            advice = f"`--model {LIBRARY}` predicts the MPI default from them"
+            unused.append(f"{rows}, whose schedule is unknown: {advice}")
+        if of_default and not streams:
+            raise UserError(
+                f"found no row of algorithm '{LIBRARY}', wanted its times", file=paths[0]
+            )
         unused += (
             [f"{format_count(streams, 'row')} of several waves, which are not fitted"]
             if streams

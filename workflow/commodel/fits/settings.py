@@ -33,6 +33,7 @@ import numpy as np
 
 from commodel.errors import UserError, suggest_name
 from commodel.fits.measured_tables import Measured
+from commodel.fits.mpi_default_fits import fit_default
 from commodel.fits.parameter_search import stack_parts
 from commodel.fits.table_fits import fit_measured, predict_seconds
 from commodel.models import Array
@@ -300,6 +301,22 @@ def fit_in_settings(
             SETTING_KEY: reference,
             FACTORS_KEY: factors_of_others,
         },
+    )
+
+
+def fit_default_in_setting(
+    measured: Measured, name: str, table: str, wanted: str | None = None
+) -> ParameterSet:
+    """Fit the MPI default to its points of one setting of a table. Other settings are left out."""
+    reference = choose_reference(measured, wanted)
+    used = select_setting(measured, reference)
+    parameters = fit_default(used.points, used.seconds, table)
+    if not reference:
+        return parameters
+    return replace(
+        parameters,
+        source=f"{parameters.source}, of {name_setting(reference)}",
+        provenance={**parameters.provenance, SETTING_KEY: reference},
     )
 
 

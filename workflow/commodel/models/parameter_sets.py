@@ -18,6 +18,7 @@ from commodel.models.evaluation.values import FORM_NAMES, Values
 from commodel.models.families import Family, complete_values, find_family, find_unit, infer_forms
 from commodel.models.keys import parse_key
 from commodel.parameters import Estimate, ParameterSet
+from commodel.records import LIBRARY
 from commodel.sources import ROOT
 from commodel.units import format_seconds, show_value
 
@@ -44,6 +45,8 @@ def parse_set(document: Document) -> ParameterSet:
     its constant.
     """
     parameters = parse_parameters(document)
+    if parameters.model == LIBRARY:  # its values belong to branches (`predictions/mpi_default.py`)
+        return parameters
     entry = find_family(parameters.model)
     names = {name: entry.full_name(name, parameters.classes) for name in parameters.values}
     for name, full in names.items():

@@ -135,7 +135,7 @@ PARAMETERS_ONLY = IntervalBasis()
 def find_bases(measured: Places, allocation: np.ndarray, wanted: Places) -> list[IntervalBasis]:
     """Return the basis of the interval of each wanted place. `allocation` is that of each measured
     point, empty if allocations do not differ."""
-    doublings = measure_size_beyond(measured, wanted) + _measure_ranks_beyond(measured, wanted)
+    doublings = measure_size_beyond(measured, wanted) + measure_ranks_beyond(measured, wanted)
     bases: list[IntervalBasis] = []
     pools = {
         name: _describe_pool(measured, allocation, name)
@@ -198,7 +198,8 @@ def measure_size_beyond(measured: Places, wanted: Places) -> Array:
     return np.where(wanted.size > 0, doublings, 0.0)
 
 
-def _measure_ranks_beyond(measured: Places, wanted: Places) -> Array:
+def measure_ranks_beyond(measured: Places, wanted: Places) -> Array:
+    """Return the doublings from each wanted number of ranks to the measured ones."""
     return _measure_beyond(measured, measured.ranks, wanted, wanted.ranks)
 
 

@@ -14,13 +14,16 @@ any points, with the covariance of their errors.
 - Measured errors have heavier tails than a normal distribution. The interval is therefore a number
   of standard deviations that covers 95 % of the measured workloads, each left out. At a size, a
   place, an algorithm or an operation without measurement, it also covers 95 % of the points of
-  left-out ones."""
+  left-out ones.
+
+`Scales` have the covariance of the errors of models. Another kind of scales may have another one,
+such as that of the MPI default (`predictions/growth_scales.py`)."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -28,12 +31,20 @@ import numpy as np
 from commodel.models import Array
 from commodel.parameters import ALL_OPERATIONS
 from commodel.predictions.interval_basis import (
+    NEGLIGIBLE_DOUBLINGS,
     PARAMETERS_ONLY,
     IntervalBasis,
     find_bases,
+    measure_ranks_beyond,
     measure_size_beyond,
 )
-from commodel.predictions.places import ONE_NODE, WORKLOAD, Places, number_labels
+from commodel.predictions.places import (
+    ONE_NODE,
+    SEVERAL_NODES,
+    WORKLOAD,
+    Places,
+    number_labels,
+)
 from commodel.stats import NORMAL_QUANTILE
 
 COVERAGE = 0.95
@@ -60,6 +71,15 @@ ROUNDING = 1e-9  # tolerance of a sum of weights
 SETTING = "setting"
 
 
+FAR_DOUBLINGS = 1.5  # of the ranks beyond the measured ones, from which on a point is far beyond
+
+
+def name_beyond(placement: str, is_far: bool = False) -> str:
+    """Return the kind of the points beyond the measured ranks at a placement. A model has its
+    standard deviations if larger numbers of ranks were predicted from smaller ones."""
+    return f"{'far ' if is_far else ''}beyond {placement}"
+
+
 @dataclass(frozen=True, slots=True)
 class Scales:
     """Standard deviations of the parts of a residual, all logarithms, and the doublings of the size
@@ -79,7 +99,26 @@ class Scales:
 
     @property
     def logs(self) -> Array:
+        """The logarithms of the numbers that are fitted."""
         return np.log(astuple(self))
+
+    @property
+    def number_of_point(self) -> int:
+        """The place of `point` among the numbers that are fitted."""
+        return 5
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers that a parameter set stores."""
+        return astuple(self)
+
+    def refit(self, numbers: Iterable[float]) -> Scales:
+        """Return the same kind of scales with other fitted numbers."""
+        return Scales(*numbers)
+
+    def compare(self, first: Places, second: Places) -> Likeness:
+        """Return how alike the points of two lists are, as the covariance needs it."""
+        return Likeness.of(first, second)
 
 
 # Published models that fit a machine are wrong by 5 to 20 %; a size informs its neighbours, not the
@@ -92,7 +131,6 @@ PRIOR = Scales(
 PRIOR_DEVIATIONS = np.array([1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.7])
 SEARCH = {"maxiter": 60, "ftol": 1e-7}
 MIN_SCALE, MAX_SCALE = 1e-4, 1e2  # bounds of the search
-PLACE_OF_POINT = 5  # number of the field `point` of Scales
 # added to that of a point: keeps matrices invertible where residuals are exact
 POINT_VARIANCE = 1e-8
 
@@ -130,12 +168,7 @@ class Likeness:
     def only(self, pairs: tuple[np.ndarray, np.ndarray]) -> Likeness:
         """Return that of some pairs of points, given by their rows and columns, as arrays of one
         dimension."""
-        return Likeness(
-            operation=self.operation[pairs],
-            algorithm=self.algorithm[pairs],
-            size=self.size[pairs],
-            place=self.place[pairs],
-        )
+        return type(self)(*(getattr(self, entry.name)[pairs] for entry in fields(self)))
 
     def correlate(self, scales: Scales) -> Correlations:
         squared = self.size / scales.doublings**2
@@ -321,13 +354,13 @@ def _find_scales(search: _ScalesSearch) -> Scales:
     half = np.tril_indices(count)
     is_diagonal = half[0] == half[1]
     multiplicity = np.where(is_diagonal, 1.0, 2.0)
-    likeness = Likeness.of(residuals.places, residuals.places).only(half)
+    likeness = prior.compare(residuals.places, residuals.places).only(half)
     fixed_covariance = np.broadcast_to(search.base_covariance, (count, count))[half].copy()
     fixed_covariance[is_diagonal] += POINT_VARIANCE + residuals.variances
 
     def penalize(logs: Array) -> tuple[float, Array]:
         """Return the negative logarithm of the density, and its gradient."""
-        scales = Scales.of_logs(logs)
+        scales = prior.refit(np.exp(logs).tolist())
         correlations = likeness.correlate(scales)
         matrix = np.zeros((count, count))
         matrix[half] = likeness.covariance(scales, correlations) + fixed_covariance
@@ -342,7 +375,7 @@ def _find_scales(search: _ScalesSearch) -> Scales:
             0.5 * float(weighted @ derivative)
             for derivative in likeness.gradient(scales, correlations)
         ]
-        slopes.insert(PLACE_OF_POINT, float(slope[is_diagonal].sum()) * scales.point**2)
+        slopes.insert(prior.number_of_point, float(slope[is_diagonal].sum()) * scales.point**2)
         distance = (logs - prior.logs) / deviations
         return float(length + 0.5 * distance @ distance), np.array(slopes) + distance / deviations
 
@@ -351,7 +384,7 @@ def _find_scales(search: _ScalesSearch) -> Scales:
         penalize, prior.logs, jac=True, method="L-BFGS-B", bounds=bounds, options=SEARCH
     )
     # Rounded, so that the last bit of a processor does not matter.
-    return Scales(*(float(f"{value:.3g}") for value in np.exp(found.x)))
+    return prior.refit(float(f"{value:.3g}") for value in np.exp(found.x))
 
 
 def _add_points(covariance: Array, scales: Scales, variances: Array | float = 0.0) -> Array:
@@ -395,7 +428,7 @@ class Posterior:
             )
         )
         used = residuals.only(np.concatenate([own, other_numbers]))
-        covariance = Likeness.of(used.places, used.places).covariance(scales)
+        covariance = scales.compare(used.places, used.places).covariance(scales)
         return cls(
             scales=scales,
             residuals=used,
@@ -406,8 +439,8 @@ class Posterior:
 
     def correct(self, places: Places) -> tuple[Array, Array]:
         """Return the corrections of points, and the covariance of their errors."""
-        shared = Likeness.of(places, self.residuals.places).covariance(self.scales)
-        prior = Likeness.of(places, places).covariance(self.scales)
+        shared = self.scales.compare(places, self.residuals.places).covariance(self.scales)
+        prior = self.scales.compare(places, places).covariance(self.scales)
         covariance = prior - shared @ self.inverse @ shared.T
         # Where many points are at one place, rounding may leave less than nothing.
         np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
@@ -529,9 +562,14 @@ class ResidualModel:
         point."""
         measured_labels = self.residuals.places.labels()
         labels = {kind: label for kind, label in places.labels().items() if kind != WORKLOAD}
-        return self._count_unknown(
-            {kind: ~np.isin(label, measured_labels[kind]) for kind, label in labels.items()}
-        )
+        unknown = {kind: ~np.isin(label, measured_labels[kind]) for kind, label in labels.items()}
+        beyond = measure_ranks_beyond(self.residuals.places, places)
+        for placement in (ONE_NODE, SEVERAL_NODES):
+            is_placed = places.on_one_node == (placement == ONE_NODE)
+            unknown[name_beyond(placement)] = is_placed & (beyond > NEGLIGIBLE_DOUBLINGS)
+            is_far = beyond >= FAR_DOUBLINGS
+            unknown[name_beyond(placement, is_far=True)] = is_placed & is_far
+        return self._count_unknown(unknown)
 
     def find_bases(self, places: Places) -> list[IntervalBasis]:
         """Return on which measured points the interval of each point rests."""

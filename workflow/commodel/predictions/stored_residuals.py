@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from collections.abc import Sequence
+from dataclasses import fields
 from functools import lru_cache
 
 import numpy as np
 
 from commodel.parameters import StoredResiduals
+from commodel.predictions.growth_scales import GrowthScales
 from commodel.predictions.places import Places, measure_doublings, number_labels
 from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel, Scales
 
@@ -35,16 +37,23 @@ def load_residuals(stored: StoredResiduals) -> ResidualModel:
         allocation=np.array(stored.allocation, dtype=str),
         setting=np.array(stored.setting, dtype=str),
     )
-    scales = {name: Scales(*values) for name, values in stored.scales.items()}
+    scales = {name: _load_scales(values) for name, values in stored.scales.items()}
     return ResidualModel(
         residuals=residuals, scales=scales, error=stored.error, deviations=stored.deviations
     )
 
 
-def store_residuals(model: ResidualModel) -> StoredResiduals:
-    """Return a residual model as a parameter set stores it, with the residuals of at most
-    MAX_STORED_POINTS."""
-    residuals = model.residuals.thin_out(MAX_STORED_POINTS)
+def _load_scales(numbers: Sequence[float]) -> Scales:
+    """Return the scales from their numbers. Those with a trend have one number more."""
+    if len(numbers) > len(fields(Scales)):
+        return GrowthScales.of_numbers(numbers)
+    return Scales(*numbers)
+
+
+def store_residuals(model: ResidualModel, max_points: int = MAX_STORED_POINTS) -> StoredResiduals:
+    """Return a residual model as a parameter set stores it, with the residuals of about
+    `max_points`."""
+    residuals = model.residuals.thin_out(max_points)
     places = residuals.places
     size, nodes, per_node = np.exp2(places.doublings).round(6).T
     return StoredResiduals(
@@ -59,7 +68,7 @@ def store_residuals(model: ResidualModel) -> StoredResiduals:
         bytes=tuple(np.where(size > 1, size, 0.0).tolist()),
         log=tuple(residuals.logs.round(LOG_DIGITS).tolist()),
         variance=tuple(residuals.variances.round(VARIANCE_DIGITS).tolist()),
-        scales={name: astuple(scales) for name, scales in model.scales.items()},
+        scales={name: scales.numbers for name, scales in model.scales.items()},
         error=model.error,
         deviations=model.deviations,
     )

@@ -26,6 +26,7 @@ from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import fit_mean
 from commodel.models.keys import make_key, parse_key, remove_class
 from commodel.patterns.schedule import Schedule
+from commodel.records import LIBRARY
 from commodel.registry import discover, lookup
 from commodel.units import show_value
 
@@ -214,6 +215,11 @@ class Family:
 
 
 def find_family(name: str) -> Family:
+    if name == LIBRARY:
+        raise UserError(
+            f"model '{LIBRARY}' predicts the MPI default alone, from a set that `commodel fit table` "
+            "fitted to its times; wanted a model of algorithms"
+        )
     return lookup("models.families", "FAMILY", name)
 
 

@@ -1,0 +1,44 @@
+"""The MPI default at the measured points of a comparison, and its prediction from these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from commodel.compare.comparison import is_library_default
+from commodel.errors import UserError
+from commodel.files.tables import COMPARISON, add_default_columns
+from commodel.fits.mpi_default_fits import fit_default
+from commodel.predictions.mpi_default import MpiDefault
+from commodel.records import LIBRARY, Point
+
+
+def fit_measured_defaults(measured: pd.DataFrame, operation: str) -> MpiDefault | None:
+    """Return the prediction of the MPI default for an operation, from rows of a comparison with
+    measured times; None if there are too few."""
+    rows = add_default_columns(measured, COMPARISON)
+    is_used = is_library_default(rows) & rows["operation"].eq(operation)
+    rows = rows[is_used & rows["waves"].eq(1) & rows["leaves"].eq(0)].drop_duplicates("point")
+    points = [_make_point(row) for row in rows.to_dict("records")]
+    try:
+        return MpiDefault.of_set(fit_default(points, rows["measured"].tolist(), "the results"))
+    except UserError:
+        return None
+
+
+def _make_point(row: Mapping[str, Any]) -> Point:
+    ranks = int(row["ranks"])
+    nodes = int(row["nodes"]) if row["nodes"] > 0 else ranks
+    return Point(
+        platform=row["platform"],
+        operation=row["operation"],
+        algorithm=LIBRARY,
+        topology="",
+        layout=row["layout"],
+        ranks=ranks,
+        bytes=int(row["bytes"]),
+        nodes=nodes,
+        per_node=-(-ranks // nodes),
+    )
