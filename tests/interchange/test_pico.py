@@ -8,6 +8,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.interchange import StatedProperties, read_all_times
+from commodel.interchange.folders.reading import FolderProperties, read_folder
 from commodel_formats import pico
 from commodel_formats.pico import find_equal_to_default, translate_algorithm
 from tests.cli.running import output
@@ -296,3 +297,14 @@ def test_algorithms_ignored_by_the_library_are_found_by_equal_times():
     assert not find_equal_to_default(
         "alltoall", measured(default_ompi=1, linear_ompi=1, linear_sync_ompi=1)
     )
+
+
+def test_a_run_in_an_imported_folder_is_read_as_a_whole(run, tmp_path):
+    run(TESTS, FILES)
+    files = list(read_folder(tmp_path / "results", FolderProperties(), set()))
+    used = [file for file in files if file.times]
+    assert [(file.path, file.format) for file in used] == [(f"mare_nostrum/{RUN}", "pico")]
+    assert len(used[0].times) == len(TIMES)
+    assert [file.path for file in files if not file.times] == ["mare_nostrum_metadata.csv"]
+    (alone,) = read_folder(tmp_path / "results" / "mare_nostrum" / RUN, FolderProperties(), set())
+    assert alone.digest == used[0].digest

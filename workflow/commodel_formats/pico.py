@@ -18,6 +18,7 @@ ranks, blocks are empty and the row is left out. Times are medians. A run, its l
 and notes become the setting.
 """
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -304,6 +305,19 @@ class Run:
 
 def is_run(path: Path) -> bool:
     return path.is_dir() or path.name.endswith(ARCHIVE_SUFFIXES) or _is_test_file(path)
+
+
+def is_run_folder(path: Path) -> bool:
+    """Return whether a folder is a run, not one of several runs: it has an allocation file, or a
+    numbered folder of tests."""
+    try:
+        entries = list(os.scandir(path))
+        numbered = [entry for entry in entries if entry.name.isdigit()]
+        inner = [name for entry in numbered[:1] for name in os.listdir(entry)]
+    except OSError:
+        return False
+    has_allocation = any(ALLOCATION_FILE.fullmatch(entry.name) for entry in entries)
+    return has_allocation or any(DATA_FILE.fullmatch(name) for name in inner)
 
 
 def _is_test_file(path: Path) -> bool:
@@ -692,6 +706,7 @@ FORMAT = Format(
     read_file,
     mark=r"\A(?=.*\bcollective)(?=.*\b(ranks_per_node|algo_name)\b)",
     reads_archives=True,
+    recognizes_folder=is_run_folder,
     options=(*COMMON_OPTIONS, "metadata"),
     examples=(
         "results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv",

@@ -329,6 +329,8 @@ class Format:
     # recognises it; empty: it does not
     mark: str = ""
     reads_archives: bool = False  # whether it also reads archives, which have no such lines
+    # whether a folder as a whole is a measurement of the format; None: no folder is
+    recognizes_folder: Callable[[Path], bool] | None = None
     has_groups: bool = False  # whether a run also measures with some of its first ranks
     options: tuple[str, ...] = COMMON_OPTIONS  # fields of `StatedProperties` that it uses
     examples: tuple[str, ...] = ()  # arguments of `commodel import`, for its help

@@ -39,7 +39,7 @@ from commodel.files.rank_counts import (
     read_ranks_in_name,
 )
 from commodel.files.safe_paths import MAX_FOLDER_DEPTH
-from commodel.files.safe_reading import MIB, open_file, open_unpacked
+from commodel.files.safe_reading import MIB, open_file, open_unpacked, read_files_in
 from commodel.interchange import (
     MAX_FILE_BYTES,
     OPERATIONS,
@@ -183,10 +183,11 @@ def read_folder(folder: Path, stated: FolderProperties, without: set[Path]) -> I
     }
     bytes_left = MAX_TOTAL_BYTES
     current = folder
-    for found in _list_entries(folder):
+    for found in _list_entries(folder, formats):
         if found.path.absolute() in without:
             continue
-        name = make_printable(str(found.path.relative_to(folder)))
+        inside = found.path != folder
+        name = make_printable(found.path.relative_to(folder) if inside else folder.absolute().name)
         if found.path.parent != current:
             current = found.path.parent
             report_step(make_printable(current))
@@ -209,13 +210,16 @@ class Entry:
     reason: str = ""
 
 
-def _list_entries(folder: Path) -> Iterator[Entry]:
+def _list_entries(folder: Path, formats: Mapping[str, Format]) -> Iterator[Entry]:
     """Yield the files of a folder, by name, and what else is not hidden, each with the reason why
-    it is not read. No link is followed."""
+    it is not read. A folder that is a measurement as a whole is one entry. No link is followed."""
     folders = [(folder, 0)]
     number = 0
     while folders:
         current, depth = folders.pop()
+        if _recognize_folder(current, formats):
+            yield Entry(current)
+            continue
         try:
             with os.scandir(current) as scanned:
                 entries = sorted(scanned, key=lambda entry: entry.name)
@@ -240,6 +244,13 @@ def _list_entries(folder: Path) -> Iterator[Entry]:
             else:
                 inner.append((path, depth + 1))
         folders += reversed(inner)
+
+
+def _recognize_folder(path: Path, formats: Mapping[str, Format]) -> Format | None:
+    for entry in formats.values():
+        if entry.recognizes_folder is not None and entry.recognizes_folder(path):
+            return entry
+    return None
 
 
 def _examine(path: Path) -> Entry:
@@ -293,12 +304,12 @@ class _FileReader:
         self.path = path
         self.folder = folder
         self.stated = stated
-        with open_unpacked(path) as stream:
-            self.head = stream.read(HEAD_BYTES)
-
-    @property
-    def is_archive(self) -> bool:
-        return self.path.name.endswith(ARCHIVE_ENDINGS)
+        self.is_folder = path.is_dir()
+        self.is_archive = not self.is_folder and path.name.endswith(ARCHIVE_ENDINGS)
+        self.head = b""
+        if not self.is_folder:
+            with open_unpacked(path) as stream:
+                self.head = stream.read(HEAD_BYTES)
 
     @cached_property
     def text(self) -> str:
@@ -307,11 +318,13 @@ class _FileReader:
     @cached_property
     def folders(self) -> list[str]:
         """The names of the folders that the file is in, the nearest first."""
-        inner = self.path.parent.relative_to(self.folder).parts
+        inner = self.path.relative_to(self.folder).parts[:-1]
         return [*reversed(inner), self.folder.resolve().name]
 
     def recognize(self, formats: Mapping[str, Format]) -> Format | None:
-        """Return the format whose mark is first in the file."""
+        """Return the format whose mark is first in the file, or that of the folder."""
+        if self.is_folder:
+            return _recognize_folder(self.path, formats)
         if self.is_archive:
             return next((entry for entry in formats.values() if entry.reads_archives), None)
         if b"\0" in self.head:
@@ -389,7 +402,7 @@ class _FileReader:
     def _find_stated_placement(self) -> Source:
         """Return the placement that lines of the file state: of headers and job specifications, and
         of the command if all commands state the same."""
-        if self.is_archive:
+        if self.is_archive or self.is_folder:
             return Source()
         header = NO_PLACEMENT
         commands = set()
@@ -436,6 +449,11 @@ class _FileReader:
 
     def _compute_digest(self) -> str:
         digest = hashlib.blake2b(digest_size=8)
+        if self.is_folder:
+            for name, content in sorted(read_files_in(self.path)):
+                digest.update(f"{name} {len(content)} ".encode("utf-8", "surrogateescape"))
+                digest.update(content)
+            return digest.hexdigest()
         with open_file(self.path) as stream:
             while part := stream.read(MIB):
                 digest.update(part)
