@@ -30,13 +30,20 @@ def make_runs(folder, with_algorithms=True):
     return folder / "imported"
 
 
-def read_sheet(book, name):
-    """Return the rows of the last table of a sheet, by its headers."""
-    rows = [list(row) for row in book[name].iter_rows(values_only=True)]
-    head = next(row for row in rows if row[0] in ("operation", "model", "file"))
-    body = rows[rows.index(head) + 1 :]
-    names = [name for name in head if name]
-    return [dict(zip(names, row, strict=False)) for row in body if row[0]]
+def read_sheet(book, name, title=""):
+    """Return the rows of a table of a sheet, by its headers: of the first table, or of that with a
+    title."""
+    lines = [list(row) for row in book[name].iter_rows(values_only=True)]
+    start = next(at for at, row in enumerate(lines) if title in row) if title else 0
+    is_head = [row[0] in ("operation", "model", "file") for row in lines]
+    first = is_head.index(True, start)
+    names = [name for name in lines[first] if name]
+    rows = []
+    for row in lines[first + 1 :]:
+        if not row[0]:
+            break
+        rows.append(dict(zip(names, row, strict=False)))
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +84,27 @@ def test_the_workbook_has_times_predictions_and_files(written):
     assert files["'=notes.txt"]["not used because"] == "no output of a known benchmark"
 
 
-def test_the_largest_number_of_ranks_is_held_out(written):
+def test_the_largest_number_of_ranks_of_each_operation_is_held_out(written):
     book = openpyxl.load_workbook(written[0])
-    held_out = read_sheet(book, "Predictions")
-    assert {row["ranks"] for row in held_out} == {8}
-    assert {row["model"] for row in held_out} == {"hockney", "loggp"}
+    rows = read_sheet(book, "Predictions", "Held-out points")
+    assert {(row["model"], row["operation"], row["ranks"]) for row in rows} == {
+        ("MPI default", "allreduce", 32),
+        ("hockney", "bcast", 8),
+        ("loggp", "bcast", 8),
+    }
+
+
+def test_the_mpi_default_is_predicted_on_more_ranks(written):
+    book = openpyxl.load_workbook(written[0])
+    rows = read_sheet(book, "Predictions", "Beyond the measurements")
+    assert {(row["alternative"], row["ranks"], row["layout"]) for row in rows} == {
+        ("MPI default", 64, "block:4"),
+        ("MPI default", 128, "block:4"),
+    }
+    for row in rows:
+        assert row["low [µs]"] < row["predicted [µs]"] < row["high [µs]"]
+        assert row["validity"].startswith("extrapolated: ")
+    assert "64 ranks, predicted" in written[1].read_text()
 
 
 def test_a_table_of_the_mpi_default_alone_has_a_report(tmp_path):

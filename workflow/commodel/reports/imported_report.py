@@ -41,6 +41,7 @@ STATISTICS = (
     Statistic.FIRST_RANK,
     Statistic.UNKNOWN,
 )
+NAMES = ("model", "alternative")
 TIMES = ("measured", "seconds", "low", "high")
 
 
@@ -62,11 +63,13 @@ class ImportedMeasurements:
 def build_imported_report(imported: ImportedMeasurements) -> Report:
     """Return the report of a folder of imported measurements."""
     cases = _summarize_cases(imported.times)
+    # The laws of the MPI default are no values of a model's equation.
+    of_algorithms = [parameters for parameters in imported.sets if parameters.model != LIBRARY]
     sections = [
         _make_summary(imported, cases),
-        *_make_time_sections(cases),
+        *_make_time_sections(cases, imported.predicted),
         *_make_prediction_sections(imported),
-        *([make_parameter_section(imported.sets, {})] if imported.sets else []),
+        *([make_parameter_section(of_algorithms, {})] if of_algorithms else []),
         _make_file_section(imported.files),
         make_glossary_section(),
     ]
@@ -75,7 +78,7 @@ def build_imported_report(imported: ImportedMeasurements) -> Report:
         title=f"Imported measurements: {to_plain_value(imported.name)}",
         banner="",
         sections=tuple(sections),
-        sets=tuple(imported.sets),
+        sets=tuple(of_algorithms),
         source="table of measured collectives",
     )
 
@@ -154,7 +157,7 @@ def _describe_predictions(imported: ImportedMeasurements) -> list[str]:
     return sentences
 
 
-def _make_time_sections(cases: pd.DataFrame) -> list[Section]:
+def _make_time_sections(cases: pd.DataFrame, predicted: pd.DataFrame) -> list[Section]:
     """Return a section for the MPI default, and one for algorithms, if there are times of them."""
     sections = []
     is_default = cases["algorithm"] == LIBRARY
@@ -162,7 +165,7 @@ def _make_time_sections(cases: pd.DataFrame) -> list[Section]:
         if part.empty:
             continue
         charts = [
-            _draw_operation(name, str(operation), str(algorithm), of_operation)
+            _draw_operation(name, str(operation), str(algorithm), of_operation, predicted)
             for (operation, algorithm), of_operation in part.groupby(["operation", "algorithm"])
         ]
         shown = part.rename(columns={"algorithm": "alternative"}).assign(
@@ -178,10 +181,14 @@ def _make_time_sections(cases: pd.DataFrame) -> list[Section]:
     return sections
 
 
-def _draw_operation(name: str, operation: str, algorithm: str, cases: pd.DataFrame) -> Chart:
-    """Return a chart of time over message size, with a line for each number of ranks; of an
-    operation without a size, over ranks. Of several statistics and settings, it shows one: the most
-    complete statistic, the most frequent setting."""
+def _draw_operation(
+    name: str, operation: str, algorithm: str, cases: pd.DataFrame, predicted: pd.DataFrame
+) -> Chart:
+    """Return a chart of time over message size, with a line for each number of ranks, and a dashed
+    one for the predictions of the next larger number; of an operation without a size, over ranks.
+
+    Of several statistics and settings, it shows one: the most complete statistic, the most frequent
+    setting."""
     statistic = min(cases["statistic"], key=lambda kind: STATISTICS.index(Statistic(kind)))
     shown = cases[cases["statistic"] == statistic]
     setting = shown["setting"].value_counts().idxmax()
@@ -201,6 +208,7 @@ def _draw_operation(name: str, operation: str, algorithm: str, cases: pd.DataFra
             )
         if step > 1:
             note += f" One of every {step} numbers of ranks is drawn."
+        lines += _draw_predicted(operation, algorithm, predicted, len(lines))
     else:
         x = Axis("ranks")
         lines = [_make_line("median", shown.drop_duplicates("ranks"), "ranks", 0)]
@@ -212,6 +220,30 @@ def _draw_operation(name: str, operation: str, algorithm: str, cases: pd.DataFra
         series=tuple(lines),
         note=note,
     )
+
+
+def _draw_predicted(
+    operation: str, algorithm: str, predicted: pd.DataFrame, colour: int
+) -> list[Series]:
+    """Return the line of an alternative's predictions for the smallest number of ranks of these, if
+    there are any."""
+    if predicted.empty:
+        return []
+    of_operation = predicted["operation"] == operation
+    rows = predicted[of_operation & (predicted["alternative"] == algorithm)]
+    rows = rows[rows["ranks"] == rows["ranks"].min()]
+    if rows.empty:
+        return []
+    line = Series(
+        name=f"{format_count(rows['ranks'].iloc[0], 'rank')}, predicted",
+        x=tuple(rows["bytes"].astype(float)),
+        y=tuple(rows["seconds"] * MICRO),
+        style="dashed",
+        colour=colour,
+        low=tuple(rows["low"] * MICRO),
+        high=tuple(rows["high"] * MICRO),
+    )
+    return [line]
 
 
 def _make_line(name: str, cases: pd.DataFrame, x: str, colour: int) -> Series:
@@ -235,7 +267,8 @@ def _make_prediction_sections(imported: ImportedMeasurements) -> list[Section]:
         if frame.empty:
             continue
         scaled = {column: frame[column] * MICRO for column in TIMES if column in frame}
-        shown = frame.assign(alternative=frame["alternative"].map(_name_alternative), **scaled)
+        names = {column: frame[column].map(_name_alternative) for column in NAMES}
+        shown = frame.assign(**names, **scaled)
         blocks.append(make_table(name, title, shown, fixed=4))
     if not blocks:
         return []
