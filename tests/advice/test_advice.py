@@ -240,6 +240,29 @@ def test_the_mpi_default_has_the_requested_layouts():
     assert advice.default.seconds == 4e-5
 
 
+def test_the_mpi_default_is_predicted_beyond_the_measured_ranks():
+    """From the times of a run, for a workload that was never measured."""
+    parts = []
+    for ranks in (8, 16, 32, 64):
+        times = {size: np.log2(ranks) * (4e-6 + 1e-9 * size) for size in (64, 1024, 16384)}
+        rows = with_default(times).assign(ranks=ranks, nodes=ranks // 4)
+        parts.append(rows.assign(point=rows["point"] + f" {ranks}"))
+    measured_rows = pd.concat(parts, ignore_index=True)
+    sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
+    resources = PlatformResources("p", nodes=64, cores=4)
+    evidence = Evidence(sets, resources, measured_rows, measured_rows)
+    workload = Workload("bcast", 1024, ranks=128)
+    advice = advise(workload, evidence, ["block:4"], ["binomial", "linear"], streams=False)
+    assert advice.default.seconds == pytest.approx(7 * (4e-6 + 1024e-9), rel=0.1)
+    assert advice.default.low < advice.default.seconds < advice.default.high
+    assert advice.default.source == (
+        "predicted from its measured times on block:4, extrapolated by 1 doubling of the ranks "
+        "beyond the measured times"
+    )
+    assert advice.keeps_default
+    assert any("predicted from its measured times" in note for note in advice.notes)
+
+
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
 def test_the_mpi_default_is_kept_if_no_alternative_is_clearly_faster(seconds, kept):
     sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]

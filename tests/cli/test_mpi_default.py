@@ -94,6 +94,55 @@ def test_algorithms_and_the_mpi_default_are_predicted_beside_each_other(folder):
     assert {row["algorithm"] for row in only} == {"ring"}
 
 
+def write_hockney(path, alpha):
+    path.write_text(f"model: hockney\nparameters: {{alpha: {alpha}, beta: 0.1ns/B}}\n")
+    return path
+
+
+@pytest.mark.parametrize(("alpha", "answer"), [("1us", "use "), ("1ms", "keep the MPI default (")])
+def test_advice_compares_the_mpi_default_at_ranks_that_were_never_measured(
+    folder, tmp_path, alpha, answer
+):
+    hockney = write_hockney(tmp_path / "hockney.yaml", alpha)
+    command = (
+        f"advise --params {folder}/params.yaml --params {hockney} --operation allreduce "
+        "--ranks 512 --layout block:8"
+    )
+    said = run(f"{command} --bytes 64KiB").stdout
+    assert said.startswith(f"allreduce over 512 ranks, 64 KiB: {answer}")
+    assert "predicted from its measured times on block:8, extrapolated by 1 doubling" in said
+    (line,) = [line for line in said.splitlines() if line.startswith("MPI default ")]
+    rows = read_rows(f"{command} --bytes 64KiB")
+    assert [row["alternative"] for row in rows].count("library") == 1
+    of_default = rows[-1]
+    assert of_default["low"] < of_default["seconds"] < of_default["high"]
+    assert f"{1e6 * of_default['seconds']:.3g}" in line
+    advice = commodel.advise(
+        "allreduce",
+        512,
+        "64KiB",
+        evidence=[folder / "params.yaml", hockney],
+        layouts=["block:8"],
+    )
+    assert advice.ranking.default.seconds == of_default["seconds"]
+    decisions = read_rows(f"{command} --bytes 1KiB,64KiB")
+    kept = {row["algorithm"] == "library" for row in decisions}
+    assert kept == {answer.startswith("keep")}
+
+
+def test_advice_needs_alternatives_and_a_narrow_interval(folder, tmp_path):
+    line = "--operation allreduce --ranks 512 --bytes 64KiB"
+    assert "found only times of the MPI default, wanted also a model" in refused(
+        f"advise --params {folder}/params.yaml {line}"
+    )
+    rows = [format_row(16, size) for size in SIZES]
+    (tmp_path / "one.csv").write_text("\n".join([HEADER, *rows]) + "\n")
+    run(f"fit table {tmp_path}/one.csv --out {tmp_path}/one.yaml")
+    hockney = write_hockney(tmp_path / "hockney.yaml", "1us")
+    said = run(f"advise --params {tmp_path}/one.yaml --params {hockney} {line} --layout block:8")
+    assert "MPI default" not in said.stdout
+
+
 def test_a_few_numbers_of_ranks_explain_a_wide_interval(tmp_path):
     rows = [format_row(ranks, size) for ranks in (16, 32) for size in SIZES]
     (tmp_path / "few.csv").write_text("\n".join([HEADER, *rows]) + "\n")

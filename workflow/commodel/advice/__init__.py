@@ -30,6 +30,7 @@ from commodel.advice.evidence import (
     describe_missing_intervals,
     find_library_default,
     find_placement,
+    predict_library_default,
     select_deciding,
     select_placement,
 )
@@ -303,6 +304,9 @@ def advise(
             workload.bytes,
             requested_layouts,
         )
+    if default is None:
+        layouts_of_default = requested_layouts or _list_block_layouts(points, evidence)
+        default = predict_library_default(evidence, points[0], layouts_of_default)
     first = rows.iloc[0]
     within_real_node = points[order[0]].nodes == 1 and not any(
         parameters.simulated for parameters in evidence.sets
@@ -334,6 +338,15 @@ def advise(
         if recommended.has_value.all() and len(order) > 1
         else None,
     )
+
+
+def _list_block_layouts(points: Sequence[Point], evidence: Evidence) -> list[str]:
+    """Return the layouts of the alternatives on a platform, in blocks if there are such: those of
+    which the MPI default is predicted."""
+    if not evidence.resources.name:
+        return []
+    layouts = list(dict.fromkeys(point.layout for point in points))
+    return [layout for layout in layouts if layout.startswith("block")] or layouts
 
 
 def _find_weights(

@@ -25,9 +25,13 @@ from commodel.models.parameter_sets import describe_changes, read_set, replace_b
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
 from commodel.patterns.operations import find_base_name
 from commodel.patterns.point_digests import add_digests
-from commodel.patterns.points import PlatformResources
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import Schedule, encode_integers
-from commodel.predictions.interval_basis import IntervalBasis, format_doublings
+from commodel.predictions.interval_basis import (
+    IntervalBasis,
+    format_doublings,
+    is_informative,
+)
 from commodel.predictions.mpi_default import MpiDefault
 from commodel.predictions.places import ONE_NODE, SEVERAL_NODES, name_placement
 from commodel.records import LIBRARY, Point, Statistic
@@ -213,7 +217,8 @@ def describe_evidence(
     deciding_operations = set(deciding["operation"].map(find_base_name))
     other_operations = sorted(deciding_operations - {find_base_name(operation)})
     if deciding.empty:
-        if any(parameters.residuals for parameters in evidence.sets):
+        of_models = [entry for entry in evidence.sets if entry.model != LIBRARY]
+        if any(parameters.residuals for parameters in of_models):
             notes.append("weights and intervals come from the residuals that the sets store")
         else:
             unweighted = "no measurement here shows the errors of these models"
@@ -273,7 +278,7 @@ INTERPOLATION_ERROR = 0.5
 @dataclass(frozen=True, slots=True)
 class LibraryDefault:
     """The time of the MPI default for a workload, in seconds, with its 95 % interval: measured
-    there, or interpolated between two sizes, or two numbers of ranks (or leaves)."""
+    there, interpolated between two sizes or two numbers of ranks (or leaves), or predicted."""
 
     seconds: float
     low: float
@@ -281,9 +286,12 @@ class LibraryDefault:
     sizes: tuple[int, ...]  # bytes at which it was measured: one, or the two neighbours
     counts: tuple[int, ...] = ()  # ranks or leaves, likewise; empty: those of the workload
     count_name: str = "ranks"
+    prediction: str = ""  # how it was predicted; empty: it was not
 
     @property
     def source(self) -> str:
+        if self.prediction:
+            return self.prediction
         between = [" and ".join(map(format_bytes, self.sizes))] if len(self.sizes) > 1 else []
         between += (
             [f"{self.counts[0]} and {self.counts[1]} {self.count_name}"]
@@ -334,6 +342,42 @@ def find_library_default(
     seconds, low, high = _interpolate(lower_times, upper_times, share)
     return LibraryDefault(
         seconds=seconds, low=low, high=high, sizes=sizes, counts=neighbours, count_name=axis
+    )
+
+
+def predict_library_default(
+    evidence: Evidence, point: Point, layouts: Collection[str]
+) -> LibraryDefault | None:
+    """Return the predicted time of the MPI default for the workload of a point, with the fastest of
+    some layouts; None if its times, of the same statistic, do not suffice for a narrow interval."""
+    model = evidence.find_default(point.operation)
+    if model is None or point.leaves:
+        return None
+    if not evidence.resources.name and not layouts:
+        layouts = [f"block:{model.per_node}"]
+    wanted = []
+    for layout in layouts or [point.layout]:
+        names = {"operation": point.operation, "algorithm": LIBRARY, "layout": layout}
+        amounts = {"ranks": point.ranks, "bytes": point.bytes}
+        resources = evidence.resources.extended(point.ranks)
+        default_point = make_point(resources, names | amounts)
+        wanted.append(replace(default_point, statistic=point.statistic))
+    predicted = []
+    for entry in model.predict(wanted):
+        if entry.seconds == entry.seconds and is_informative(entry.low, entry.high):
+            predicted.append(entry)
+    if not predicted:
+        return None
+    best = min(predicted, key=lambda entry: entry.seconds)
+    text = f"predicted from its measured times on {best.point.layout}"
+    if best.validity.reason:
+        text += f", extrapolated by {best.validity.reason}"
+    return LibraryDefault(
+        seconds=best.seconds,
+        low=best.low,
+        high=best.high,
+        sizes=(point.bytes,),
+        prediction=text,
     )
 
 

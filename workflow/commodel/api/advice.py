@@ -21,7 +21,7 @@ from commodel.advice.decision_tables import (
     list_tied,
     summarize_notes,
 )
-from commodel.advice.evidence import Evidence
+from commodel.advice.evidence import MEASURED, Evidence
 from commodel.api.charts import draw_times
 from commodel.api.result import Answer, describe_sources
 from commodel.errors import UserError
@@ -73,12 +73,12 @@ class Advice(Answer):
             *(f"{text}." for text in ranking.zero_weight_reasons),
         ]
         notes = [*_list_notes(ranking), *weights]
-        rows = ranking.frame.to_dict("records")
+        rows = [*ranking.frame.to_dict("records"), *_list_default_rows(ranking)]
         return cls(rows, sentence, notes, describe_sources(evidence.sets), ranking)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The rows as a DataFrame."""
+        """The rows of the alternatives as a DataFrame, without that of the MPI default."""
         return self.ranking.frame
 
     def plot(self) -> altair.Chart:
@@ -97,7 +97,8 @@ class Advice(Answer):
         only the first notes are in it, and only large weights."""
         frame = self.ranking.frame
         shown = frame[(frame.index < top) | frame["front"]].to_dict("records")
-        table = format_table([_make_alternative_row(row, shown) for row in shown], TIME_COLUMNS)
+        table_rows = [_make_alternative_row(row, shown) for row in shown]
+        table = format_table(_insert_default(table_rows, self.ranking), TIME_COLUMNS)
         notes = self.notes
         if not verbose and len(self.ranking.weights) == 1:
             notes = [*_list_notes(self.ranking), _name_large_weights(self.ranking)]
@@ -131,6 +132,53 @@ def _make_alternative_row(row: dict[str, Any], rows: list[dict[str, Any]]) -> di
         | ({"between waves": row["period"]} if has_streams else {})
         | ({"front": "*" if row["front"] else ""} if has_front else {})
     )
+
+
+def _list_default_rows(ranking: Ranking) -> list[dict[str, Any]]:
+    """Return the row of the MPI default for programs, after those of the alternatives; none if its
+    time is unknown."""
+    default = ranking.default
+    if default is None:
+        return []
+    best = float(ranking.frame["seconds"].iloc[0])
+    is_measured = default.source == MEASURED
+    row = dict.fromkeys(ranking.frame.columns, math.nan) | {
+        "alternative": records.LIBRARY,
+        "layout": "",
+        "layout_name": "",
+        "ranks": ranking.workload.ranks or ranking.workload.leaves + 1,
+        "same_messages": "",
+        "seconds": default.seconds,
+        "measured": default.seconds if is_measured else math.nan,
+        "low": default.low,
+        "high": default.high,
+        "basis": default.source,
+        "behind": default.seconds / best - 1,
+        "as_good": False,
+        "front": False,
+        "doubt": "",
+    }
+    return [row]
+
+
+def _insert_default(rows: list[dict[str, Any]], ranking: Ranking) -> list[dict[str, Any]]:
+    """Return the rows of the table with that of the MPI default, before the slower alternatives."""
+    default = ranking.default
+    if default is None:
+        return rows
+    best = float(ranking.frame["seconds"].iloc[0])
+    row = dict.fromkeys(rows[0], "") | {
+        "alternative": records.DEFAULT_LABEL,
+        "ranks": ranking.workload.ranks or ranking.workload.leaves + 1,
+        "time": default.seconds,
+        "low": default.low,
+        "high": default.high,
+        "slower by [%]": f"{100 * (default.seconds / best - 1):.0f}",
+    }
+    empty = {name: None for name in ("measured", "between waves") if name in row}
+    slower = [entry["time"] > default.seconds for entry in rows]
+    place = slower.index(True) if True in slower else len(rows)
+    return [*rows[:place], row | empty, *rows[place:]]
 
 
 def _shorten_layout(layout: str) -> str:

@@ -32,7 +32,7 @@ def _make_point(row: Mapping[str, Any]) -> Point:
     ranks = int(row["ranks"])
     nodes = int(row["nodes"]) if row["nodes"] > 0 else ranks
     return Point(
-        platform=row["platform"],
+        platform="",
         operation=row["operation"],
         algorithm=LIBRARY,
         topology="",
