@@ -101,6 +101,7 @@ def test_an_extension_brings_a_model_a_probe_an_algorithm_and_a_format(example, 
     )
     run("import", "json-lines", "times.jsonl", "-o", "times.csv")
     assert pd.read_csv(tmp_path / "times.csv")["seconds"].tolist() == pytest.approx([12.5e-6])
+    assert "times.jsonl  json-lines  bcast" in run("import", ".", "--out", "imported")
     (tmp_path / "times.jsonl").write_text('{"operation": "bcast"}\n')
     refused = call(
         example, "import", "json-lines", "times.jsonl", "-o", "times.csv", folder=tmp_path, code=2

@@ -63,6 +63,7 @@ UNKNOWN = [
     "np16_np32.txt",
     "64_ring_over_int32_8.csv",
     "osu_bcast_p2p.txt",
+    "osu_bcast_p99.txt",
     "osu_bcast_8_gpus.txt",
 ]
 

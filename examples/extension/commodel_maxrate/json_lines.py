@@ -20,4 +20,4 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     return imported
 
 
-FORMAT = Format("json-lines", "JSON lines", read_file, examples=("times.jsonl -o times.csv",))
+FORMAT = Format("json-lines", "JSON lines", read_file, mark='^{"operation', examples=("times.jsonl -o times.csv",))

@@ -149,7 +149,9 @@ def test_the_library_is_the_setting(tmp_path):
         ("osu_np8.txt", b"4 10.00\n" + ALLREDUCE.encode(), "line 1: found numbers before a title"),
         ("osu_np8_n2_ppn2.txt", ALLREDUCE.encode(), "which contradict each other"),
         ("osu_np8.txt", b"# nprocs = 16\n" + ALLREDUCE.encode(), "16 ranks in the file and 8 in"),
-        ("run.tar.gz", b"not an archive", "found no tar archive"),
+        ("run.tar.gz", b"not an archive", "unpack it, unless it is of PICO (found no tar archive"),
+        ("run.zip", b"PK\x03\x04\x00\x00", "an archive: unpack it"),
+        ("run.tar", 257 * b"\x00" + b"ustar", "an archive: unpack it"),
         ("osu_np8.txt.gz", b"\x1f\x8bbroken", "cannot be unpacked"),
         (
             "osu_np8.txt",

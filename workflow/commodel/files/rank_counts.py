@@ -19,6 +19,7 @@ END = r"(?![a-z0-9])"
 PER_NODE = r"(?:(?:n?tasks|ranks?|procs?|processes)[-_]?per[-_]?node|per[-_]?node|ppn|rpn|tpn)"
 NODES = r"(?:nnodes|nodes?|n)"
 RANKS = r"(?:nprocs|ntasks|processes|procs?|ranks?|tasks|np|p)"
+PERCENTILE = rf"{START}p(?:50|75|90|95|99|999){END}"  # not a number of ranks
 EXTENSION = re.compile(r"\.(?:txt|out|log|csv|dat|tsv|gz|tar|tgz)(?=\.|$)")
 VERSION = re.compile(r"v?[0-9]{1,9}(?:\.[0-9]{1,9})+|\bv[0-9]{1,9}\b")
 PRODUCT = re.compile(r"([0-9]{1,9})x([0-9]{1,9})")  # of nodes and ranks per node
@@ -147,7 +148,7 @@ def read_placement_in_name(name: str) -> Placement:
 
 def _read_words(name: str) -> tuple[set[int], set[int], set[int], str]:
     """Return the numbers of ranks, nodes and ranks per node in a name, and the rest of the name."""
-    text = EXTENSION.sub("", name.lower())
+    text = re.sub(PERCENTILE, " ", EXTENSION.sub("", name.lower()))
     per_node, text = _take_numbers(PER_NODE, text)
     nodes, text = _take_numbers(NODES, text)
     ranks, text = _take_numbers(RANKS, text)

@@ -61,7 +61,8 @@ MAX_ENTRIES = 50_000  # of the folder, at any depth
 MAX_TOTAL_BYTES = 4096 * MIB  # of all files together
 HEAD_BYTES = MIB  # of a file, in which its format is recognised
 MAX_SHOWN_NAMES = 4  # of operations of a file
-ARCHIVE_ENDINGS = (".tar.gz", ".tgz")
+ARCHIVE_ENDINGS = (".tar.gz", ".tgz")  # of archives that some formats have
+ZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_OFFSET = b"PK\x03\x04", b"ustar", 257
 ANY_COLUMN = re.compile(r"[\w .\[\]/()%-]{1,60}(?:,[\w .\[\]/()%-]{0,60})+")
 RANKS_ADVICE = (
     "name a file or folder by its number, such as np64 or 4n-16ppn; or give --ranks-per-node if the "
@@ -285,7 +286,10 @@ def _read_entry(
     try:
         return replace(file.read(entry), path=name)
     except UserError as error:
-        return FolderFile(name, entry.name, reason=_describe_error(error, path))
+        reason = _describe_error(error, path)
+        if file.is_archive:
+            reason = f"an archive: unpack it, unless it is of {entry.title} ({reason})"
+        return FolderFile(name, entry.name, reason=reason)
     except OSError as error:
         return FolderFile(name, entry.name, reason=f"cannot be read: {error.strerror}")
 
@@ -337,6 +341,9 @@ class _FileReader:
         return formats[min(found)[1]] if found else None
 
     def explain_unknown(self) -> str:
+        is_tar = self.head[TAR_MAGIC_OFFSET:].startswith(TAR_MAGIC)
+        if is_tar or self.head.startswith(ZIP_MAGIC):
+            return "an archive: unpack it"
         if b"\0" in self.head:
             return "a binary file"
         header = self.text.lstrip().partition("\n")[0].strip()
