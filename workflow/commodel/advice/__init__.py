@@ -569,7 +569,7 @@ def _list_points(
     obstacles: list[str] = []
     tried_layouts = layouts or list_layouts(resources, workload.ranks)
     placed_choices = (
-        _list_placed_choices(workload, resources, tried_layouts)
+        _list_placed_choices(workload, resources, layouts)
         if workload.ranks and not only
         else []
     )
@@ -609,9 +609,10 @@ def _list_points(
 def _list_placed_choices(
     workload: Workload, resources: PlatformResources, layouts: Sequence[str]
 ) -> list[tuple[dict[str, str | int], str]]:
-    """Return the useful algorithms that follow the placement, each with its layout."""
+    """Return the useful algorithms that follow the placement, each with its layout: on `block`,
+    unless layouts are given. On others, their messages are the same between other ranks."""
     choices: list[tuple[dict[str, str | int], str]] = []
-    for layout in layouts:
+    for layout in layouts or ["block"]:
         if layout == NEAR_LAYOUT or is_pattern_file(workload.operation):
             continue
         placed = complete_layout(resources, layout, workload.ranks)
