@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from commodel.advice import alternatives
 from commodel.advice.alternatives import (
     HIER_PAIRS,
     NEAR_LAYOUT,
+    assess_alternatives,
     count_crossings,
     list_algorithms,
     list_balanced_trees,
@@ -15,6 +17,7 @@ from commodel.advice.alternatives import (
     list_two_level_trees,
     make_combination_point,
 )
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import place_ranks
@@ -145,3 +148,35 @@ def test_other_layouts_are_as_always(layout):
     assert make_combination_point(
         LEAVES, RING | {"layout": layout}, requested=False
     ).layout.startswith(layout)
+
+
+def make_sets(*names):
+    values = ["L=2us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns/B"]
+    return {name: make_given_set(name, values) for name in names}
+
+
+def test_long_lists_have_few_streams_and_no_needless_segments(monkeypatch):
+    """What remains has the same predictions."""
+    sets = make_sets("loggp")
+    specs = [f"chain:{size}" for size in (64, 256, 1024, 4096, 16384, 65536)] + ["linear"]
+    points = [point("bcast", spec, ranks=16, bytes=1 << 16) for spec in specs]
+    patterns = [build_schedule(entry) for entry in points]
+    every = assess_alternatives(sets, points, patterns)
+    assert every.skipped == ()
+    assert every.has_stream.all()
+    seconds = every.values("seconds")["loggp"][0]
+    best = int(seconds[:6].argmin())
+    monkeypatch.setattr(alternatives, "MAX_STREAM_MESSAGES", 100)
+    monkeypatch.setattr(alternatives, "MAX_LIMITED_STREAMS", 2)
+    limited = assess_alternatives(sets, points, patterns)
+    # one size below the best is slower; those below it are not tried
+    assert limited.skipped == tuple(reversed(range(best - 1)))
+    kept = [number for number in range(len(points)) if number not in limited.skipped]
+    assert limited.only(kept).values("seconds")["loggp"][0].tolist() == seconds[kept].tolist()
+    assert limited.only(kept).has_stream.sum() == 2
+    both = limited.only(kept).values("period")["loggp"]
+    known = np.isfinite(both)
+    assert both[known].tolist() == every.values("period")["loggp"][kept][known].tolist()
+    assert any("times between waves" in note for note in limited.only(kept).describe_streams())
+    measured = assess_alternatives(sets, points, patterns, kept=[points[0]])
+    assert 0 not in measured.skipped

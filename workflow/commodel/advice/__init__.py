@@ -185,7 +185,14 @@ def advise(
     numbers = list(dict.fromkeys(chosen))
     points = [points[number] for number in numbers]
     patterns = [patterns[number] for number in numbers]
-    panel = assess_alternatives(sets, points, patterns, streams)
+    panel = assess_alternatives(sets, points, patterns, streams, measured_times)
+    if panel.skipped:
+        numbers = [number for number in range(len(points)) if number not in panel.skipped]
+        needless = len(points) - len(numbers)
+        points = [points[number] for number in numbers]
+        panel = panel.only(numbers)
+    else:
+        needless = 0
     held_out = evidence.predicted_points()
     placements = [find_placement(point) for point in points]
     recommended = _recommend_alternatives(evidence, points, panel)
@@ -211,6 +218,10 @@ def advise(
         *_describe_empty_messages(workload),
         *_describe_statistic(workload),
     ]
+    if needless:
+        notes.append(
+            f"left out: {needless} segment sizes below those that are already slower than larger ones"
+        )
     if left_out:
         notes.append(
             f"left out: {', '.join(left_out)}, for which the models with most of the weight have no prediction"
@@ -264,9 +275,7 @@ def advise(
                 name: getattr(combined, name) for name in ("regret", "behind", "as_good", "support")
             },
             "period": period,
-            "front": find_pareto_front(combined.seconds, period)
-            if np.isfinite(period).all()
-            else False,
+            "front": _find_front(combined.seconds, period),
             "doubt": panel.validity_texts,
         }
     )
@@ -430,6 +439,14 @@ def _find_informative_points(
     )
 
 
+def _find_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
+    """Return which alternatives are Pareto-optimal, of those that have a time between waves."""
+    is_known = np.isfinite(period)
+    front = np.zeros(len(seconds), dtype=bool)
+    front[is_known] = find_pareto_front(seconds[is_known], period[is_known])
+    return front
+
+
 @dataclass(frozen=True, eq=False)
 class RecommendedAlternatives:
     """The recommended predictions of alternatives, with the recommender of each placement. Without
@@ -569,9 +586,7 @@ def _list_points(
     obstacles: list[str] = []
     tried_layouts = layouts or list_layouts(resources, workload.ranks)
     placed_choices = (
-        _list_placed_choices(workload, resources, layouts)
-        if workload.ranks and not only
-        else []
+        _list_placed_choices(workload, resources, layouts) if workload.ranks and not only else []
     )
     of_all_layouts = [(choice, layout) for choice in choices for layout in tried_layouts]
     for choice, layout in [*of_all_layouts, *placed_choices]:

@@ -7,7 +7,8 @@ other. A `Panel` holds the predictions of all models, of one wave and of the tim
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, TypeGuard
@@ -16,7 +17,12 @@ import numpy as np
 
 from commodel.errors import UserError, describe_error
 from commodel.parameters import ParameterSet
-from commodel.patterns.algorithms import Algorithm, canonicalize_algorithm, find_algorithms
+from commodel.patterns.algorithms import (
+    Algorithm,
+    canonicalize_algorithm,
+    find_algorithm,
+    find_algorithms,
+)
 from commodel.patterns.arguments import Kind
 from commodel.patterns.build import build_schedule
 from commodel.patterns.hierarchical_specs import Levels
@@ -345,6 +351,11 @@ def count_crossings(weights: Any, node: np.ndarray, columns: Sequence[np.ndarray
 
 
 MAX_CELLS = 2_000_000  # draws × messages of one prediction
+# messages of all alternatives, up to which streams of all are predicted; otherwise those of as many
+# of each model's fastest ones
+MAX_STREAM_MESSAGES = 2_000_000
+MAX_LIMITED_STREAMS = 6
+MAX_STREAM_WIDTH = 100_000  # costs of a stream in that case
 MAX_NAMED_ALTERNATIVES = 4  # alternatives that a sentence names
 
 
@@ -387,13 +398,6 @@ class Assessment:
         validity = select_reported_check(of_memory, validity)
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
             raise UserError("it predicts a time of 0, or no number")
-        period = np.array(np.nan)
-        stream_validity = validity
-        if stream and predicts_streams(model.entry):
-            period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
-            (stream_validity,) = assess_validity(
-                model.estimate, parameters, one_size, INFINITE_WAVES
-            )
         delivered_share = model.entry.delivered and model.entry.delivered(
             one_size, model.estimate.values
         )
@@ -406,9 +410,9 @@ class Assessment:
         )
         times = prediction.summarize()
         interval = find_prediction_interval(parameters, times, point, [point.bytes])
-        return cls(
+        assessment = cls(
             seconds=np.maximum(seconds, seconds[0] * 1e-6),
-            period=float(np.ravel(period)[0]),
+            period=np.nan,
             widening=float(np.log(prediction.widening[0]) / NORMAL_QUANTILE),
             low=float(interval.low[0]),
             high=float(interval.high[0]),
@@ -417,9 +421,20 @@ class Assessment:
             parameter_high=float(times.high[0]),
             message_seconds=float(prediction.message_seconds[0]),
             validity=validity,
-            stream_validity=stream_validity,
+            stream_validity=validity,
             delivered_share=None if delivered_share is None else float(delivered_share[0]),
         )
+        return assessment.add_stream(model, parameters, stream) if stream else assessment
+
+    def add_stream(self, model: Model, parameters: ParameterSet, stream: Stream) -> "Assessment":
+        """Return the prediction with the time between waves, if the model predicts it."""
+        if not predicts_streams(model.entry):
+            return self
+        period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
+        (stream_validity,) = assess_validity(
+            model.estimate, parameters, stack_schedules([stream.pattern]), INFINITE_WAVES
+        )
+        return replace(self, period=float(np.ravel(period)[0]), stream_validity=stream_validity)
 
 
 def _are_assessments(entries: Sequence[Assessment | None]) -> TypeGuard[Sequence[Assessment]]:
@@ -434,6 +449,7 @@ class Panel:
 
     assessments: Mapping[str, Sequence[Assessment | None]]
     reasons: Mapping[str, str]
+    skipped: tuple[int, ...] = ()  # alternatives that no model has to predict
 
     @cached_property
     def models(self) -> dict[str, Sequence[Assessment]]:
@@ -539,14 +555,20 @@ class Panel:
 
     @cached_property
     def streaming(self) -> list[str]:
-        """Models that predict the time between waves; of these the valid ones, if any."""
-        periods = self.values("period")
+        """Models that predict the time between waves; of these the valid ones, if any. With many
+        alternatives of many messages, only some have such times."""
+        periods = {name: times[self.has_stream] for name, times in self.values("period").items()}
         predicting = [
             name
             for name, times in periods.items()
-            if np.isfinite(times).all() and (times > 0).all()
+            if len(times) and np.isfinite(times).all() and (times > 0).all()
         ]
         return [name for name in predicting if name not in self.limited_streams] or predicting
+
+    @cached_property
+    def has_stream(self) -> np.ndarray:
+        """Whether some model predicts the time between waves, for each alternative."""
+        return np.any([np.isfinite(times) for times in self.values("period").values()], axis=0)
 
     def describe_streams(self) -> list[str]:
         end = (
@@ -555,7 +577,13 @@ class Panel:
             else "other models predict these times"
         )
         texts = _group_by_text(self.limited_streams if self.streaming else {})
-        return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
+        notes = [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
+        if self.streaming and not self.has_stream.all():
+            notes.append(
+                f"many messages: times between waves are predicted for {self.has_stream.sum()} of the "
+                f"fastest of {len(self.has_stream)} alternatives; --only names others"
+            )
+        return notes
 
     def period(self, weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
         """Return the weighted geometric mean of the times between waves, NaN without a model of
@@ -585,28 +613,117 @@ def assess_alternatives(
     points: Sequence[Point],
     patterns: Sequence[Schedule],
     streams: bool = True,
+    kept: Collection[Point] = (),
 ) -> Panel:
     """Predict all alternatives by every model, and streams of them if wanted. A model has no
     prediction for what it cannot predict, or whose message size it ignores. Long schedules get
-    fewer draws."""
+    fewer draws.
+
+    If alternatives have many messages, only the fastest have streams, and segments are skipped
+    unless `kept`: those shorter than ones that are slower than longer ones by all models.
+    """
     draws = max(MIN_DRAWS, MAX_CELLS // max(*(pattern.messages for pattern in patterns), 1))
+    is_limited = sum(pattern.messages for pattern in patterns) > MAX_STREAM_MESSAGES
     models = {}
     reasons = {}
     assessments: dict[str, list[Assessment | None]] = {}
     for name, parameters in sets.items():
         try:
             models[name] = Model.of_set(parameters, draws)
-            assessments[name] = []
         except UserError as error:
             reasons[name] = error.message
-    for number, (point, pattern) in enumerate(zip(points, patterns, strict=True), 1):
-        stream = Stream(pattern) if streams else None  # one for all models: its steps are cached
+    segments = _list_segments(points) if is_limited else {}
+    for name in models:
+        assessments[name] = [None] * len(points)
+    skipped: list[int] = []
+    for count, number in enumerate(_order_by_segment(len(points), segments), 1):
+        if _is_needless(number, segments, assessments) and points[number] not in kept:
+            skipped.append(number)
+            continue
+        pattern = patterns[number]
+        # one for all models: its steps are cached
+        stream = Stream(pattern) if streams and not is_limited else None
         for name, model in models.items():
-            assessment = None
             try:
-                with report_within(f"alternative {number} of {len(patterns)} by {name}"):
-                    assessment = Assessment.of(model, sets[name], point, pattern, stream)
+                with report_within(f"alternative {count} of {len(patterns)} by {name}"):
+                    assessments[name][number] = Assessment.of(
+                        model, sets[name], points[number], pattern, stream
+                    )
             except Exception as error:
                 reasons.setdefault(name, describe_error(error))
-            assessments[name].append(assessment)
-    return Panel(assessments, reasons)
+    if streams and is_limited:
+        _add_fastest_streams(assessments, models, sets, patterns)
+    return Panel(assessments, reasons, tuple(skipped))
+
+
+# the point with the next larger segments of the same algorithm, on the same layout; None: none
+Segments = Mapping[int, int | None]
+
+
+def _list_segments(points: Sequence[Point]) -> Segments:
+    """Return the points with segments, each with that of the next larger ones."""
+    sizes: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for number, point in enumerate(points):
+        if not point.algorithm:
+            continue
+        entry, text = find_algorithm(point.operation, point.algorithm)
+        if entry.argument and entry.argument.kind is Kind.SEGMENT and text:
+            (size,) = entry.parse_argument(text)
+            sizes.setdefault((entry.name, point.layout), []).append((size, number))
+    larger: dict[int, int | None] = {}
+    for of_algorithm in sizes.values():
+        numbers = [number for _, number in sorted(of_algorithm, reverse=True)]
+        larger |= dict(zip(numbers, [None, *numbers], strict=False))
+    return larger
+
+
+def _order_by_segment(count: int, segments: Segments) -> list[int]:
+    """Return the numbers of all points, those with larger segments before others of their
+    algorithm."""
+    return [*(number for number in range(count) if number not in segments), *segments]
+
+
+def _is_needless(
+    number: int, segments: Segments, assessments: Mapping[str, Sequence[Assessment | None]]
+) -> bool:
+    """Return whether by all models an algorithm was slower with the next larger segments than with
+    those after these, or was not tried with them for this reason."""
+    before = segments.get(number)
+    if before is None:
+        return False
+    two_before = segments[before]
+    if two_before is None:
+        return False
+    for of_model in assessments.values():
+        larger, largest = of_model[before], of_model[two_before]
+        if largest is None:
+            continue
+        if larger is not None and larger.seconds[0] <= largest.seconds[0]:
+            return False
+    return True
+
+
+def _add_fastest_streams(
+    assessments: Mapping[str, list[Assessment | None]],
+    models: Mapping[str, Model],
+    sets: Mapping[str, ParameterSet],
+    patterns: Sequence[Schedule],
+) -> None:
+    """Add streams of the alternatives that are among the fastest of some model."""
+    chosen: set[int] = set()
+    for name in models:
+        seconds = [
+            np.inf if entry is None else float(entry.seconds[0]) for entry in assessments[name]
+        ]
+        chosen.update(np.argsort(seconds, kind="stable")[:MAX_LIMITED_STREAMS].tolist())
+    chosen = {number for number in chosen if patterns[number].width <= MAX_STREAM_WIDTH}
+    for count, number in enumerate(sorted(chosen), 1):
+        for name, model in models.items():
+            assessment = assessments[name][number]
+            if assessment is None:
+                continue
+            pattern = place_in_sockets(patterns[number], sets[name].settings)
+            with report_within(f"stream {count} of {len(chosen)} by {name}"), suppress(UserError):
+                assessments[name][number] = assessment.add_stream(
+                    model, sets[name], Stream(pattern)
+                )

@@ -113,8 +113,9 @@ def _make_alternative_row(row: dict[str, Any], rows: list[dict[str, Any]]) -> di
     excess = "best" if row is rows[0] else excess
     has_measured = any(entry["measured"] == entry["measured"] for entry in rows)
     has_equal = any(entry["same_messages"] for entry in rows)
-    has_streams = any(entry["period"] == entry["period"] for entry in rows)
-    has_front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
+    periods = [entry["period"] for entry in rows if entry["period"] == entry["period"]]
+    has_front = min(periods, default=math.inf) * MIN_STREAM_GAIN < rows[0]["period"]
+    period = row["period"] if row["period"] == row["period"] else None
     return (
         {
             "alternative": row["alternative"],
@@ -129,7 +130,7 @@ def _make_alternative_row(row: dict[str, Any], rows: list[dict[str, Any]]) -> di
             "regret [%]": float(f"{100 * row['regret']:.2g}"),
         }
         | ({"same messages": row["same_messages"]} if has_equal else {})
-        | ({"between waves": row["period"]} if has_streams else {})
+        | ({"between waves": period} if periods else {})
         | ({"front": "*" if row["front"] else ""} if has_front else {})
     )
 

@@ -387,8 +387,11 @@ def list_points(
         raise UserError(f"ranks is missing; {name} needs a number of ranks, or a topology")
     if has_size(name) and sizes is None:
         raise UserError(f"bytes is missing; {name} needs a message size")
+    # `near` is made for messages that do not depend on the placement
     every = {
-        spec: entry for spec, entry in find_algorithms(name).items() if not entry.needs_argument
+        spec: entry
+        for spec, entry in find_algorithms(name).items()
+        if not (entry.needs_argument or (entry.placement and layout == NEAR_LAYOUT))
     }
     alternatives: list[dict[str, Any]] = [{"topology": spec} for spec in topology] or [
         {"algorithm": spec} for spec in algorithm or every
@@ -416,8 +419,8 @@ def list_points(
         try:
             point = make(extended, combination)
         except UserError as error:
-            follows_placement = not algorithm and every[combination["algorithm"]].placement
-            if follows_placement and error.key == "layout":
+            entry = None if algorithm else every.get(combination.get("algorithm", ""))
+            if entry and entry.placement and error.key == "layout":
                 continue
             if omitted is None or error.key not in ("ranks", "layout"):
                 raise
