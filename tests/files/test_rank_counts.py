@@ -105,6 +105,12 @@ def test_two_numbers_determine_the_third(placement, complete):
     assert not complete.is_contradictory
 
 
+def test_a_placement_has_a_layout():
+    assert Placement(64, 4, 16).layout == "block:16"
+    assert Placement(64, 4, 16, is_cyclic=True).layout == "cyclic:16"
+    assert Placement(64).layout == ""
+
+
 def test_numbers_contradict_each_other():
     assert Placement(64, 4, 8).is_contradictory
     assert not Placement(62, 4, 16).is_contradictory  # the last node has fewer
@@ -142,6 +148,10 @@ def test_a_header_states_the_placement(line, placement):
         ("mpirun -n 144 -N 36 -hostfile h osu_allreduce -x 10", Placement(144, 4, 36)),
         ("mpirun -np 64 --map-by ppr:16:node osu_bcast", Placement(64, 4, 16)),
         ("mpirun -np 64 --map-by ppr:16:socket osu_bcast", Placement(64)),
+        ("mpirun -np 64 -N 16 --map-by node osu_bcast", Placement(64, 4, 16, is_cyclic=True)),
+        ("srun -N 4 -n 64 -m cyclic osu_bcast", Placement(64, 4, 16, is_cyclic=True)),
+        ("srun -N 4 -n 64 --distribution=cyclic:block osu_bcast", Placement(64, 4, 16, True)),
+        ("srun -N 4 -n 64 --distribution=block:cyclic osu_bcast", Placement(64, 4, 16)),
         ("mpirun ./osu_bcast -n 5", Placement()),  # the number is the program's own
         ("mpirun -n 2 ./osu_bcast : -n 4 ./osu_bcast", Placement()),  # several programs
         ("mpirun -n <N> ./osu_bcast", Placement()),

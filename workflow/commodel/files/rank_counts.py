@@ -39,6 +39,10 @@ NODE_OPTIONS = {"srun": ("-N", "--nodes"), "flux": ("-N", "--nodes")}
 PER_NODE_OPTIONS = {"srun": ("--ntasks-per-node",), "flux": ("--tasks-per-node",)}
 PER_NODE_OPTIONS_OF_MPI = ("-N", "-ppn", "--ppn", "-perhost", "-npernode", "--npernode")
 PER_NODE_MAPPING = re.compile(r"(?:.*:)?ppr:([0-9]{1,9}):node(?:[:,].*)?")  # of --map-by
+# of Open MPI, of Slurm, and of Intel MPI
+CYCLIC_OPTION = re.compile(
+    r" (?:--?map-by node\b|--?bynode|(?:-m |--distribution[= ])cyclic\b|-rr)(?![\w-])"
+)
 COUNT_OF_HEADER = r"\s*+[=:]\s*+([0-9]{1,9})\s*"
 HEADERS = {  # by the field of `Placement`
     "ranks": re.compile(
@@ -77,6 +81,15 @@ class Placement:
     ranks: int = 0
     nodes: int = 0
     per_node: int = 0
+    is_cyclic: bool = False  # whether consecutive ranks are on different nodes
+
+    @property
+    def layout(self) -> str:
+        """The layout of the ranks; empty if the number of ranks per node is unknown. Ranks fill one
+        node after the other unless the launcher was told otherwise."""
+        if not self.per_node:
+            return ""
+        return f"{'cyclic' if self.is_cyclic else 'block'}:{self.per_node}"
 
     @property
     def complete(self) -> "Placement":
@@ -99,7 +112,10 @@ class Placement:
     def filled(self, other: "Placement") -> "Placement":
         """Return the placement with the unknown numbers from another one."""
         return Placement(
-            self.ranks or other.ranks, self.nodes or other.nodes, self.per_node or other.per_node
+            self.ranks or other.ranks,
+            self.nodes or other.nodes,
+            self.per_node or other.per_node,
+            self.is_cyclic or other.is_cyclic,
         )
 
     def __str__(self) -> str:
@@ -202,7 +218,10 @@ def read_placement_in_header(line: str) -> Placement | None:
         for name, pattern in patterns.items():
             match = pattern.fullmatch(line)
             if match:
-                return replace(NO_PLACEMENT, **{name: int(match[1])})
+                number = {name: int(match[1])}
+                return Placement(
+                    number.get("ranks", 0), number.get("nodes", 0), number.get("per_node", 0)
+                )
     return None
 
 
@@ -256,6 +275,7 @@ def _read_command(words: list[str]) -> Placement:
         _get_only(set(_find_values(words, RANK_OPTIONS))),
         _get_only(set(_find_values(words, NODE_OPTIONS.get(launcher, ())))),
         _get_only(per_node),
+        bool(CYCLIC_OPTION.search(" ".join(words))),
     ).complete
 
 

@@ -270,11 +270,8 @@ class SourceRow:
         return replace(self, layout=layout)
 
     def of_run(self, placement: Placement, setting: str) -> SourceRow:
-        """Return the row with the placement and setting of its run. Ranks of a node are
-        consecutive, as launchers place them by default."""
-        per_node = placement.per_node
-        layout = f"block:{per_node}" if per_node else ""
-        return replace(self, placement=placement, layout=layout, setting=setting)
+        """Return the row with the placement and setting of its run."""
+        return replace(self, placement=placement, layout=placement.layout, setting=setting)
 
     def error(self, message: str) -> UserError:
         if not self.line:

@@ -481,6 +481,8 @@ def _choose_layout(ranks: int, placement: Placement, entry: Format) -> str:
     run, such as a ping-pong of two ranks in a log of many tests."""
     if not placement.per_node or (ranks != placement.ranks and not entry.has_groups):
         return ""
+    if placement.is_cyclic:
+        return placement.layout if ranks == placement.ranks else ""
     return f"block:{min(placement.per_node, ranks)}"
 
 
