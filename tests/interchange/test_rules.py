@@ -11,6 +11,10 @@ parted by '|', what every rank sent, RECEIVER=BYTES in its order. They are Debia
 its `mca_pml` that send were replaced by ones that write down what they send; MPICH chose by
 MPIR_CVAR_…_INTRA_ALGORITHM under MPIR_CVAR_NOLOCAL, and `ucp_tag_send_nbx` was replaced likewise.
 What MPICH's alltoall sends to itself is left out.
+
+`openmpi-4.1.4-han.txt` has calls of coll/han on three hosts (network namespaces) of three ranks,
+with the layout in place of number and segment. A reduction or broadcast of one segment is there
+once for `intra` and, if it differs, once for `simple`.
 """
 
 from dataclasses import dataclass
@@ -335,6 +339,22 @@ def test_algorithms_send_the_messages_recorded_from_the_mpi_library(library):
     for call in calls(library):
         same = (library, call.operation, call.spec, call.ranks) not in DIFFERENT
         assert (sends(call) == call.sends) == same, (call.operation, call.spec, call.ranks)
+
+
+def test_hierarchical_algorithms_send_the_messages_recorded_from_han():
+    lines = (Path(__file__).parent / "recorded" / "openmpi-4.1.4-han.txt").read_text().splitlines()
+    operations = set()
+    for line in lines:
+        operation, spec, ranks, bytes, layout, sends = line.split(" ", 5)
+        pattern = build_schedule(
+            point(operation, spec, ranks=int(ranks), bytes=int(bytes), layout=layout)
+        )
+        sent = [[] for _ in range(int(ranks))]
+        for source, target, size in zip(pattern.src, pattern.dst, pattern.bytes, strict=True):
+            sent[source].append(f"{target}={size:g}")
+        assert "|".join(map(" ".join, sent)) == sends, spec
+        operations.add(operation)
+    assert operations == {"bcast", "reduce", "allreduce", "allgather", "gather", "scatter"}
 
 
 def test_open_mpi_rules_equal_the_rules_of_recorded_calls():
