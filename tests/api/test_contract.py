@@ -46,7 +46,7 @@ CALLS: dict[str, tuple[dict, ...]] = {
         {"old": "RUN", "new": "results/november", "newer": "RUN"},
     ),
     "import_folder": (
-        {"folder": "osu-results"},
+        {"folder": "osu-results", "ranks": 64},
         {"folder": "osu-results", "out": "api-imported", "ranks_per_node": 56}
         | {"library": "Open MPI 5.0.3", "setting": "may", "statistic": "completion"},
     ),

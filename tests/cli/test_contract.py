@@ -125,7 +125,7 @@ INVOCATIONS = {
     "show topology": ("kary:2^3", "kary:2^3 --operation reduce --bytes 8 --params loggp.yaml"),
     "import folder": (
         "osu-results --setting may --statistic completion --verbose --out imported",
-        "osu-results --library MPICH --statistic 'rank mean' --out imported-too",
+        "osu-results --library MPICH --ranks 64 --statistic 'rank mean' --out imported-too",
         "osu-results --statistic 'last rank' --out imported/first.csv",
         "osu-results --statistic 'first rank' --out imported/second.csv",
     ),

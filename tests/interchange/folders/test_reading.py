@@ -110,6 +110,12 @@ def test_the_user_states_ranks_per_node_that_are_missing(tmp_path):
     assert summarize(read_files["osu-2n-8ppn.out"])[2:4] == ([16], ["block:8"])
 
 
+def test_the_user_states_ranks_that_are_missing(tmp_path):
+    read_files = read(tmp_path, {"osu.out": ALLREDUCE, "osu_np8.out": ALLREDUCE}, ranks=16)
+    assert summarize(read_files["osu.out"])[2:] == ([16], [""], "given")
+    assert summarize(read_files["osu_np8.out"])[2:] == ([8], [""], "file name")
+
+
 def test_a_run_of_imb_also_measures_with_its_first_ranks(tmp_path):
     file = read(tmp_path, {"imb_np4_ppn2.txt": IMB})["imb_np4_ppn2.txt"]
     layouts = {(time.ranks, time.layout) for time in file.times}

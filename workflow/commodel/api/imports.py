@@ -143,6 +143,7 @@ def import_folder(
     folder: str | Path,
     out: str | Path | None = None,
     *,
+    ranks: int = 0,
     ranks_per_node: int = 0,
     library: str = "",
     setting: str = "",
@@ -152,8 +153,8 @@ def import_folder(
 
     Format, operation, ranks and nodes come from the files, else from the names of files and
     folders. `out` is the table, or a folder for `table.csv`; without it nothing is written. What
-    neither files nor names state is given by name: the number of `ranks_per_node`, the MPI
-    `library`, the `setting` of the measurements, and the `statistic` of tables that do not state
+    neither files nor names state is given by name: the number of `ranks` or of `ranks_per_node`, the
+    MPI `library`, the `setting` of the measurements, and the `statistic` of tables that do not state
     it.
 
     >>> import_folder("osu-results", "imported").frame  # doctest: +SKIP
@@ -164,7 +165,7 @@ def import_folder(
     source = Path(folder)
     target = find_evidence_table(Path(out)) if out else None
     table = EvidenceTable.read(target) if target else EvidenceTable()
-    stated = FolderProperties(ranks_per_node, statistic, library, setting)
+    stated = FolderProperties(ranks, ranks_per_node, statistic, library, setting)
     own = {target, target.with_name(FILES_NAME)} if target else set()
     files = []
     for file in read_folder(source, stated, {path.absolute() for path in own}):

@@ -147,6 +147,7 @@ def _make_time_command(entry: Format) -> click.Command:
 @click.argument("folder", type=PATH)
 @make_option_group(
     "What neither files nor names state",
+    click.option("--ranks", help="Number of ranks."),
     click.option("--ranks-per-node", help="Number of ranks per node."),
     click.option("--library", default="", help="MPI library and version, e.g. 'Open MPI 5.0.3'."),
     click.option("--setting", default="", help="Name of the circumstances of the measurements."),
@@ -171,6 +172,7 @@ def _make_time_command(entry: Format) -> click.Command:
 )
 def from_folder(
     folder: Path,
+    ranks: str | None,
     ranks_per_node: str | None,
     library: str,
     setting: str,
@@ -186,6 +188,7 @@ def from_folder(
         imported = import_folder(
             folder,
             out,
+            ranks=parse_count(ranks, 2) if ranks else 0,
             ranks_per_node=parse_count(ranks_per_node) if ranks_per_node else 0,
             library=library,
             setting=setting,

@@ -65,8 +65,8 @@ ARCHIVE_ENDINGS = (".tar.gz", ".tgz")  # of archives that some formats have
 ZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_OFFSET = b"PK\x03\x04", b"ustar", 257
 ANY_COLUMN = re.compile(r"[\w .\[\]/()%-]{1,60}(?:,[\w .\[\]/()%-]{0,60})+")
 RANKS_ADVICE = (
-    "name a file or folder by its number, such as np64 or 4n-16ppn; or give --ranks-per-node if the "
-    "number of nodes is known"
+    "name a file or folder by its number, such as np64 or 4n-16ppn; or give --ranks, or "
+    "--ranks-per-node if the number of nodes is known"
 )
 LABELS = {"ranks": "ranks", "nodes": "nodes", "per_node": "ranks per node"}  # of a placement
 PINGPONG = "pingpong"
@@ -78,6 +78,7 @@ class FolderProperties:
     """Properties of the measurements of a folder that the user states because its files lack
     them."""
 
+    ranks: int = 0
     per_node: int = 0
     statistic: str | None = None
     library: str = ""
@@ -400,7 +401,7 @@ class _FileReader:
         for name in self.folders:
             shown = f"folder name '{make_printable(name, 40)}'"
             names.setdefault(shown, read_placement_in_name(name))
-        names[STATED] = Placement(per_node=self.stated.per_node)
+        names[STATED] = Placement(ranks=self.stated.ranks, per_node=self.stated.per_node)
         for origin, placement in names.items():
             source = source.filled(placement, origin)
         _check_placement(source)
