@@ -13,7 +13,7 @@ from commodel.advice.evidence import (
     Evidence,
     LibraryDefault,
     describe_library_default,
-    find_library_default,
+    find_measured_default,
 )
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import PlatformResources
@@ -200,26 +200,15 @@ def with_default(seconds_by_size):
 
 
 @pytest.mark.parametrize(
-    ("times", "seconds", "sizes"),
-    [
-        ({64: 3e-5}, 3e-5, (64,)),
-        ({32: 2e-5, 64: 3e-5, 128: 4e-5}, 3e-5, (64,)),
-        ({0: 1e-5, 64 * 66: 4e-5}, 2e-5, (0, 4224)),  # 65 is the geometric mean of 1 and 4225
-        ({128: 3e-5}, None, None),
-        ({8: 3e-5}, None, None),
-        ({}, None, None),
-    ],
+    ("times", "seconds"), [({32: 2e-5, 64: 3e-5}, 3e-5), ({128: 3e-5}, None), ({}, None)]
 )
-def test_the_mpi_default_is_measured_or_interpolated_but_never_extrapolated(times, seconds, sizes):
-    default = find_library_default(with_default(times), "bcast", 8, 0, 64)
+def test_a_measured_time_of_the_mpi_default_is_that_of_the_workload(times, seconds):
+    default = find_measured_default(with_default(times), "bcast", 8, 0, 64)
     if seconds is None:
         assert default is None
         return
-    assert default.sizes == sizes
-    assert default.seconds == pytest.approx(seconds)
-    # At half the way between two sizes, an eighth of the difference of the logarithms is added.
-    reach = 1.1 if len(sizes) == 1 else 1.1 * 4 ** (1 / 8)
-    assert (default.low, default.high) == pytest.approx((seconds / reach, seconds * reach))
+    assert (default.seconds, default.source) == (seconds, "measured")
+    assert (default.low, default.high) == pytest.approx((seconds / 1.1, seconds * 1.1))
 
 
 def test_the_mpi_default_has_the_requested_layouts():
@@ -231,7 +220,7 @@ def test_the_mpi_default_has_the_requested_layouts():
         ignore_index=True,
     )
     times = {
-        layouts: find_library_default(rows, "bcast", 8, 0, 64, layouts)
+        layouts: find_measured_default(rows, "bcast", 8, 0, 64, layouts)
         for layouts in ((), ("block:4",), ("cyclic:4",), ("block:8",))
     }
     assert [default and default.seconds for default in times.values()] == [2e-5, 4e-5, 2e-5, None]
@@ -240,19 +229,31 @@ def test_the_mpi_default_has_the_requested_layouts():
     assert advice.default.seconds == 4e-5
 
 
+def advise_default(ranks, size):
+    """Return the advice for a workload, from times of the MPI default over 8 to 64 ranks."""
+    parts = []
+    for count in (8, 16, 32, 64):
+        times = {bytes: np.log2(count) * (4e-6 + 1e-9 * bytes) for bytes in (64, 1024, 16384)}
+        rows = with_default(times).assign(ranks=count, nodes=count // 4)
+        parts.append(rows.assign(point=rows["point"] + f" {count}"))
+    rows = pd.concat(parts, ignore_index=True)
+    sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
+    evidence = Evidence(sets, PlatformResources("p", nodes=64, cores=4), rows, rows)
+    workload = Workload("bcast", size, ranks=ranks)
+    return advise(workload, evidence, ["block:4"], ["binomial", "linear"], streams=False)
+
+
+def test_the_mpi_default_is_predicted_between_the_measured_sizes_and_ranks():
+    default = advise_default(24, 4096).default
+    exact = np.log2(24) * (4e-6 + 4096e-9)
+    assert default.source == "predicted from its measured times on block:4"
+    assert default.seconds == pytest.approx(exact, rel=0.15)
+    assert default.low < exact < default.high
+
+
 def test_the_mpi_default_is_predicted_beyond_the_measured_ranks():
     """From the times of a run, for a workload that was never measured."""
-    parts = []
-    for ranks in (8, 16, 32, 64):
-        times = {size: np.log2(ranks) * (4e-6 + 1e-9 * size) for size in (64, 1024, 16384)}
-        rows = with_default(times).assign(ranks=ranks, nodes=ranks // 4)
-        parts.append(rows.assign(point=rows["point"] + f" {ranks}"))
-    measured_rows = pd.concat(parts, ignore_index=True)
-    sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
-    resources = PlatformResources("p", nodes=64, cores=4)
-    evidence = Evidence(sets, resources, measured_rows, measured_rows)
-    workload = Workload("bcast", 1024, ranks=128)
-    advice = advise(workload, evidence, ["block:4"], ["binomial", "linear"], streams=False)
+    advice = advise_default(128, 1024)
     assert advice.default.seconds == pytest.approx(7 * (4e-6 + 1024e-9), rel=0.1)
     assert advice.default.low < advice.default.seconds < advice.default.high
     assert advice.default.source == (
@@ -311,23 +312,8 @@ def test_shared_memory_is_named_where_the_mpi_default_is_faster_within_a_node(
 def test_the_mpi_default_is_compared_with_the_measured_time_of_the_alternative_if_there_is_one(
     measured, note
 ):
-    default = LibraryDefault(685e-6, 680e-6, 690e-6, (65536,))
+    default = LibraryDefault(685e-6, 680e-6, 690e-6, "measured")
     assert describe_library_default(default, 409e-6, measured, within_real_node=False) == [note]
-
-
-def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
-    rows = pd.concat(
-        [with_default({64: 1e-5}).assign(ranks=4), with_default({64: 4e-5}).assign(ranks=16)],
-        ignore_index=True,
-    )
-    default = find_library_default(rows, "bcast", 8, 0, 64)
-    assert default.counts == (4, 16)
-    assert default.seconds == pytest.approx(2e-5)
-    assert default.high == pytest.approx(2e-5 * 1.1 * 4 ** (1 / 8))
-    assert default.source == "interpolated between 4 and 16 ranks"
-    of_trees = find_library_default(rows.assign(leaves=rows["ranks"]), "bcast", 9, 8, 64)
-    assert of_trees.source == "interpolated between 4 and 16 leaves"
-    assert find_library_default(rows, "bcast", 32, 0, 64) is None
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])

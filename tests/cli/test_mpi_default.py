@@ -143,6 +143,22 @@ def test_advice_needs_alternatives_and_a_narrow_interval(folder, tmp_path):
     assert "MPI default" not in said.stdout
 
 
+def test_advice_names_the_statistic_of_the_mpi_default(tmp_path):
+    rows = [format_row(ranks, size, "bcast") for ranks in (16, 32, 64) for size in SIZES]
+    (tmp_path / "osu.csv").write_text("\n".join([HEADER, *rows]) + "\n")
+    run(f"fit table {tmp_path}/osu.csv --statistic", "rank mean", "--out", tmp_path / "osu.yaml")
+    hockney = write_hockney(tmp_path / "hockney.yaml", "1us")
+    command = (
+        f"advise --params {tmp_path}/osu.yaml --params {hockney} --operation bcast --ranks 128 "
+        "--bytes 4KiB --layout block:8"
+    )
+    said = run(command).stdout
+    assert "times of the MPI default are of statistic 'rank mean': --statistic 'rank mean'" in said
+    assert "MPI default: " not in said
+    compared = run(f"{command} --statistic", "rank mean").stdout
+    assert "predicted from its measured times on block:8" in compared
+
+
 def test_a_few_numbers_of_ranks_explain_a_wide_interval(tmp_path):
     rows = [format_row(ranks, size) for ranks in (16, 32) for size in SIZES]
     (tmp_path / "few.csv").write_text("\n".join([HEADER, *rows]) + "\n")

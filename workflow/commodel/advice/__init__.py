@@ -28,9 +28,10 @@ from commodel.advice.evidence import (
     describe_evidence,
     describe_library_default,
     describe_missing_intervals,
-    find_library_default,
+    describe_other_statistic,
+    find_measured_default,
     find_placement,
-    predict_library_default,
+    predict_default,
     select_deciding,
     select_placement,
 )
@@ -305,7 +306,7 @@ def advise(
     requested_layouts = {point.layout for point in points} if layouts else ()
     default = None
     if workload.statistic is Statistic.COMPLETION:
-        default = find_library_default(
+        default = find_measured_default(
             evidence.held_out,
             workload.operation,
             workload.ranks,
@@ -315,7 +316,10 @@ def advise(
         )
     if default is None:
         layouts_of_default = requested_layouts or _list_block_layouts(points, evidence)
-        default = predict_library_default(evidence, points[0], layouts_of_default)
+        wanted = {"operation": workload.operation, "ranks": ranks, "bytes": workload.bytes}
+        default = predict_default(evidence, wanted, workload.statistic, layouts_of_default)
+    if default is None:
+        notes += describe_other_statistic(evidence, workload.operation, workload.statistic)
     first = rows.iloc[0]
     within_real_node = points[order[0]].nodes == 1 and not any(
         parameters.simulated for parameters in evidence.sets

@@ -2,15 +2,17 @@
 
 `combine_sets` makes `Evidence` of parameter sets, `collect_evidence` that of one run.
 `count_doublings` returns how far a workload lies outside of the measured points.
-`find_library_default` returns the time of the MPI default. The functions `describe_…` return notes
-on all of these.
+`find_measured_default` and `predict_default` return the time of the MPI default. The functions
+`describe_…` return notes on all of these.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +35,12 @@ from commodel.predictions.interval_basis import (
     is_informative,
 )
 from commodel.predictions.mpi_default import MpiDefault
-from commodel.predictions.places import ONE_NODE, SEVERAL_NODES, name_placement
+from commodel.predictions.places import (
+    ONE_NODE,
+    SEVERAL_NODES,
+    find_operation_class,
+    name_placement,
+)
 from commodel.records import LIBRARY, Point, Statistic
 from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
@@ -271,34 +278,15 @@ def describe_manual_values(evidence: Evidence) -> str:
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
-# an interval's ends are widened by exp(0.5·share·(1 − share)·|ln(ratio of both times)|)
-INTERPOLATION_ERROR = 0.5
-
-
 @dataclass(frozen=True, slots=True)
 class LibraryDefault:
     """The time of the MPI default for a workload, in seconds, with its 95 % interval: measured
-    there, interpolated between two sizes or two numbers of ranks (or leaves), or predicted."""
+    there, or predicted from its times at other sizes and ranks."""
 
     seconds: float
     low: float
     high: float
-    sizes: tuple[int, ...]  # bytes at which it was measured: one, or the two neighbours
-    counts: tuple[int, ...] = ()  # ranks or leaves, likewise; empty: those of the workload
-    count_name: str = "ranks"
-    prediction: str = ""  # how it was predicted; empty: it was not
-
-    @property
-    def source(self) -> str:
-        if self.prediction:
-            return self.prediction
-        between = [" and ".join(map(format_bytes, self.sizes))] if len(self.sizes) > 1 else []
-        between += (
-            [f"{self.counts[0]} and {self.counts[1]} {self.count_name}"]
-            if len(self.counts) > 1
-            else []
-        )
-        return f"interpolated between {', '.join(between)}" if between else MEASURED
+    source: str  # MEASURED, or how it was predicted
 
     @property
     def deviation(self) -> float:
@@ -306,7 +294,7 @@ class LibraryDefault:
         return float(np.log(self.high / self.low)) / (2 * NORMAL_QUANTILE)
 
 
-def find_library_default(
+def find_measured_default(
     held_out: pd.DataFrame,
     operation: str,
     ranks: int,
@@ -314,104 +302,68 @@ def find_library_default(
     size: int,
     layouts: Collection[str] = (),
 ) -> LibraryDefault | None:
-    """Return the time of the MPI default with the fastest of some layouts, or of all; None outside
-    of the measured sizes and ranks. Logarithms of times are interpolated over the logarithms of the
-    size and of the number of ranks."""
+    """Return the measured time of the MPI default with the fastest of some layouts, or of all; None
+    without one."""
     rows = held_out[is_library_default(held_out) & (held_out["operation"] == operation)]
     rows = rows[rows["layout"].isin(layouts)] if layouts else rows
-    axis, count_wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
+    axis, count = ("leaves", leaves) if leaves else ("ranks", ranks)
     rows = rows[(rows["leaves"] > 0) == bool(leaves)]
-    default_of_count: dict[int, LibraryDefault] = {}
-    for count, part in rows.groupby(axis):
-        default = _interpolate_sizes(part, size)
-        if default is not None:
-            default_of_count[int(count)] = default
-    below = [count for count in default_of_count if count <= count_wanted]
-    above = [count for count in default_of_count if count >= count_wanted]
-    if not below or not above:
+    rows = rows[(rows[axis] == count) & (rows["bytes"] == size)]
+    if rows.empty:
         return None
-    neighbours = tuple(sorted({max(below), min(above)}))
-    if len(neighbours) == 1:
-        return default_of_count[neighbours[0]]
-    share = float(np.log(count_wanted / neighbours[0]) / np.log(neighbours[1] / neighbours[0]))
-    lower, upper = (default_of_count[count] for count in neighbours)
-    sizes = max(lower.sizes, upper.sizes, key=len)
-    lower_times, upper_times = (
-        (default.seconds, default.low, default.high) for default in (lower, upper)
-    )
-    seconds, low, high = _interpolate(lower_times, upper_times, share)
-    return LibraryDefault(
-        seconds=seconds, low=low, high=high, sizes=sizes, counts=neighbours, count_name=axis
-    )
+    fastest = rows.sort_values("measured", kind="stable").iloc[0]
+    seconds, low, high = (float(fastest[name]) for name in MEASURED_COLUMNS)
+    return LibraryDefault(seconds=seconds, low=low, high=high, source=MEASURED)
 
 
-def predict_library_default(
-    evidence: Evidence, point: Point, layouts: Collection[str]
+def predict_default(
+    evidence: Evidence, wanted: Mapping[str, Any], statistic: Statistic, layouts: Collection[str]
 ) -> LibraryDefault | None:
-    """Return the predicted time of the MPI default for the workload of a point, with the fastest of
-    some layouts; None if its times, of the same statistic, do not suffice for a narrow interval."""
-    model = evidence.find_default(point.operation)
-    if model is None or point.leaves:
+    """Return the predicted time of the MPI default with the fastest of some layouts; None if its
+    times, of the same statistic, do not suffice for a narrow interval. `wanted` has its operation,
+    ranks and bytes."""
+    model = evidence.find_default(wanted["operation"])
+    if model is None:
         return None
     if not evidence.resources.name and not layouts:
         layouts = [f"block:{model.per_node}"]
-    wanted = []
-    for layout in layouts or [point.layout]:
-        names = {"operation": point.operation, "algorithm": LIBRARY, "layout": layout}
-        amounts = {"ranks": point.ranks, "bytes": point.bytes}
-        resources = evidence.resources.extended(point.ranks)
-        default_point = make_point(resources, names | amounts)
-        wanted.append(replace(default_point, statistic=point.statistic))
+    resources = evidence.resources.extended(wanted["ranks"])
+    points = []
+    for layout in sorted(layouts):
+        # a layout of a tree's nodes may have no place for the ranks of its leaves
+        with suppress(UserError):
+            names = {"algorithm": LIBRARY, "layout": layout}
+            point = make_point(resources, {**wanted, **names})
+            points.append(replace(point, statistic=statistic))
     predicted = []
-    for entry in model.predict(wanted):
+    for entry in model.predict(points):
         if entry.seconds == entry.seconds and is_informative(entry.low, entry.high):
             predicted.append(entry)
     if not predicted:
         return None
     best = min(predicted, key=lambda entry: entry.seconds)
-    text = f"predicted from its measured times on {best.point.layout}"
+    source = f"predicted from its measured times on {best.point.layout}"
     if best.validity.reason:
-        text += f", extrapolated by {best.validity.reason}"
-    return LibraryDefault(
-        seconds=best.seconds,
-        low=best.low,
-        high=best.high,
-        sizes=(point.bytes,),
-        prediction=text,
-    )
+        source += f", extrapolated by {best.validity.reason}"
+    return LibraryDefault(seconds=best.seconds, low=best.low, high=best.high, source=source)
 
 
-def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
-    rows = rows.sort_values(["bytes", "measured"], kind="stable").drop_duplicates("bytes")
-    if rows.empty or not rows["bytes"].iloc[0] <= size <= rows["bytes"].iloc[-1]:
-        return None
-    below = rows[rows["bytes"] <= size].iloc[-1]
-    above = rows[rows["bytes"] >= size].iloc[0]
-    sizes = tuple(sorted({int(below["bytes"]), int(above["bytes"])}))
-    share = (
-        np.log((1 + size) / (1 + sizes[0])) / np.log((1 + sizes[-1]) / (1 + sizes[0]))
-        if len(sizes) > 1
-        else 0.0
-    )
-    lower_times = [float(below[name]) for name in MEASURED_COLUMNS]
-    upper_times = [float(above[name]) for name in MEASURED_COLUMNS]
-    seconds, low, high = _interpolate(lower_times, upper_times, float(share))
-    return LibraryDefault(seconds=seconds, low=low, high=high, sizes=sizes)
+def describe_other_statistic(evidence: Evidence, operation: str, statistic: Statistic) -> list[str]:
+    """Return a note if the times of the MPI default for an operation are of another statistic."""
+    model = evidence.find_default(operation)
+    if model is None:
+        return []
+    branches = set(model.laws)
+    for other in Statistic:
+        name = find_operation_class(operation, 1, other)
+        has_other = any(f"{name} {place}" in branches for place in (ONE_NODE, SEVERAL_NODES))
+        if has_other and name != find_operation_class(operation, 1, statistic):
+            advice = f"--statistic '{other}' compares it with the alternatives"
+            return [f"times of the MPI default are of statistic '{other}': {advice}"]
+    return []
 
 
-def _interpolate(
-    below: Sequence[float], above: Sequence[float], share: float
-) -> tuple[float, float, float]:
-    """Return time, low and high at this share of the distance. The interval is wider if the two
-    times differ more."""
-    seconds, low, high = (
-        lower ** (1 - share) * upper**share for lower, upper in zip(below, above, strict=True)
-    )
-    widening = np.exp(INTERPOLATION_ERROR * share * (1 - share) * abs(np.log(above[0] / below[0])))
-    return seconds, low / widening, high * widening
-
-
-MEASURED = "measured"  # source of a time of the MPI default that is not interpolated
+MEASURED = "measured"  # source of a time of the MPI default that is not predicted
 # of the MPI default's time to that of an alternative; below it, a reason is named
 MAX_UNEXPLAINED_RATIO = 0.9
 SHARED_MEMORY_HINT = (

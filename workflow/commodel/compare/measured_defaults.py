@@ -17,10 +17,11 @@ from commodel.records import LIBRARY, Point
 
 def fit_measured_defaults(measured: pd.DataFrame, operation: str) -> MpiDefault | None:
     """Return the prediction of the MPI default for an operation, from rows of a comparison with
-    measured times; None if there are too few."""
+    measured times; None if there are too few. For a tree, the MPI default is the collective of its
+    front end and its leaves."""
     rows = add_default_columns(measured, COMPARISON)
     is_used = is_library_default(rows) & rows["operation"].eq(operation)
-    rows = rows[is_used & rows["waves"].eq(1) & rows["leaves"].eq(0)].drop_duplicates("point")
+    rows = rows[is_used & rows["waves"].eq(1)].drop_duplicates("point")
     points = [_make_point(row) for row in rows.to_dict("records")]
     try:
         return MpiDefault.of_set(fit_default(points, rows["measured"].tolist(), "the results"))
