@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commodel.api.result import Answer
-from commodel.errors import UserError
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.atomic import write_text
+from commodel.files.quantities import parse_setting
 from commodel.files.text_tables import format_answer, format_csv, format_table
 from commodel.interchange import (
     UNKNOWN_RANKS,
@@ -165,7 +166,11 @@ def import_folder(
     source = Path(folder)
     target = find_evidence_table(Path(out)) if out else None
     table = EvidenceTable.read(target) if target else EvidenceTable()
-    stated = FolderProperties(ranks, ranks_per_node, statistic, library, setting)
+    with locate_mistakes(key="library"):
+        stated_library = parse_setting(library)
+    with locate_mistakes(key="setting"):
+        stated_setting = parse_setting(setting)
+    stated = FolderProperties(ranks, ranks_per_node, statistic, stated_library, stated_setting)
     own = {target, target.with_name(FILES_NAME)} if target else set()
     files = []
     for file in read_folder(source, stated, {path.absolute() for path in own}):
