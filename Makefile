@@ -4,7 +4,7 @@ READY := .venv/.ready
 SETUP := $(wildcard envs/*) pyproject.toml
 
 .PHONY: help setup demo demo-openmpi papers example test test-core test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
-	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-hierarchical bench-coverage bench-tune bench-default \
+	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-hierarchical bench-coverage bench-tune bench-default bench-alltoall \
 	bench-workbook axe partitions schemas map pages docs wheel clean
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo "make bench-heldout TABLE=T.csv  errors at held-out sizes, ranks and allocations of the table (FAMILIES, RANKS, STATISTIC): minutes a model"
 	@echo "make bench-coverage  coverage and width of prediction intervals; TABLE=T.csv, too: minutes"
 	@echo "make bench-default DATA=FOLDER  predictions of the MPI default at the largest number of nodes: a minute"
+	@echo "make bench-alltoall DATA=FOLDER  measured variants of alltoall, predicted from probes alone: half an hour"
 	@echo "make bench-tune TABLE=T.csv  points to be measured until the choice of algorithms costs 5 %: minutes"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
 	@echo "make partitions  balance the kernels of the τ–Lop paper over its layouts again: params/partitions/fermi"
@@ -190,6 +191,10 @@ bench-heldout: $(READY)
 bench-default: $(READY)
 	@test -d "$(DATA)" || { echo "bench-default: found no folder '$(DATA)', wanted DATA=FOLDER with measured collectives" >&2; exit 2; }
 	.venv/bin/python -m benchmarks.mpi_default $(DATA)
+
+bench-alltoall: $(READY)
+	@test -d "$(DATA)" || { echo "bench-alltoall: found no folder '$(DATA)', wanted DATA=FOLDER with measured variants of alltoall" >&2; exit 2; }
+	.venv/bin/python -m benchmarks.alltoall_variants $(DATA)
 
 bench-hierarchical: export OMP_NUM_THREADS = 1
 bench-hierarchical: $(READY)

@@ -71,6 +71,7 @@ VARIANTS = {
         "leaders=2",
         "rack@2=linear",
         "leaders=2:inter=hier",
+        "leaders=2:inter=lanes(inter=linear,intra=linear)",
     ),
     ("barrier", "hier"): ("inter=linear", "inter=n-way:2:intra=binomial", "rack@2=linear"),
     ("gather", "hier"): ("inter=linear:intra=windowed:1", "inter=linear-sync:2", "rack@2=linear"),
@@ -244,6 +245,14 @@ def test_uneven_groups_of_a_level_are_listed():
         ("allreduce", "hier:intra=linear+binomial", "hier:intra=linear+binomial"),
         ("allreduce", "lanes(intra=ring+ring)", "lanes:intra=ring"),
         ("allgather", "by_node:ring", "by-node:ring"),
+        ("alltoall", "hier:inter=lanes:leaders=2", "hier:inter=lanes:leaders=2"),
+        (
+            "alltoall",
+            "hier(leaders=2,inter=lanes(inter=linear, intra=bruck))",
+            "hier:inter=lanes(inter=linear,intra=bruck):leaders=2",
+        ),
+        ("allreduce", "hier:inter=by-node:ring", "hier:inter=by-node:ring"),
+        ("alltoall", "by-node:hier(inter=linear)", "by-node:hier:inter=linear"),
     ],
 )
 def test_spellings_of_an_algorithm_have_one_canonical_form(operation, spec, own):

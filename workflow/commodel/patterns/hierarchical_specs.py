@@ -3,8 +3,9 @@ hier:inter=ring:intra=binomial.
 
 Each part is KEY=VALUE. A key is a distance class of the platform, from `node` to `beyond`, with
 `intra` and `inter` as their usual names; its value is the algorithm among the ranks or leaders
-within one group. An algorithm keeps its argument, as in inter=chain:64KiB. UP+DOWN are the
-algorithms on the way to the leaders and back. The parts may be written in brackets, with commas.
+within one group. An algorithm keeps its argument, as in inter=chain:64KiB; one that has parts
+itself is in brackets, as in inter=lanes(intra=linear). UP+DOWN are the algorithms on the way to the
+leaders and back. The parts may be written in brackets, with commas.
 
 A full spec needs no platform: it has the groups of nodes of each level, as in leaf@16 for 16 nodes
 each, or leaf@0-3/4-6+9.
@@ -47,7 +48,9 @@ class Way:
 
     @property
     def text(self) -> str:
-        return self.up if self.up == self.down and not self.split else f"{self.up}+{self.down}"
+        up = close_brackets(self.up)
+        down = close_brackets(self.down)
+        return up if up == down and not self.split else f"{up}+{down}"
 
 
 @dataclass(frozen=True)
@@ -99,10 +102,31 @@ def open_brackets(spec: str) -> str:
     """Return a spec without brackets: hier(inter=ring,intra=linear) is
     hier:inter=ring:intra=linear."""
     name, bracket, rest = spec.partition("(")
-    if not bracket or not rest.rstrip().endswith(")"):
+    if not bracket or ":" in name or not rest.rstrip().endswith(")"):
         return spec
-    parts = [part.strip() for part in rest.rstrip()[:-1].split(",") if part.strip()]
+    parts = [part.strip() for part in _split_outside(rest.rstrip()[:-1], ",") if part.strip()]
     return ":".join([name.strip(), *parts])
+
+
+def close_brackets(spec: str) -> str:
+    """Return a spec as a value of a part: with brackets if it has parts itself."""
+    name, _, parts = spec.partition(":")
+    if "=" not in parts:
+        return spec
+    return f"{name}({','.join(_split_outside(parts, ':'))})"
+
+
+def _split_outside(text: str, separator: str) -> list[str]:
+    """Return the text cut at each separator that is outside of brackets."""
+    parts = [""]
+    depth = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
 
 
 def parse_composition(form: Form, find: FindAlgorithm, text: str) -> Composition:
@@ -138,7 +162,7 @@ def _split_parts(form: Form, text: str) -> dict[str, str]:
     before it, as the argument of its algorithm."""
     values: dict[str, str] = {}
     key = ""
-    for part in text.split(":"):
+    for part in _split_outside(text, ":"):
         name, equals, value = part.partition("=")
         if equals:
             key = name.strip()
@@ -156,7 +180,9 @@ def _split_parts(form: Form, text: str) -> dict[str, str]:
 def _read_way(
     form: Form, operations: Sequence[str], key: str, text: str, find: FindAlgorithm
 ) -> Way:
-    up, plus, down = (part.strip() for part in text.partition("+"))
+    up, *others = (part.strip() for part in _split_outside(text, "+"))
+    plus = bool(others)
+    down = "+".join(others)
     wanted_pair = len(operations) > 1
     allows_pair = wanted_pair or (key == INTER and form.operation == "allreduce")
     if plus and not allows_pair:
