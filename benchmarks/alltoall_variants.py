@@ -32,7 +32,8 @@ from commodel.records import Point
 RANKS_PER_NODE = 112
 EXCHANGES = {"pairwise": "pairwise", "nonblocking": "linear"}
 TIE = 1.05  # ratio of two times that are taken as equal
-MAX_STALLED_BYTES = 64
+MAX_STALLED_BYTES = 1024
+MIN_STALLED_NODES = 4
 DRAWS = 1
 
 
@@ -70,13 +71,13 @@ def name_variant(row: pd.Series) -> str:
 
 
 def is_stalled(row: pd.Series) -> bool:
-    """Return whether a variant takes 0.16 s or multiples in nearly all jobs, which no model of
-    latency and bandwidth predicts."""
+    """Return whether a variant may stall: with many messages in flight, some take 0.16 s or
+    multiples, which no model of latency and bandwidth predicts."""
     return (
         row["exchange"] == "nonblocking"
         and row["algorithm"] in ("locality-aware", "multileader")
         and row["bytes_per_pair"] <= MAX_STALLED_BYTES
-        and row["nodes"] >= 16
+        and row["nodes"] >= MIN_STALLED_NODES
     )
 
 

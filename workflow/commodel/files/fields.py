@@ -316,8 +316,8 @@ TABLE = Annotated[
 SPEC = Annotated[
     str,
     match_text(
-        r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*",
-        "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only",
+        r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/() -]*",
+        "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / ( ) - only",
         200,
     ),
 ]
