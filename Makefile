@@ -17,7 +17,7 @@ help:
 	@echo "make test-core  the tests of the core in a copy without our extensions: 8 minutes"
 	@echo "make test-slow  the slow tests of the same behaviour: minutes"
 	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/labs has; needs root"
-	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
+	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root; EXPERIMENT=netns-hier: leaders"
 	@echo "make lab-kernels  SUMMA and the wave equation there at 1 Gbit/s, one host slowed down: ten minutes, needs root"
 	@echo "make lab-paper  figures of the cluster model's paper in the same lab, where TCP loses packets; PAPER=lop: 5 minutes, needs root"
 	@echo "make lab-overlay  trees of the TAN and MRNet papers on an overlay network over 600 hosts at 4 Mbit/s: a quarter of an hour, needs root"
@@ -115,7 +115,7 @@ lab-test: $(READY)
 
 lab-network: $(READY)
 	rm -rf build/lab-network
-	.venv/bin/python -m tests.labs.campaign build/lab-network
+	.venv/bin/python -m tests.labs.campaign build/lab-network $(EXPERIMENT)
 
 lab-kernels: $(READY)
 	rm -rf build/lab-kernels
