@@ -464,6 +464,42 @@ def add_sizes(table):
     pd.concat(more).to_csv(table, index=False)
 
 
+def test_the_mpi_default_is_predicted_from_the_times_of_a_run(platform, tmp_path):
+    """`predict` and `advise` answer the same at a size and a number of ranks without a time."""
+    table = tmp_path / "results/study/comparison.csv"
+    rows = pd.read_csv(table, dtype={"workload": str})
+    defaults = []
+    for ranks in (2, 4, 8):
+        for size in (8, 64, 512, 4096, 32768):
+            seconds = (ranks - 1).bit_length() * (4e-6 + 1e-9 * size)
+            default = rows.iloc[:1].assign(
+                point=f"default {ranks} {size}",
+                algorithm="library",
+                alternative="library",
+                model="",
+                validity="library default: measured, not predicted",
+                ranks=ranks,
+                nodes=ranks,
+                bytes=size,
+                measured=seconds,
+                measured_low=seconds,
+                measured_high=seconds,
+            )
+            defaults.append(default)
+    line = f"--operation allreduce --ranks 6 --bytes 1KiB --layout block:1 --platform {platform}"
+    assert "found no times of the MPI default" in refused(f"predict {line} --algorithm library")
+    pd.concat([rows, *defaults]).to_csv(table, index=False)
+    (predicted,) = read_rows(f"predict {line} --algorithm library")
+    exact = np.log2(6) * (4e-6 + 1e-9 * 1024)
+    assert predicted["model"] == "library"
+    assert predicted["seconds"] == pytest.approx(exact, rel=0.3)
+    advised = read_rows(f"advise {line}")[-1]
+    assert advised["alternative"] == "library"
+    assert advised["seconds"] == predicted["seconds"]
+    both = read_rows(f"predict {line} --algorithm library --algorithm ring")
+    assert [row["algorithm"] for row in both] == ["ring", "ring", "library"]
+
+
 def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
     """LogGP overestimates all times by 10 %. The recommended prediction corrects this factor; the
     uncorrected prediction of LogGP is the second row. Where too little was measured for that, it is

@@ -87,6 +87,16 @@ def test_algorithms_and_the_mpi_default_are_predicted_beside_each_other(folder):
     of_default = [row for row in rows if row["model"] == "library"]
     assert [row["algorithm"] for row in of_default] == ["library"]
     assert {row["algorithm"] for row in rows if row["model"] == "hockney"} >= {"ring"}
+    changed = read_rows(
+        f"predict --params {folder}/sets --operation allreduce --ranks 512 --bytes 64KiB "
+        "--layout block:8 --set alpha=1us"
+    )
+    assert {row["model"] for row in changed} == {"hockney", "library"}
+    (named,) = read_rows(
+        f"predict --params {folder}/sets --model library --operation allreduce --ranks 512 "
+        "--bytes 64KiB"
+    )
+    assert named["model"] == "library"
     only = read_rows(
         f"predict --params {folder}/sets --operation allreduce --ranks 512 --bytes 64KiB "
         "--layout block:8 --algorithm ring"
@@ -178,7 +188,7 @@ def test_a_few_numbers_of_ranks_explain_a_wide_interval(tmp_path):
         ),
         ("--operation allreduce --ranks 64", "bytes is missing"),
         ("--operation allreduce --ranks 64 --bytes 0", "found 0 bytes, wanted at least 1"),
-        ("--operation allreduce --ranks 64 --bytes 8 --algorithm ring", "leave other names out"),
+        ("--operation allreduce --ranks 64 --bytes 8 --algorithm ring", "leave other algorithms"),
         (
             "--operation allreduce --ranks 64 --bytes 8 --algorithm library --waves 4",
             "is predicted for one wave",

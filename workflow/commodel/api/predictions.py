@@ -184,7 +184,8 @@ def predict_patterns(
         points = _list_wanted(pattern, sizes, resources, quantity, omitted)
     notes: list[str] = []
     of_default: list[Prediction] = []
-    if default is not None and request.is_possible and is_plain:
+    is_one_wave = not (quantity.waves or quantity.pipelined)
+    if default is not None and request.is_possible and is_one_wave:
         complete = complete_pattern(pattern, default, has_platform=resources is not None)
         default_points = _list_wanted(complete, complete["sizes"], resources, quantity, [])
         of_default = predict_default(default, default_points)
@@ -192,7 +193,10 @@ def predict_patterns(
         notes = describe_default(default, of_default, layout, quantity.statistic)
     if not sets:
         if not of_default:
-            raise UserError("the set of the MPI default predicts it alone: leave other names out")
+            raise UserError(
+                "the set of the MPI default predicts it alone, and one wave: leave other algorithms, "
+                "topologies and waves out"
+            )
         return Predictions.of(tabulate_predictions(of_default, []), notes, [], folders)
     points = [point for point in points if point.algorithm != LIBRARY]
     predictions: list[Prediction] = []

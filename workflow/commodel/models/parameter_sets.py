@@ -4,7 +4,7 @@
 Changes by hand are recorded in the set.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,12 +137,18 @@ def replace_by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[
             raise UserError(
                 f"--set {text}: found no set of model '{owner}'; {suggest_name(owner, texts_by_model)}"
             )
-        for family_name in [owner] if colon else texts_by_model:
+        for family_name in [owner] if colon else _list_changeable(texts_by_model):
             texts_by_model[family_name].append(text.partition(":")[2] if colon else text)
     return [
         _replace_values(parameters, texts_by_model[parameters.model], len(texts_by_model) > 1)
         for parameters in sets
     ]
+
+
+def _list_changeable(models: Collection[str]) -> list[str]:
+    """Return the models whose values may be given by hand: all but that of the MPI default beside
+    others, which has no parameters."""
+    return [name for name in models if name != LIBRARY] or list(models)
 
 
 def describe_changes(parameters: ParameterSet) -> str:

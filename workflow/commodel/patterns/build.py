@@ -189,7 +189,8 @@ def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
         )
     if not point.predictable:
         raise UserError(
-            f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not predicted or drawn"
+            f"'{LIBRARY}' is the MPI library's own {point.operation}: it has no schedule, only its own "
+            "times predict it"
         )
     if is_pattern_file(point.operation):
 
