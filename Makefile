@@ -35,7 +35,7 @@ help:
 	@echo "make bench-hierarchical  hierarchical algorithms against flat ones on simulated fat nodes, predicted and measured: minutes"
 	@echo "make bench-heldout TABLE=T.csv  errors at held-out sizes, ranks and allocations of the table (FAMILIES, RANKS, STATISTIC): minutes a model"
 	@echo "make bench-coverage  coverage and width of prediction intervals; TABLE=T.csv, too: minutes"
-	@echo "make bench-default DATA=FOLDER  predictions of the MPI default at the largest number of nodes: a minute"
+	@echo "make bench-default DATA=FOLDER  predictions of the MPI default at held-out points (SPLIT=largest, next, …, all): seconds to minutes"
 	@echo "make bench-alltoall DATA=FOLDER  measured variants of alltoall, predicted from probes alone: half an hour"
 	@echo "make bench-tune TABLE=T.csv  points to be measured until the choice of algorithms costs 5 %: minutes"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
@@ -190,7 +190,7 @@ bench-heldout: $(READY)
 
 bench-default: $(READY)
 	@test -d "$(DATA)" || { echo "bench-default: found no folder '$(DATA)', wanted DATA=FOLDER with measured collectives" >&2; exit 2; }
-	.venv/bin/python -m benchmarks.mpi_default $(DATA)
+	.venv/bin/python -m benchmarks.mpi_default $(DATA) $(if $(SPLIT),--split "$(SPLIT)")
 
 bench-alltoall: $(READY)
 	@test -d "$(DATA)" || { echo "bench-alltoall: found no folder '$(DATA)', wanted DATA=FOLDER with measured variants of alltoall" >&2; exit 2; }

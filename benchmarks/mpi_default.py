@@ -1,17 +1,25 @@
-"""Predictions of the MPI default at the largest number of ranks of each operation, from all smaller
-ones: `make bench-default DATA=FOLDER`.
+"""Predictions of the MPI default at held-out points of real machines: `make bench-default
+DATA=FOLDER`.
 
-FOLDER has measured collectives of real machines, as `archer2/imb.csv`, `cirrus/imb.csv`,
+FOLDER has measured collectives, as `archer2/imb.csv`, `cirrus/imb.csv`,
 `cloud/osu_allreduce-*.csv`, `dane/alltoall-dane.csv`, `lassen/allgather-lassen.csv` and
 `summit/points.csv`. A file that is absent is left out. IMB's times are those of the last rank
-(`t_max`). Of repetitions the median counts. Held out are points on several nodes.
+(`t_max`). Of repetitions the median counts. Points on several nodes are held out:
 
-- μ: max(prediction, time) / min(prediction, time).
-- covered: share of the times inside the prediction intervals.
-- high/low: median ratio of the ends of the intervals.
-- interpolation: a line in log–log through the two largest measured numbers of nodes of the same
-  size, extrapolated.
-- log–log line: the same through all of them.
+- largest: the largest number of ranks of each operation, predicted from all smaller ones;
+- next: each number of nodes, from the smaller ones, at least two;
+- after next: the same, without the number of nodes before it;
+- between: each number of nodes between others, from these;
+- sizes: every second size.
+
+The columns:
+
+- μ: max(prediction, time) / min(prediction, time);
+- covered: share of the times inside the prediction intervals;
+- high/low: median ratio of the ends of the intervals;
+- interpolation: a line in log–log between the two neighbours in nodes or size; beyond them through
+  the last two numbers of nodes of the same size;
+- line: a line in log–log through all numbers of nodes of the same size.
 
 Both simple rules have no interval, and no prediction of a size that was measured at fewer than two
 numbers of nodes."""
@@ -110,68 +118,142 @@ def make_points(rows: pd.DataFrame) -> list[Point]:
     return points
 
 
-def extrapolate_lines(fitted: pd.DataFrame, held_out: pd.DataFrame, most: int) -> np.ndarray:
-    """Return the seconds of each held-out point by a line through the times of the largest numbers
-    of nodes, at most so many; NaN with fewer than two."""
-    between = fitted[fitted["nodes"] > 1].sort_values("ranks")
-    curves = dict(iter(between.groupby(["operation", "bytes"])))
+def interpolate(fitted: pd.DataFrame, held_out: pd.DataFrame) -> np.ndarray:
+    """Return the seconds of each held-out point by its two neighbours, NaN without two."""
+    between = fitted[fitted["nodes"] > 1]
+    by_nodes = dict(iter(between.groupby(["operation", "nodes"])))
+    by_size = dict(iter(between.groupby(["operation", "bytes"])))
     times = []
     for row in held_out.to_dict("records"):
-        curve = curves.get((row["operation"], row["bytes"]), between.iloc[:0]).tail(most)
-        if curve["ranks"].nunique() < 2:
-            times.append(np.nan)
-            continue
-        line = np.polyfit(np.log(curve["ranks"]), np.log(curve["seconds"]), 1)
-        times.append(np.exp(np.polyval(line, np.log(row["ranks"]))))
+        curve = by_nodes.get((row["operation"], row["nodes"]))
+        axis = "bytes"
+        if curve is None:
+            curve = by_size.get((row["operation"], row["bytes"]), between.iloc[:0])
+            axis = "ranks"
+        curve = curve.sort_values(axis)
+        first = int(np.searchsorted(curve[axis], row[axis])) - 1
+        first = max(min(first, len(curve) - 2), 0)
+        times.append(extend_line(curve.iloc[first : first + 2], row, axis))
     return np.array(times)
 
 
-def score(rows: pd.DataFrame) -> tuple[dict[str, object], pd.DataFrame]:
-    """Return the scores of a machine, and its held-out points with their predictions."""
+def draw_lines(fitted: pd.DataFrame, held_out: pd.DataFrame) -> np.ndarray:
+    """Return the seconds of each held-out point by a line through all numbers of nodes."""
+    between = fitted[fitted["nodes"] > 1]
+    curves = dict(iter(between.groupby(["operation", "bytes"])))
+    return np.array(
+        [
+            extend_line(
+                curves.get((row["operation"], row["bytes"]), between.iloc[:0]), row, "ranks"
+            )
+            for row in held_out.to_dict("records")
+        ]
+    )
+
+
+def extend_line(curve: pd.DataFrame, row: dict[str, object], axis: str) -> float:
+    """Return the seconds at a place by a line in log–log through a curve; NaN with fewer than two
+    different places."""
+    if curve[axis].nunique() < 2:
+        return float("nan")
+    # IMB also measures 0 bytes
+    offset = 1 if axis == "bytes" else 0
+    line = np.polyfit(np.log(curve[axis] + offset), np.log(curve["seconds"]), 1)
+    return float(np.exp(np.polyval(line, np.log(float(row[axis]) + offset))))
+
+
+def split_largest(rows: pd.DataFrame) -> Iterator[np.ndarray]:
     is_largest = rows["ranks"] == rows.groupby("operation")["ranks"].transform("max")
-    fitted = rows[~is_largest]
-    held_out = rows[is_largest & (rows["nodes"] > 1)]
-    begin = time.process_time()
+    yield np.where(
+        is_largest & (rows["nodes"] > 1), HELD_OUT, np.where(is_largest, OMITTED, FITTED)
+    )
+
+
+def split_next(rows: pd.DataFrame, ahead: int = 1) -> Iterator[np.ndarray]:
+    counts = sorted(set(rows["nodes"]) - {1})
+    for number in range(2, len(counts) - ahead + 1):
+        is_fitted = rows["nodes"] < counts[number]
+        known = rows[is_fitted & (rows["nodes"] > 1)].groupby("operation")["nodes"].nunique()
+        is_known = rows["operation"].isin(known.index[known >= 2])
+        is_held_out = is_known & (rows["nodes"] == counts[number + ahead - 1])
+        yield np.where(is_held_out, HELD_OUT, np.where(is_fitted, FITTED, OMITTED))
+
+
+def split_between(rows: pd.DataFrame) -> Iterator[np.ndarray]:
+    for count in sorted(set(rows["nodes"]) - {1})[1:-1]:
+        yield np.where(rows["nodes"] == count, HELD_OUT, FITTED)
+
+
+def split_sizes(rows: pd.DataFrame) -> Iterator[np.ndarray]:
+    number = rows.groupby("operation")["bytes"].rank(method="dense")
+    is_second = number % 2 == 0
+    is_held_out = is_second & (rows["nodes"] > 1)
+    yield np.where(is_held_out, HELD_OUT, np.where(is_second, OMITTED, FITTED))
+
+
+FITTED, HELD_OUT, OMITTED = range(3)
+SPLITS = {
+    "largest": split_largest,
+    "next": split_next,
+    "after next": lambda rows: split_next(rows, 2),
+    "between": split_between,
+    "sizes": split_sizes,
+}
+
+
+def predict_held_out(rows: pd.DataFrame, use: np.ndarray) -> pd.DataFrame:
+    """Return the held-out points with their predictions."""
+    fitted, held_out = rows[use == FITTED], rows[use == HELD_OUT]
     parameters = fit_default(make_points(fitted), fitted["seconds"].tolist(), "the bench")
-    default = MpiDefault.of_set(parameters)
-    predictions = default.predict(make_points(held_out))
-    held_out = held_out.assign(
+    predictions = MpiDefault.of_set(parameters).predict(make_points(held_out))
+    return held_out.assign(
         predicted=[entry.seconds for entry in predictions],
         low=[entry.low for entry in predictions],
         high=[entry.high for entry in predictions],
-        interpolated=extrapolate_lines(fitted, held_out, 2),
-        line=extrapolate_lines(fitted, held_out, len(fitted)),
-    )
-    seconds = f"{time.process_time() - begin:.1f}"
-    return summarize(str(rows["machine"].iloc[0]), held_out) | {"CPU [s]": seconds}, held_out
+        interpolation=interpolate(fitted, held_out),
+        line=draw_lines(fitted, held_out),
+    ).dropna(subset="predicted")
 
 
 def summarize(name: str, rows: pd.DataFrame) -> dict[str, object]:
     covered = (rows["low"] <= rows["seconds"]) & (rows["seconds"] <= rows["high"])
     scores: dict[str, object] = {"machine": name, "points": len(rows)}
-    for title, column in (("", "predicted"), ("interpolation ", "interpolated"), ("line ", "line")):
+    for column in ("predicted", "interpolation", "line"):
         errors = np.exp(np.abs(np.log(rows["seconds"] / rows[column]).dropna()))
-        scores[f"{title}median μ"] = f"{errors.median():.3f}"
-        scores[f"{title}mean μ"] = f"{errors.mean():.2f}"
         if column == "predicted":
-            scores["worst"] = f"{errors.max():.1f}"
-            scores["covered [%]"] = round(100 * covered.mean())
+            scores |= {"μ": f"{errors.median():.3f}", "mean": f"{errors.mean():.2f}"}
+            scores |= {"worst": f"{errors.max():.1f}", "covered": f"{100 * covered.mean():.0f} %"}
             scores["high/low"] = f"{(rows['high'] / rows['low']).median():.2f}"
+        elif len(errors):
+            scores[column] = f"{errors.median():.3f}, {errors.mean():.2f}"
+        else:
+            scores[column] = "-"
     return scores
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    lines, parts = [], []
-    for rows in read_tables(parser.parse_args().folder):
-        scores, held_out = score(rows)
-        lines.append(scores)
-        parts.append(held_out)
-    if not parts:
+    parser.add_argument("--split", choices=[*SPLITS, "all"], default="largest")
+    options = parser.parse_args()
+    tables = list(read_tables(options.folder))
+    if not tables:
         parser.error("found no measured times in this folder")
-    lines.append(summarize("all", pd.concat(parts)) | {"CPU [s]": ""})
-    print(format_table(lines))
+    for name in SPLITS if options.split == "all" else [options.split]:
+        begin = time.process_time()
+        parts, lines = [], []
+        for rows in tables:
+            of_machine = [
+                predict_held_out(rows, use) for use in SPLITS[name](rows) if HELD_OUT in use
+            ]
+            if of_machine:
+                parts += of_machine
+                lines.append(summarize(str(rows["machine"].iloc[0]), pd.concat(of_machine)))
+        lines.append(summarize("all", pd.concat(parts)))
+        print(
+            f"{name}, {time.process_time() - begin:.0f} s of CPU; of simple rules: median, mean μ"
+        )
+        print(format_table(lines), end="\n\n")
 
 
 if __name__ == "__main__":
