@@ -176,7 +176,14 @@ def test_a_few_numbers_of_ranks_explain_a_wide_interval(tmp_path):
     said = run(
         f"predict --params {tmp_path}/few.yaml --operation allreduce --ranks 512 --bytes 64KiB"
     ).stdout
-    assert "WIDE INTERVAL: allreduce between nodes, 2 numbers of ranks measured; 32 ranks" in said
+    note = "WIDE INTERVAL: allreduce between nodes, 2 numbers of ranks measured; 32 ranks"
+    assert note in said
+    hockney = write_hockney(tmp_path / "hockney.yaml", "1us")
+    advised = run(
+        f"advise --params {tmp_path}/few.yaml --params {hockney} --operation allreduce --ranks 128 "
+        "--bytes 64KiB --layout block:8"
+    ).stdout
+    assert note in advised
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from commodel.predictions.interval_basis import (
     format_doublings,
     is_informative,
 )
-from commodel.predictions.mpi_default import MpiDefault
+from commodel.predictions.mpi_default import MpiDefault, describe_widths
 from commodel.predictions.places import (
     ONE_NODE,
     SEVERAL_NODES,
@@ -287,6 +287,7 @@ class LibraryDefault:
     low: float
     high: float
     source: str  # MEASURED, or how it was predicted
+    notes: Sequence[str] = ()  # why the interval is wide
 
     @property
     def deviation(self) -> float:
@@ -345,7 +346,8 @@ def predict_default(
     source = f"predicted from its measured times on {best.point.layout}"
     if best.validity.reason:
         source += f", extrapolated by {best.validity.reason}"
-    return LibraryDefault(seconds=best.seconds, low=best.low, high=best.high, source=source)
+    notes = describe_widths(model, [best])
+    return LibraryDefault(best.seconds, best.low, best.high, source, notes)
 
 
 def describe_other_statistic(evidence: Evidence, operation: str, statistic: Statistic) -> list[str]:
@@ -387,7 +389,7 @@ def describe_library_default(
     )
     compared = "both measured" if both_measured else f"{default.source}, against a predicted time"
     hint = SHARED_MEMORY_HINT if within_real_node and ratio < MAX_UNEXPLAINED_RATIO else ""
-    return [f"the MPI default {speed} ({compared}){hint}"]
+    return [f"the MPI default {speed} ({compared}){hint}", *default.notes]
 
 
 def _format_range(low: object, high: object) -> str:

@@ -10,11 +10,9 @@ from typing import Any
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.operations import has_size
-from commodel.predictions.mpi_default import MpiDefault, describe_width, name_branch
+from commodel.predictions.mpi_default import MpiDefault, describe_widths
 from commodel.predictions.predictions import Prediction
 from commodel.records import LIBRARY, Point, Statistic
-
-WIDE = 4.0  # high over low of an interval, from which on a note says why it is wide
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,4 @@ def describe_default(
     for statistic in dict.fromkeys(entry.point.statistic for entry in predictions):
         if statistic is not wanted:
             notes.append(f"times of the MPI default are of statistic '{statistic}', as measured")
-    wide = [entry for entry in predictions if entry.high > WIDE * entry.low]
-    for branch in dict.fromkeys(name_branch(entry.point) for entry in wide):
-        notes.append(describe_width(default, branch))
-    return notes
+    return [*notes, *describe_widths(default, predictions)]

@@ -48,6 +48,7 @@ TERMS = {
     "m p log p": "s/B",
 }
 MIN_LAW_SECONDS = 1e-12  # seconds; a law without terms would have no logarithm
+WIDE = 4.0  # high over low of an interval, from which on a note says why it is wide
 NO_PAYLOAD = " without payload"
 # keys of the provenance of a set
 PER_NODE_KEY = "ranks_per_node"  # of most points between nodes
@@ -192,6 +193,13 @@ def evaluate_laws(laws: Mapping[str, Array], points: Sequence[Point]) -> Array:
     """Return the seconds of the law of each point's branch."""
     coefficients = np.array([laws[name_branch(point)] for point in points])
     return np.maximum((tabulate_terms(points) * coefficients).sum(axis=1), MIN_LAW_SECONDS)
+
+
+def describe_widths(default: MpiDefault, predictions: Sequence[Prediction]) -> list[str]:
+    """Return a note for each branch with a wide interval: why it is wide."""
+    wide = [entry for entry in predictions if entry.high > WIDE * entry.low]
+    branches = dict.fromkeys(name_branch(entry.point) for entry in wide)
+    return [describe_width(default, branch) for branch in branches]
 
 
 def describe_width(default: MpiDefault, branch: str) -> str:
