@@ -227,6 +227,7 @@ def test_tables_that_do_not_fit_are_refused(folder, tmp_path):
         ("log p': {value", "log q': {value", "value 'allreduce between nodes: log q'"),
         ("unit: s/B", "unit: B", "wanted a number of at least 0 in s/B"),
         ("ranks_per_node: 8", "ranks_per_node: x", "ranks_per_node: found 'x'"),
+        ("nodes: [256, ", "nodes: [x, ", "provenance.beyond: wanted three numbers"),
     ],
 )
 def test_a_wrong_set_is_refused(folder, tmp_path, old, new, message):

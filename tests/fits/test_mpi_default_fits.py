@@ -1,5 +1,7 @@
 """The MPI default predicted from its own times: synthetic libraries whose law is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -191,5 +193,7 @@ def test_the_statistic_that_was_measured_is_predicted():
 
 
 def test_too_few_times_are_refused():
-    with pytest.raises(UserError, match="found too few times of the MPI default, wanted 2"):
-        fit_default([make_point(2, 8)], [1e-5], "t.csv")
+    one = make_point(2, 8)
+    for points in ([one], [one, replace(one, layout="cyclic:8")]):
+        with pytest.raises(UserError, match="found too few times of the MPI default, wanted 2"):
+            fit_default(points, [1e-5] * len(points), "t.csv")

@@ -21,7 +21,8 @@ def fit_measured_defaults(measured: pd.DataFrame, operation: str) -> MpiDefault 
     front end and its leaves."""
     rows = add_default_columns(measured, COMPARISON)
     is_used = is_library_default(rows) & rows["operation"].eq(operation)
-    rows = rows[is_used & rows["waves"].eq(1)].drop_duplicates("point")
+    is_used &= rows["waves"].eq(1) & (rows["measured"] > 0)
+    rows = rows[is_used].drop_duplicates("point")
     points = [_make_point(row) for row in rows.to_dict("records")]
     try:
         return MpiDefault.of_set(fit_default(points, rows["measured"].tolist(), "the results"))

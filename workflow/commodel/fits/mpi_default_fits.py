@@ -35,6 +35,7 @@ from commodel.predictions.residual_model import (
     COVERAGE,
     FAR_DOUBLINGS,
     MAX_FITTED_POINTS,
+    MIN_WORKLOADS,
     MeasuredResiduals,
     Posterior,
     ResidualModel,
@@ -45,7 +46,6 @@ from commodel.predictions.stored_residuals import store_residuals
 from commodel.records import LIBRARY, Point
 from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
-MIN_POINTS = 2  # of a branch
 LAW_STEPS = 8  # of the robust fit of a law
 MIN_SCATTER = 0.02  # of logarithms, below which a residual of the law counts as no outlier
 COEFFICIENT_DIGITS = 6
@@ -69,13 +69,13 @@ def fit_default(points: Sequence[Point], seconds: Sequence[float], source: str) 
     measured = _select_branches(DefaultTimes(list(points), np.array(seconds, dtype=float)))
     if not measured.points:
         raise UserError(
-            f"found too few times of the MPI default, wanted {MIN_POINTS} of an operation"
+            f"found too few times of the MPI default, wanted {MIN_WORKLOADS} workloads of an operation"
         )
     laws = _fit_laws(measured)
     residuals = measured.find_residuals(laws)
     residuals, scales = _fit_scales(residuals)
     model = ResidualModel.fit(residuals, scales)
-    assert model is not None  # a branch has MIN_POINTS workloads
+    assert model is not None  # a branch has MIN_WORKLOADS
     errors = [
         error
         for branch in _split_branches(measured)
@@ -158,8 +158,12 @@ def _split_branches(measured: DefaultTimes) -> Iterator[DefaultTimes]:
 
 
 def _select_branches(measured: DefaultTimes) -> DefaultTimes:
-    """Return the times of the branches that have enough points."""
-    branches = [branch for branch in _split_branches(measured) if len(branch.points) >= MIN_POINTS]
+    """Return the times of the branches that have enough workloads."""
+    branches = []
+    for branch in _split_branches(measured):
+        # times on several layouts are those of one workload
+        if len({point.workload for point in branch.points}) >= MIN_WORKLOADS:
+            branches.append(branch)
     if not branches:
         return DefaultTimes([], np.zeros(0))
     points = [point for branch in branches for point in branch.points]

@@ -91,7 +91,7 @@ class MpiDefault:
                 f"model {LIBRARY}, provenance.{PER_NODE_KEY}: found '{per_node}', wanted a number above 0"
             )
         beyond = parameters.provenance.get(BEYOND_KEY, {})
-        if not isinstance(beyond, Mapping) or any(len(entry) != 3 for entry in beyond.values()):
+        if not isinstance(beyond, Mapping) or not all(map(_is_extrapolation, beyond.values())):
             raise UserError(
                 f"model {LIBRARY}, provenance.{BEYOND_KEY}: wanted three numbers for each branch"
             )
@@ -149,6 +149,13 @@ class MpiDefault:
         nothing = float("nan")
         validity = Validity(ValidityKind.NO_PREDICTION, self.explain_missing(point))
         return Prediction(LIBRARY, point, nothing, nothing, nothing, validity, IntervalBasis())
+
+
+def _is_extrapolation(entry: object) -> bool:
+    """Return whether a stored entry has a number of ranks and two factors."""
+    if not isinstance(entry, list | tuple) or len(entry) != 3:
+        return False
+    return all(isinstance(number, int | float) for number in entry)
 
 
 def _assess_range(ranks_beyond: float, sizes_beyond: float) -> Validity:
