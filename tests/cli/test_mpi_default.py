@@ -150,7 +150,9 @@ def test_advice_needs_alternatives_and_a_narrow_interval(folder, tmp_path):
     run(f"fit table {tmp_path}/one.csv --out {tmp_path}/one.yaml")
     hockney = write_hockney(tmp_path / "hockney.yaml", "1us")
     said = run(f"advise --params {tmp_path}/one.yaml --params {hockney} {line} --layout block:8")
-    assert "MPI default" not in said.stdout
+    assert "MPI default: " not in said.stdout
+    assert "the MPI default is not compared: its interval is too wide" in said.stdout
+    assert "1 number of ranks measured, so that their effect is unknown" in said.stdout
 
 
 def test_advice_names_the_statistic_of_the_mpi_default(tmp_path):

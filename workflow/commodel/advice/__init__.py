@@ -320,6 +320,9 @@ def advise(
         default = predict_default(evidence, wanted, workload.statistic, layouts_of_default)
     if default is None:
         notes += describe_other_statistic(evidence, workload.operation, workload.statistic)
+    elif not default.is_informative:
+        notes += ["the MPI default is not compared: its interval is too wide", *default.notes]
+        default = None
     first = rows.iloc[0]
     within_real_node = points[order[0]].nodes == 1 and not any(
         parameters.simulated for parameters in evidence.sets

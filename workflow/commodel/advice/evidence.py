@@ -290,6 +290,11 @@ class LibraryDefault:
     notes: Sequence[str] = ()  # why the interval is wide
 
     @property
+    def is_informative(self) -> bool:
+        """Whether the interval is narrow enough to compare the time."""
+        return is_informative(self.low, self.high)
+
+    @property
     def deviation(self) -> float:
         """The standard deviation of the logarithm."""
         return float(np.log(self.high / self.low)) / (2 * NORMAL_QUANTILE)
@@ -320,8 +325,8 @@ def find_measured_default(
 def predict_default(
     evidence: Evidence, wanted: Mapping[str, Any], statistic: Statistic, layouts: Collection[str]
 ) -> LibraryDefault | None:
-    """Return the predicted time of the MPI default with the fastest of some layouts; None if its
-    times, of the same statistic, do not suffice for a narrow interval. `wanted` has its operation,
+    """Return the predicted time of the MPI default with the fastest of some layouts; None without
+    times of the same statistic. `wanted` has its operation,
     ranks and bytes."""
     model = evidence.find_default(wanted["operation"])
     if model is None:
@@ -336,10 +341,7 @@ def predict_default(
             names = {"algorithm": LIBRARY, "layout": layout}
             point = make_point(resources, {**wanted, **names})
             points.append(replace(point, statistic=statistic))
-    predicted = []
-    for entry in model.predict(points):
-        if entry.seconds == entry.seconds and is_informative(entry.low, entry.high):
-            predicted.append(entry)
+    predicted = [entry for entry in model.predict(points) if entry.seconds == entry.seconds]
     if not predicted:
         return None
     best = min(predicted, key=lambda entry: entry.seconds)
