@@ -18,7 +18,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.patterns.algorithms import find_algorithm, find_tree_algorithm
+from commodel.patterns.algorithms import Placement, find_algorithm, find_tree_algorithm
 from commodel.patterns.layouts import (
     PlatformDefaults,
     assigns_cores,
@@ -116,19 +116,25 @@ def sample_parts(point: Point) -> list[tuple[Point, float]]:
     return [(part, share) for part in sampled]
 
 
+@lru_cache(maxsize=65536)
+def _find_placement(operation: str, algorithm: str) -> Placement | None:
+    return find_algorithm(operation, algorithm)[0].placement
+
+
 def depends_on_placement(point: Point) -> bool:
     """Return whether the messages of a point depend on the nodes of its ranks."""
-    if not point.predictable or not point.algorithm or is_pattern_file(point.operation):
+    if not point.algorithm or not point.predictable or is_pattern_file(point.operation):
         return False
-    return find_algorithm(point.operation, point.algorithm)[0].placement is not None
+    return _find_placement(point.operation, point.algorithm) is not None
 
 
 def check_placement(operation: str, algorithm: str, layout: str, ranks: int) -> None:
     """Raise an error if an algorithm is impossible with the nodes of the ranks."""
-    entry, argument = find_algorithm(operation, algorithm)
-    if entry.placement:
+    placement = _find_placement(operation, algorithm)
+    if placement:
+        entry, argument = find_algorithm(operation, algorithm)
         (value,) = entry.parse_argument(argument)
-        entry.placement.check(value, place_ranks(layout, ranks))
+        placement.check(value, place_ranks(layout, ranks))
 
 
 def makes_use_of_placement(point: Point) -> bool:
@@ -136,7 +142,7 @@ def makes_use_of_placement(point: Point) -> bool:
     makes use of them: there are several nodes, and several ranks on one."""
     if not depends_on_placement(point):
         return False
-    placement = find_algorithm(point.operation, point.algorithm)[0].placement
+    placement = _find_placement(point.operation, point.algorithm)
     assert placement is not None
     return placement.is_useful(place_ranks(point.layout, point.ranks))
 

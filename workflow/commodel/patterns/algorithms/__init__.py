@@ -122,13 +122,13 @@ def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     name, _, argument = open_brackets(spec).partition(":")
     name = name.strip().replace("_", "-")
     argument = argument.strip()
-    by_name = find_algorithms(operation)
-    entry = by_name.get(ALIASES.get((find_base_name(operation), name), name))
-    if entry is None:
-        aliases = [alias for owner, alias in ALIASES if owner == find_base_name(operation)]
-        raise UserError(
-            f"no algorithm '{spec}' for {operation}; {suggest_name(name, [*by_name, *aliases])}"
-        )
+    base_name = find_base_name(operation)
+    own_name = ALIASES.get((base_name, name), name)
+    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base_name}-{own_name}")
+    if not isinstance(entry, Algorithm):
+        aliases = [alias for owner, alias in ALIASES if owner == base_name]
+        names = [*find_algorithms(operation), *aliases]
+        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest_name(name, names)}")
     entry.parse_argument(argument)
     return entry, argument
 
