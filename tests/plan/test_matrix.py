@@ -53,6 +53,20 @@ def test_axes_in_the_order_written_then_zips_then_include(tmp_path):
     ]
 
 
+def test_algorithms_with_parts_need_no_quotes_without_brackets(tmp_path):
+    block = block_of(
+        tmp_path,
+        "  - axes:\n"
+        "      operation: allreduce\n"
+        "      algorithm: [hier:inter=ring:intra=linear, 'hier(inter=ring,intra=linear)', lanes]\n"
+        "    exclude: [{where: \"algorithm == 'lanes'\"}]\n",
+    )
+    assert [entry["algorithm"] for entry in points(block)] == [
+        "hier:inter=ring:intra=linear",
+        "hier(inter=ring,intra=linear)",
+    ]
+
+
 def test_waves_are_an_axis_and_a_name_in_exclusions(tmp_path):
     block = block_of(
         tmp_path,
