@@ -235,6 +235,8 @@ def _write_files(project: Project) -> None:
         _write(folder / name, text)
     for name, text in OSU_RESULTS.items():
         _write(folder / "osu-results" / name, text)
+    project.verb("import", "osu-results", "--out", "imported")
+    project.verb("fit", "table", "imported/table.csv", "--model", "library", "-o", "default.yaml")
     _write(folder / "bcast.csv", "ranks,bytes,time\n4,8,10\n4,1024,20\n")
     _write(folder / "collectives.csv", _measured(folder / "loggp.yaml"))
     for name, text in TABLES.items():
