@@ -332,9 +332,7 @@ def advise(
     )
     deviations = tuple(combined.deviation[order].tolist())
     keeps_default = default is not None and bool(
-        is_default_kept(
-            default.seconds, first["seconds"], np.hypot(deviations[0], default.deviation)
-        )
+        is_default_kept(default.seconds, first["seconds"], np.hypot(deviations[0], default.caution))
     )
     can_measure = max(point.nodes for point in points) <= evidence.resources.nodes
     informative_points: tuple[InformativePoint, ...] = ()

@@ -138,7 +138,7 @@ def _keeps_default(advised: Iterable[Ranking]) -> bool:
         return False
     gains = np.log([advice.gain_over_default for advice, _ in with_default])
     deviations = [
-        np.hypot(advice.deviations[0], default.deviation) for advice, default in with_default
+        np.hypot(advice.deviations[0], default.caution) for advice, default in with_default
     ]
     return bool(is_default_kept(np.exp(gains.mean()), 1.0, float(np.mean(deviations))))
 

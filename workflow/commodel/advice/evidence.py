@@ -295,8 +295,11 @@ class LibraryDefault:
         return is_informative(self.low, self.high)
 
     @property
-    def deviation(self) -> float:
-        """The standard deviation of the logarithm."""
+    def caution(self) -> float:
+        """The standard deviation of the logarithm that counts in favour of the default: that of a
+        measured time. A predicted one may be too low as well as too high."""
+        if self.source != MEASURED:
+            return 0.0
         return float(np.log(self.high / self.low)) / (2 * NORMAL_QUANTILE)
 
 
