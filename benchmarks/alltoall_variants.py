@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 import commodel
+from benchmarks.mpi_advance import EXCHANGES
 from commodel.errors import UserError
 from commodel.files.text_tables import format_table
 from commodel.models.parameter_sets import read_set
@@ -30,7 +31,6 @@ from commodel.predictions.model import Model
 from commodel.records import Point
 
 RANKS_PER_NODE = 112
-EXCHANGES = {"pairwise": "pairwise", "nonblocking": "linear"}
 TIE = 1.05  # ratio of two times that are taken as equal
 MAX_STALLED_BYTES = 1024
 MIN_STALLED_NODES = 4
