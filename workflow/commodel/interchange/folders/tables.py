@@ -21,25 +21,12 @@ from commodel.files.quantities import parse_statistic
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.files.text_tables import format_csv
 from commodel.interchange import MeasuredTime
+from commodel.interchange.csv import NAMES
 from commodel.interchange.folders.reading import FolderFile
 from commodel.records import Statistic
 from commodel.units import parse_bytes, parse_count, parse_number_of_seconds
 
-COLUMNS = (
-    "operation",
-    "algorithm",
-    "layout",
-    "ranks",
-    "bytes",
-    "seconds",
-    "statistic",
-    "repetitions",
-    "setting",
-    "nodes",
-    "library",
-    "source",
-    "digest",
-)
+COLUMNS = (*NAMES, "setting", "nodes", "library", "source", "digest")
 IN_TABLE = "in the table already"
 MIN_EQUAL_TIMES = 4  # with which two series of times are not equal by chance
 
