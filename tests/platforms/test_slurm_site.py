@@ -194,18 +194,34 @@ def test_nodes_that_get_no_jobs_do_not_count():
 @pytest.mark.parametrize(
     ("ask", "partition", "message"),
     [
-        (TWO_TYPES, "mian", "found partition 'mian', which Slurm does not have; did you mean 'main'?"),
-        (make_site([], [write_partition("a"), write_partition("b")]), "", "wanted --slurm with one of: a, b"),
+        (
+            TWO_TYPES,
+            "mian",
+            "found partition 'mian', which Slurm does not have; did you mean 'main'?",
+        ),
+        (
+            make_site([], [write_partition("a"), write_partition("b")]),
+            "",
+            "wanted --slurm with one of: a, b",
+        ),
         (make_site([], [write_partition("a")]), "", "found no node of partition 'a' in use"),
         (make_site([], []), "", "found no partition"),
         (
-            make_site([write_node("n", "a", 2).replace("Sockets=2", "Sockets=many")], [write_partition("a")]),
+            make_site(
+                [write_node("n", "a", 2).replace("Sockets=2", "Sockets=many")],
+                [write_partition("a")],
+            ),
             "",
             "found Sockets='many' for n, wanted a number",
         ),
-        (lambda *command: ("", "No such file: scontrol"), "", "scontrol show partition: No such file"),
+        (
+            lambda *command: ("", "scontrol: No such file or directory"),
+            "",
+            "found no scontrol on PATH",
+        ),
+        (lambda *command: ("", "Unknown host"), "", "scontrol show partition: Unknown host"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_one_line(ask, partition, message):
     with pytest.raises(UserError) as caught:
         read(ask, partition)

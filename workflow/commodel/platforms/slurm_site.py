@@ -97,6 +97,8 @@ def read_site(partition: str, user: str, mpi_version: str, ask: Ask) -> Site:
     """Return what Slurm says about a partition; an empty name: the default one. `mpi_version` is the
     text of `describe_mpi`."""
     listing, failure = ask("scontrol", "show", "partition", "--oneliner")
+    if "No such file" in failure:
+        raise UserError("found no scontrol on PATH, wanted a machine with the commands of Slurm")
     if failure:
         raise UserError(f"scontrol show partition: {failure}")
     fields = _choose_partition(partition, listing)
