@@ -60,20 +60,24 @@ def test_ranks_of_a_node_are_divided_evenly_in_their_order(nodes, sockets):
         assert max(np.bincount(of_node - node * sockets)) == -(-len(of_node) // sockets)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_an_exchange_in_a_node_takes_what_its_memory_takes(model, tmp_path):
-    parameters = read_set(tmp_path, model, WITH_TOTAL)
-    exchange = {"ranks": 32, "bytes": SIZE, "layout": "block:32"}
-    predicted = predict_one(parameters, "alltoall", "linear", **exchange)
-    assert predicted.seconds == pytest.approx(32 * 31 * SIZE / OF_SOCKET, rel=0.01)
+# memory of the sheet, sockets, the time of an exchange of 32 ranks, and its relative error
+EXCHANGES = {
+    "memory": (WITH_TOTAL, None, 32 * 31 * SIZE / OF_SOCKET, 0.01),
+    "link between sockets": (WITH_TOTAL | {"between": BETWEEN}, 2, 16 * 16 * SIZE / OF_LINK, 0.02),
+}
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_an_exchange_between_sockets_takes_what_their_link_takes(model, tmp_path):
-    parameters = read_set(tmp_path, model, WITH_TOTAL | {"between": BETWEEN}, sockets=2)
+@pytest.mark.parametrize(
+    ("memory", "sockets", "seconds", "error"), EXCHANGES.values(), ids=EXCHANGES
+)
+def test_an_exchange_in_a_node_takes_what_its_narrowest_part_takes(
+    model, memory, sockets, seconds, error, tmp_path
+):
+    parameters = read_set(tmp_path, model, memory, sockets)
     exchange = {"ranks": 32, "bytes": SIZE, "layout": "block:32"}
     predicted = predict_one(parameters, "alltoall", "linear", **exchange)
-    assert predicted.seconds == pytest.approx(16 * 16 * SIZE / OF_LINK, rel=0.02)
+    assert predicted.seconds == pytest.approx(seconds, rel=error)
 
 
 @pytest.mark.parametrize("model", MODELS)
