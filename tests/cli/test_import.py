@@ -555,4 +555,5 @@ def test_a_folder_without_a_time_is_refused(tmp_path):
     long_name = f"import folder {tmp_path}/notes --setting {100 * 'a'}"
     assert "setting: found" in output(long_name, code=2)
     assert "found '1', wanted" in output(f"import folder {tmp_path}/notes --ranks 1", code=2)
-    assert "No such command" in output(f"import {tmp_path}/none", code=2)
+    assert "wanted a folder" in output(f"import {tmp_path}/none", code=2)
+    assert "No such command" in output("import none", code=2)

@@ -87,8 +87,9 @@ class Formats(VerbGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Take the name of a folder for `folder FOLDER`."""
-        if args and args[0].lower() not in self.list_commands(ctx) and Path(args[0]).is_dir():
+        """Take the name of a folder, or a path, for `folder FOLDER`."""
+        is_format = bool(args) and args[0].lower() in self.list_commands(ctx)
+        if args and not is_format and (Path(args[0]).is_dir() or "/" in args[0]):
             args = ["folder", *args]
         return super().resolve_command(ctx, args)
 
