@@ -210,16 +210,16 @@ def run_on_cores(real, tmp_path, load_json):
 @TWO
 def test_ranks_keep_their_cores(run_on_cores):
     first, second = (str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])
-    result, cores = run_on_cores("1 1\n0 1\n")
+    result, cores = run_on_cores("7 1\n7 1\n")
     assert result.code == 0, result.err
-    assert sorted(cores) == sorted([first, second])
     assert cores[0] != cores[1]
-    assert run_on_cores("0 1\n1 1\n")[1] == cores[::-1]
+    assert sorted(cores) == sorted([first, second])
+    assert run_on_cores("0 1\n1 1\n")[1] == [cores[0], cores[0]]
 
 
 @TWO
 def test_a_rank_keeps_several(run_on_cores):
-    result, cores = run_on_cores("0 2\n0 1\n")
+    result, cores = run_on_cores("0 2\n1 1\n")
     assert result.code == 0, result.err
     assert cores[1].isdigit()
     assert cores[0] != cores[1]
@@ -236,8 +236,8 @@ def test_without_a_cores_file_the_metadata_list_a_core_for_each_of_two_ranks(
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("0 1\n60000 1\n", "rank 1 needs cores 60000 to 60000 of its node, but only"),
-        ("0 1\n", "cores:2: wanted the first core of rank 1 and the number of its cores"),
+        ("0 1\n0 60000\n", "rank 1 needs cores 1 to 60000 of its node, but only"),
+        ("0 1\n", "cores:2: wanted the node of rank 1 and the number of its cores"),
         ("0 x\n0 1\n", "cores:1: wanted"),
         ("0 1\n0 0\n", "cores:2: wanted"),
         ("-1 1\n0 1\n", "cores:1: wanted"),
@@ -275,7 +275,7 @@ def test_threads_are_as_many_as_the_cores(mpi_programs, tmp_path):
     subprocess.run(
         [find_tool("cc"), "-shared", "-fPIC", tmp_path / "read.c", "-o", library], check=True
     )
-    (tmp_path / "cores").write_text("0 1\n0 1\n")
+    (tmp_path / "cores").write_text("0 1\n1 1\n")
     (tmp_path / "cases").write_text(CORE_CASES + "\n")
     options = ["--cases", "cases", "--out", "o", "--cores", "cores", "--max-samples", "20"]
     command = [

@@ -95,12 +95,12 @@ def test_the_placement_file_names_known_hosts(job):
     assert job("hosts", nodes=(1, 0), names=("10.0.0.1", "node-b")).placement == "1 node-b\n0\n"
 
 
-def test_processes_keep_neighbouring_cores_of_their_node(job):
+def test_the_file_of_cores_has_each_process_with_its_node(job):
     launched_job = replace(job("slurm", nodes=(1, 0, 1, 1)), cores_per_rank=(6, 4, 5, 1))
-    assert launched_job.cores == "0 6\n0 4\n6 5\n11 1\n"
+    assert launched_job.cores == "1 6\n0 4\n1 5\n1 1\n"
     assert (
         replace(launched_job, drives_accelerator=(False, False, False, True)).cores
-        == "0 6\n0 4\n6 5\n11 1 gpu\n"
+        == "1 6\n0 4\n1 5\n1 1 gpu\n"
     )
 
 

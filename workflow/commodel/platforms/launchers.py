@@ -69,17 +69,13 @@ class Job:
     @property
     def cores(self) -> str:
         """The text of the file of cores, by which each process binds itself before MPI starts. Each
-        line has the first core of a rank on its node, the number of its cores, and `gpu` if it
-        drives an accelerator."""
-        next_core: dict[int, int] = {}
-        lines = []
-        for rank, (node, count) in enumerate(zip(self.nodes, self.cores_per_rank, strict=True)):
-            accelerator = (
-                " gpu" if self.drives_accelerator and self.drives_accelerator[rank] else ""
-            )
-            lines.append(f"{next_core.get(node, 0)} {count}{accelerator}\n")
-            next_core[node] = next_core.get(node, 0) + count
-        return "".join(lines)
+        line has the node of a rank, the number of its cores, and `gpu` if it drives an
+        accelerator."""
+        drives = self.drives_accelerator or (False,) * self.ranks
+        return "".join(
+            f"{node} {count}{' gpu' if drives_one else ''}\n"
+            for node, count, drives_one in zip(self.nodes, self.cores_per_rank, drives, strict=True)
+        )
 
     @property
     def hosts(self) -> str:

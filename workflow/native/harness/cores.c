@@ -2,8 +2,8 @@
  *
  * The process binds itself before MPI starts, independently of launcher and image. OpenMP and BLAS libraries read
  * OMP_NUM_THREADS when they are loaded, so the program is executed again with it. The rank comes from the launcher's
- * environment and is compared with MPI's after MPI_Init. Only ranks that drive an accelerator (kernels/accelerator.h)
- * get its environment variable. */
+ * environment and is compared with MPI's after MPI_Init. The processes of a node share its cores in the order of ranks.
+ * A rank that drives a GPU gets its number on the node as COMMODEL_DRIVES; only such ranks keep COMMODEL_ACCELERATOR. */
 #define _GNU_SOURCE
 #include "harness.h"
 
@@ -93,46 +93,68 @@ static int find_launcher_rank(void)
   return -1;
 }
 
-/* The line of a rank: the number of its first core on its node, the number of its cores, and gpu if it drives one. */
-static bool read_core_line(const char *path, int rank, long long *first, long long *count, bool *drives)
+/* The cores of a rank: of those of its node, without the ones of lower ranks there. */
+typedef struct {
+  long long node, first, count;
+  int gpu; /* its number on the node; -1: none */
+} Share;
+
+/* A line: the node of a rank, the number of its cores, and gpu if it drives one. */
+static bool parse_share(char *line, Share *share)
 {
-  char *text = read_text(path, "file of cores"), *cursor = text, *line = NULL;
-  for (int r = 0; r <= rank; r++) line = next_line(&cursor);
   char *second = line ? strchr(line, ' ') : NULL;
-  if (second) *second++ = '\0';
-  char *third = second ? strchr(second, ' ') : NULL;
+  if (!second) return false;
+  *second++ = '\0';
+  char *third = strchr(second, ' ');
   if (third) *third++ = '\0';
-  *drives = third && strcmp(third, "gpu") == 0;
-  bool good = second && (!third || *drives) && parse_integer(line, first) && parse_integer(second, count) && *first >= 0 && *count >= 1 &&
-              *first <= MAX_CPUS && *count <= MAX_CPUS;
+  *share = (Share){.gpu = third ? 0 : -1};
+  return (!third || strcmp(third, "gpu") == 0) && parse_integer(line, &share->node) && share->node >= 0 &&
+         parse_integer(second, &share->count) && share->count >= 1 && share->count <= MAX_CPUS;
+}
+
+/* Returns the number of the line that is wrong, or 0. */
+static int read_share(const char *path, int rank, Share *own)
+{
+  char *text = read_text(path, "file of cores"), *cursor = text;
+  Share *shares = allocate((size_t)rank + 1, sizeof *shares);
+  int wrong = 0;
+  for (int r = 0; r <= rank && !wrong; r++)
+    if (!parse_share(next_line(&cursor), &shares[r])) wrong = r + 1;
+  *own = shares[rank];
+  for (const Share *lower = shares; lower < shares + rank && !wrong; lower++) {
+    if (lower->node != own->node) continue;
+    own->first += lower->count;
+    own->gpu += own->gpu >= 0 && lower->gpu >= 0;
+  }
+  free(shares);
   free(text);
-  return good;
+  return wrong;
 }
 
 char *bind_to_cores(char **argv)
 {
   const char *path = NULL, *mark = getenv(executed);
-  char own[32], threads[32];
+  char own[32], threads[32], gpu[32];
   for (char **word = argv; *word; word++)
     if (strcmp(*word, "--cores") == 0) path = word[1];
   snprintf(own, sizeof own, "%ld", (long)getpid());
   if (!path || (mark && strcmp(mark, own) == 0)) return NULL;
   int rank = find_launcher_rank();
   if (rank < 0) return format_error("the launcher sets no environment variable with the rank, so cores cannot be assigned");
-  long long first, own_cores;
-  bool drives;
-  if (!read_core_line(path, rank, &first, &own_cores, &drives))
-    return format_error("%s:%d: wanted the first core of rank %d and the number of its cores", path, rank + 1, rank);
+  Share share;
+  int wrong = read_share(path, rank, &share);
+  if (wrong) return format_error("%s:%d: wanted the node of rank %d and the number of its cores", path, wrong, wrong - 1);
   Cpu *cpus;
   int count = list_cpus(&cpus);
-  if (first + own_cores > count)
-    return format_error("rank %d needs cores %lld to %lld of its node, but only %d are available", rank, first,
-                     first + own_cores - 1, count);
+  if (share.first + share.count > count)
+    return format_error("rank %d needs cores %lld to %lld of its node, but only %d are available", rank, share.first,
+                     share.first + share.count - 1, count);
   cpu_set_t *set = allocate(1, set_size);
-  for (int i = 0; i < own_cores; i++) CPU_SET_S((size_t)cpus[first + i].cpu, set_size, set);
+  for (int i = 0; i < share.count; i++) CPU_SET_S((size_t)cpus[share.first + i].cpu, set_size, set);
   if (sched_setaffinity(0, set_size, set)) DIE("rank %d cannot be bound to its cores: %s", rank, strerror(errno));
-  snprintf(threads, sizeof threads, "%lld", own_cores);
-  if (drives ? setenv("COMMODEL_DRIVES", "gpu", 1) : unsetenv("COMMODEL_ACCELERATOR")) DIE("setenv: %s", strerror(errno));
+  snprintf(threads, sizeof threads, "%lld", share.count);
+  snprintf(gpu, sizeof gpu, "%d", share.gpu);
+  if (share.gpu >= 0 ? setenv("COMMODEL_DRIVES", gpu, 1) : unsetenv("COMMODEL_ACCELERATOR")) DIE("setenv: %s", strerror(errno));
   if (setenv("OMP_NUM_THREADS", threads, 1) || setenv(executed, own, 1)) DIE("setenv: %s", strerror(errno));
   execv("/proc/self/exe", argv);
   DIE("/proc/self/exe cannot be executed: %s", strerror(errno));

@@ -242,8 +242,7 @@ char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_BYTES by
 void check_rank_count(const char *path, int ranks); /* against the lines of the placement file */
 void check_placement(const char *path, const char *hosts, int ranks);
 
-/* ---- cores.c: --cores, a file with a line for each rank: its first core on its node, the number of its cores, and gpu
- * if it drives an accelerator ---- */
+/* ---- cores.c: --cores, a file with a line for each rank: its node, the number of its cores, and gpu if it drives one ---- */
 char *bind_to_cores(char **argv); /* before MPI_Init: executes the program again; or returns an error for check_binding */
 void check_binding(char *wrong, const char *path, int rank);
 char *gather_cores(int rank, int ranks); /* rank 0: cores that each rank may use, CORES_BYTES bytes; NULL elsewhere, and in simulated time */

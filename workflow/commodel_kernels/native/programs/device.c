@@ -1,7 +1,9 @@
-/* device.c: the processor, BLAS library or accelerator of this rank, from its environment.
+/* device.c: the processor, BLAS library, GPU or accelerator of this rank, from its environment.
  *
- *   COMMODEL_ACCELERATOR  path of a shared object as in accelerator.h; default: the rank's processor computes. If the
- *                         layout assigns accelerators, only their ranks have the variable (harness/cores.c)
+ *   COMMODEL_DRIVES       number of the GPU on its node that this rank drives (harness/cores.c)
+ *   COMMODEL_ACCELERATOR  opencl; or the path of a shared object as in accelerator.h. Default: a rank that drives a GPU
+ *                         finds it, and the processors of other ranks compute. If the layout assigns GPUs, only their
+ *                         ranks have the variable. Without such a layout all ranks drive GPU 0
  *   COMMODEL_BLAS         path or name of a library with Fortran's dgemm, or none for the program's own loop; default:
  *                         the first available library of a list
  *   OMP_NUM_THREADS       threads of a rank; default: one
@@ -21,14 +23,6 @@ static const char accelerator_variable[] = "COMMODEL_ACCELERATOR", blas_variable
 static const char *const known_libraries[] = {"libmkl_rt.so.2", "libmkl_rt.so", "libopenblas.so.0", "libblis.so.4", "libblas.so.3"};
 static const char *const names_of_dgemm[] = {"dgemm_", "scipy_dgemm_64_", "dgemm_64_"};
 
-/* ISO C has no cast for this. */
-static bool find_function(void *library, const char *name, void *function)
-{
-  void *address = dlsym(library, name);
-  memcpy(function, &address, sizeof address);
-  return address != NULL;
-}
-
 static int read_thread_count(void)
 {
   const char *text = getenv("OMP_NUM_THREADS");
@@ -42,11 +36,29 @@ static int read_thread_count(void)
   return (int)threads;
 }
 
+static long long read_gpu_number(void)
+{
+  const char *text = getenv("COMMODEL_DRIVES");
+  long long number = 0;
+  if (text && (!parse_integer(text, &number) || number < 0 || number > INT32_MAX))
+    user_error("COMMODEL_DRIVES: found '%.80s', wanted the number of a GPU", text);
+  return number;
+}
+
+static void open_gpu(Device *device, const char *kind, bool only_gpus)
+{
+  char problem[GPU_TEXT] = "";
+  device->gpu_kind = kind;
+  GpuCode code = open_opencl_gpu((int)read_gpu_number(), only_gpus, &device->gpu, problem);
+  if (code != GPU_OPEN)
+    user_error("%s", problem);
+}
+
 /* A path of the user, not a name that the loader searches for. */
 static void open_accelerator(Device *device, const char *path)
 {
   struct stat status;
-  if (path[0] != '/') user_error("%s: found '%s', wanted the absolute path of a shared object", accelerator_variable, path);
+  if (path[0] != '/') user_error("%s: found '%s', wanted opencl, or the absolute path of a shared object", accelerator_variable, path);
   if (stat(path, &status) != 0) user_error("%s: %s: %s", accelerator_variable, path, strerror(errno));
   if (!S_ISREG(status.st_mode)) user_error("%s: %s: found no file, wanted a shared object", accelerator_variable, path);
   if (status.st_mode & S_IWOTH) user_error("%s: %s: found a file that is writable by all users", accelerator_variable, path);
@@ -92,12 +104,14 @@ static void find_blas(Device *device)
 Device open_device(void)
 {
   Device device = {.threads = read_thread_count()};
-  const char *accelerator = getenv(accelerator_variable), *drives = getenv("COMMODEL_DRIVES");
-  if (drives && !(accelerator && *accelerator))
-    user_error("%s: found nothing, wanted the shared object that computes for a process with a %.80s",
-               accelerator_variable, drives);
-  if (accelerator && *accelerator)
+  const char *accelerator = getenv(accelerator_variable);
+  bool named = accelerator && *accelerator;
+  if (named && strcmp(accelerator, "opencl") == 0)
+    open_gpu(&device, "opencl", false);
+  else if (named)
     open_accelerator(&device, accelerator);
+  else if (getenv("COMMODEL_DRIVES"))
+    open_gpu(&device, "opencl", true);
   else
     find_blas(&device);
   return device;
@@ -105,6 +119,7 @@ Device open_device(void)
 
 void close_device(Device *device)
 {
+  if (device->gpu) device->gpu->close(device->gpu);
   if (device->library) dlclose(device->library);
   if (device->blas) dlclose(device->blas);
 }
@@ -119,7 +134,9 @@ char *describe_device(void)
     return text;
   }
   Device device = open_device();
-  if (device.library)
+  if (device.gpu)
+    snprintf(text, CAPACITY, "rank 0: %s, %.*s", device.gpu_kind, GPU_TEXT, device.gpu->description);
+  else if (device.library)
     snprintf(text, CAPACITY, "rank 0: %.400s", getenv(accelerator_variable));
   else if (!device.dgemm)
     snprintf(text, CAPACITY, "rank 0: the program's own blocked loop, threads %d", device.threads);

@@ -3,6 +3,7 @@
 #define COMMODEL_KERNELS_H
 
 #include "accelerator.h"
+#include "gpu.h"
 #include "harness.h"
 
 /* ---- partition.c: the rectangle of blocks of each rank, x to the right, y downwards ---- */
@@ -22,11 +23,13 @@ double computation_seconds(const Partition *partition, int rank); /* of the comp
 void free_partition(Partition *partition);
 int shared_length(int start, int length, int other, int other_length); /* of two intervals */
 
-/* ---- device.c: the processor or accelerator of this rank ---- */
+/* ---- device.c: the processor, GPU or accelerator of this rank ---- */
 typedef void Dgemm(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const double *,
                    const double *, const int64_t *, const double *, const int64_t *, const double *, double *,
                    const int64_t *, size_t, size_t); /* Fortran's, with the lengths of its two texts */
 typedef struct {
+  Gpu *gpu;             /* NULL: none */
+  const char *gpu_kind; /* opencl or cuda */
   void *library, *blas; /* NULL: none; their functions are below */
   const char *name;     /* of the BLAS */
   int threads;
@@ -39,7 +42,7 @@ Device open_device(void); /* from the environment; ends with user_error */
 void close_device(Device *device);
 char *describe_device(void); /* free() it */
 
-/* ---- task.c: computation on a rectangle, with the interface of accelerator.h ---- */
+/* ---- task.c: computation on a rectangle ---- */
 typedef struct Task Task;
 enum { NORTH, EAST, SOUTH, WEST };
 Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t columns, size_t block,

@@ -1,4 +1,4 @@
-/* task.c: computation on a rectangle, by the rank's processor or by its accelerator. */
+/* task.c: computation on a rectangle, by the rank's processor, GPU or accelerator. */
 #include "kernels.h"
 
 #include <float.h>
@@ -8,7 +8,7 @@
 
 struct Task {
   const Device *device;
-  void *accelerator; /* the state of an accelerator; NULL: the processor computes, with the fields below */
+  void *on_gpu, *accelerator; /* the state of a GPU or an accelerator; both NULL: the processor computes */
   bool wave;
   size_t rows, columns, block; /* in doubles; block: side of a block of gemm */
   size_t stride;             /* of wave: includes the adjacent cells */
@@ -22,12 +22,19 @@ static void copy_rows(double *to, size_t to_stride, const double *from, size_t f
   for (size_t i = 0; i < rows; i++) memcpy(to + i * to_stride, from + i * from_stride, columns * sizeof *to);
 }
 
+static _Noreturn void gpu_error(const Device *device) { user_error("%s", device->gpu->problem); }
+
 Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t columns, size_t block,
                  const double *initial)
 {
   Task *t = allocate(1, sizeof *t);
   *t = (Task){.device = device, .wave = strcmp(kernel, "wave") == 0, .rows = rows, .columns = columns, .block = block};
   if (rows == 0) return t;
+  if (device->gpu) {
+    t->on_gpu = device->gpu->begin(device->gpu, kernel, rows, columns, block, initial);
+    if (!t->on_gpu) gpu_error(device);
+    return t;
+  }
   if (device->library) {
     t->accelerator = device->begin(kernel, rows, columns, block, initial);
     if (!t->accelerator) DIE("the accelerator cannot allocate %zu x %zu doubles of %s", rows, columns, kernel);
@@ -66,7 +73,10 @@ static void step_wave(Task *t, const double *const in[4], double *const out[4])
 void update_task(Task *t, const double *const in[4], double *const out[4])
 {
   if (t->rows == 0) return;
-  if (t->accelerator) {
+  if (t->on_gpu) {
+    Gpu *gpu = t->device->gpu;
+    if (gpu->load(t->on_gpu, in) < 0 || gpu->start(t->on_gpu) < 0 || gpu->finished(t->on_gpu, true, out) < 0) gpu_error(t->device);
+  } else if (t->accelerator) {
     int code = t->device->update(t->accelerator, in, out);
     if (code) DIE("the accelerator failed with code %d", code);
   } else if (t->wave)
@@ -75,8 +85,18 @@ void update_task(Task *t, const double *const in[4], double *const out[4])
     multiply_add(t->device, t->rows, t->columns, t->block, in[0], in[1], t->cells);
 }
 
+static const double *read_gpu_result(Task *t)
+{
+  t->cells = allocate(t->rows * t->columns, sizeof *t->cells);
+  int code = t->device->gpu->end(t->on_gpu, t->cells);
+  t->on_gpu = NULL;
+  if (code < 0) gpu_error(t->device);
+  return t->cells;
+}
+
 const double *read_result(Task *t)
 {
+  if (t->on_gpu) return read_gpu_result(t);
   if (t->accelerator) {
     t->cells = allocate(t->rows * t->columns, sizeof *t->cells);
     int code = t->device->end(t->accelerator, t->cells);
@@ -91,7 +111,7 @@ const double *read_result(Task *t)
 
 void end_task(Task *t)
 {
-  if (t->accelerator) read_result(t);
+  if (t->on_gpu || t->accelerator) read_result(t);
   free(t->cells);
   free(t->old);
   free(t);
@@ -99,6 +119,6 @@ void end_task(Task *t)
 
 bool same_cell(const Device *device, double cell, double wanted, int steps)
 {
-  if (device->library) return fabs(cell - wanted) <= 64 * steps * DBL_EPSILON;
+  if (device->gpu || device->library) return fabs(cell - wanted) <= 64 * steps * DBL_EPSILON;
   return memcmp(&cell, &wanted, sizeof cell) == 0;
 }

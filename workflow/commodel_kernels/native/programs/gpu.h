@@ -1,0 +1,52 @@
+/* gpu.h: GPUs that the programs drive themselves, by OpenCL (opencl.c) or CUDA (cuda.c).
+ *
+ * The libraries of both are opened when a program runs, so that building needs none of them. Matrices are stored row by
+ * row, in doubles. A rank's rectangle stays on the device from `begin` to `end`. One iteration is
+ *
+ *   load      begins to copy the input to the device, and returns. The input is copied through page-locked memory, so
+ *             that it may change afterwards. It may be called while the previous iteration is computed.
+ *                 gemm  in[0] is a column of rows x block, in[1] a row of block x columns
+ *                 wave  in[0..3] are the adjacent cells, north, east, south and west of the rectangle
+ *   start     begins to compute with the loaded input, and returns: C += in[0] * in[1], or one step as in stencil.c
+ *   finished  whether the iteration is computed. If `wait`, it waits for that. Then the rectangle's own edges of a wave
+ *             are in out[0..3], in the order above.
+ *
+ * These three, and `end`, return a number below 0 if they fail. Then `problem` says why, in one line.
+ */
+#ifndef COMMODEL_GPU_H
+#define COMMODEL_GPU_H
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { GPU_TEXT = 400, GPU_ADDRESS = 32 };
+typedef struct Gpu Gpu;
+struct Gpu {
+  char description[GPU_TEXT]; /* name, memory, driver and versions */
+  char address[GPU_ADDRESS];  /* on the PCI bus, such as 0000:3b:00.0; empty: unknown */
+  char problem[GPU_TEXT];     /* of the last call that failed */
+  void *(*begin)(Gpu *gpu, const char *kernel, size_t rows, size_t columns, size_t block, const double *initial);
+  int (*load)(void *state, const double *const in[4]);
+  int (*start)(void *state);
+  int (*finished)(void *state, bool wait, double *const out[4]);
+  int (*end)(void *state, double *result); /* writes the rectangle to `result`, and frees everything */
+  void (*close)(Gpu *gpu);
+};
+
+/* Why a GPU cannot be opened. */
+typedef enum { GPU_OPEN, GPU_ABSENT, GPU_FAILED } GpuCode; /* absent: no driver, or too few devices */
+
+/* Opens the device with a number, among those that this process sees. If it is not open, `problem` of GPU_TEXT bytes
+ * says why. OpenCL without `only_gpus` also takes processors, if there is no GPU. */
+GpuCode open_opencl_gpu(int number, bool only_gpus, Gpu **gpu, char *problem);
+
+/* ---- libraries.c: functions of libraries that are opened when a program runs ---- */
+typedef struct {
+  const char *name;
+  size_t offset; /* of its pointer in a structure */
+} LibraryFunction;
+void *open_library(const char *const names[], size_t count, char *problem);
+bool find_function(void *library, const char *name, void *function); /* a pointer to a pointer to it */
+bool find_functions(void *library, const LibraryFunction functions[], size_t count, void *structure, char *problem);
+int fail(char *problem, const char *format, ...) __attribute__((format(printf, 2, 3))); /* returns -1 */
+
+#endif
