@@ -130,6 +130,7 @@ CALLS: dict[str, tuple[dict, ...]] = {
 }
 CALLS |= {
     "doctor": ({},),
+    "check_slurm": ({"partition": "standard", "seconds": 20, "progress": print},),
     "predict_matrix": (
         {"experiment": "sample", "parameters": "loggp.yaml", "out": "matrix.parquet", "draws": 0},
         {

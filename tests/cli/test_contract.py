@@ -149,6 +149,7 @@ INVOCATIONS = {
         "--operation reduce --topology flat:4 --layout block:2 --bytes 1KiB --gamma 0.3ns --unit ps",
     ),
     "completion": ("zsh",),
+    "doctor": ("--slurm standard --wait 20", "--need cc"),
     "plan": (
         "sample --only fast-ethernet-32 --no-survey --verbose",
         "sample --write",

@@ -30,18 +30,44 @@ def write_partition(name, default="NO", most="UNLIMITED", limit="1-00:00:00", sh
     )
 
 
+# how each rank of `commodel doctor --slurm` describes itself
+RANK = "commodel-rank {} {} {} 2.000e-08 tsc 0 MPICH Version: 4.2.1"
+PAIRS = "commodel-pair 1 4.000e-07\ncommodel-pair 2 1.500e-06\ncommodel-pair 3 1.600e-06\n"
+NETMOD = "==== OFI netmod Capability ====\nlibfabric provider: verbs - mlx5_0\n"
+SUBMIT = """#!/bin/sh
+for script in "$@"; do :; done
+SLURM_JOB_ID=7 SLURM_JOB_NODELIST='n[0-1]' sh "$script" > "$(dirname "$script")/job.log" 2>&1
+echo 7
+"""
+
+
+def write_start(hosts=("n0", "n0", "n1", "n1")) -> str:
+    """Return what the ranks of a start print."""
+    lines = [RANK.format(rank, len(hosts), host) for rank, host in enumerate(hosts)]
+    return NETMOD + "\n".join(lines) + "\n" + PAIRS
+
+
 def install_commands(folder: Path, partition: str, nodes: int) -> None:
-    """Write scontrol and srun of a site with so many equal nodes, and without accounting."""
+    """Write Slurm's commands of a site with so many equal nodes, and without accounting. A job runs
+    at once."""
     folder.mkdir(exist_ok=True)
     listing = "\n".join(write_node(f"n{number}", partition, 8) for number in range(nodes))
     answers = {"partition": write_partition(partition, "YES"), "node": listing}
-    write_command(folder, "scontrol", answers | {"config": NO_ACCOUNTING})
-    write_command(folder, "srun", {"mpi=list": PMI2_AND_PMIX})
+    answers |= {"config": NO_ACCOUNTING, "hostnames": "n0\nn1", "show job": "OverSubscribe=NO"}
+    write_command(folder, "scontrol", answers)
+    write_command(folder, "srun", {"mpi=list": PMI2_AND_PMIX, "mpi=pmi2": write_start()})
+    write_command(folder, "squeue", {"jobs": ""})
+    write_command(folder, "scancel", {"": ""})
+    write_script(folder, "sbatch", SUBMIT)
 
 
 def write_command(folder: Path, name: str, answers: dict[str, str]) -> None:
     """Write a command that prints a text by its arguments, as a shell script."""
     cases = "".join(f"  *'{key}'*) cat <<'X'\n{text}\nX\n;;\n" for key, text in answers.items())
+    write_script(folder, name, f'#!/bin/sh\ncase "$*" in\n{cases}*) exit 1;;\nesac\n')
+
+
+def write_script(folder: Path, name: str, text: str) -> None:
     path = folder / name
-    path.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}*) exit 1;;\nesac\n')
+    path.write_text(text)
     path.chmod(0o755)

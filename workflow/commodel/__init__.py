@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.exports import Exported, export
     from commodel.api.fits import Fit, fit
     from commodel.api.imports import Imported, ImportedFolder, import_, import_folder
-    from commodel.api.installation import Programs, doctor
+    from commodel.api.installation import Programs, SlurmStart, check_slurm, doctor
     from commodel.api.matrices import MatrixPredictions, predict_matrix
     from commodel.api.measured_batches import MeasuredBatch, measure_batch
     from commodel.api.plan_predictions import PlanPredictions, predict_plan
@@ -78,6 +78,8 @@ _MODULES = {
     "calibrate": "api.calibration",
     "Programs": "api.installation",
     "doctor": "api.installation",
+    "SlurmStart": "api.installation",
+    "check_slurm": "api.installation",
     "ParameterSet": "parameters",
     "UserError": "errors",
 }
@@ -103,11 +105,13 @@ __all__ = [
     "ReportFiles",
     "Run",
     "Shown",
+    "SlurmStart",
     "UserError",
     "__version__",
     "advise",
     "advise_score",
     "calibrate",
+    "check_slurm",
     "decide",
     "diff",
     "doctor",

@@ -156,7 +156,28 @@ def _is_another(path: Path, text: str) -> bool:
 
 
 @click.command(
-    cls=Verb, examples=("commodel doctor", "commodel doctor --need smpirun || echo no SimGrid here")
+    cls=Verb,
+    examples=("commodel doctor", "commodel doctor --slurm"),
+)
+@make_option_group(
+    "Cluster",
+    click.option(
+        "--slurm",
+        "partition",
+        metavar="PARTITION",
+        is_flag=False,
+        flag_value="",
+        help="Prove by a job of two nodes in this partition, else the default one, that MPI programs start.",
+    ),
+    click.option(
+        "--wait",
+        "seconds",
+        metavar="SECONDS",
+        type=click.FloatRange(min=1),
+        default=60.0,
+        show_default="60",
+        help="Cancel this job after so many seconds.",
+    ),
 )
 @make_option_group(
     "Output",
@@ -166,13 +187,23 @@ def _is_another(path: Path, text: str) -> bool:
         help="Print nothing, and exit with code 1 if this program is missing.",
     ),
 )
-def doctor(need: str | None) -> None:
-    from commodel.api.installation import doctor as list_programs
+def doctor(partition: str | None, seconds: float, need: str | None) -> None:
     from commodel.platforms.tools import find_tool
 
     if need:
         raise SystemExit(0 if find_tool(need) else 1)
-    click.echo(list_programs().text())
+    from commodel.api.installation import check_slurm
+    from commodel.api.installation import doctor as list_programs
+    from commodel.cli._output import ProgressLine
+
+    if partition is None:
+        click.echo(list_programs().text())
+        return
+    line = ProgressLine(False)
+    start = check_slurm(partition, seconds=seconds, progress=line.show_progress)
+    line.clear()
+    click.echo(start.text())
+    raise SystemExit(int(start.is_wrong))
 
 
 @click.command(

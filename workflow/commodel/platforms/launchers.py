@@ -15,7 +15,12 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.platforms.mpi_libraries import find_kind_of_starter
 from commodel.platforms.platform import Platform
-from commodel.platforms.slurm import end_steps, find_node_levels, find_node_names
+from commodel.platforms.slurm import (
+    end_steps,
+    find_node_levels,
+    find_node_names,
+    list_srun_options,
+)
 from commodel.units import show_value
 
 MPI_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by value of the key `mpi` in platform files
@@ -198,14 +203,7 @@ def _list_checked_hosts(platform: Platform, starter: str, *_: object) -> tuple[s
 def _start_in_allocation(job: Job) -> list[str]:
     """Return srun with explicit counts: inside a Snakemake job nearly all SLURM_* variables are
     missing."""
-    counts = ["-N", str(len(set(job.nodes))), "-n", str(job.ranks)]
-    # If a rank dies, Slurm ends the whole step. Otherwise the other ranks would wait.
-    options = [
-        f"--mpi={job.platform.slurm_section.mpi}",
-        *counts,
-        "--distribution=arbitrary",
-        "--kill-on-bad-exit=1",
-    ]
+    options = list_srun_options(job.platform.slurm_section.mpi, len(set(job.nodes)), job.ranks)
     return ["env", f"SLURM_HOSTFILE={job.hostfile}", job.starter, *options, *job.command]
 
 

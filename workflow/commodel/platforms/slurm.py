@@ -245,6 +245,13 @@ def find_node_names(
     return order_by_type(names, features, list_wanted_features(platform, nodes))
 
 
+def list_srun_options(mpi: str, nodes: int, ranks: int) -> list[str]:
+    """Return the options by which srun starts ranks on the hosts of the file $SLURM_HOSTFILE. If a
+    rank dies, Slurm ends the whole step; otherwise the other ranks would wait."""
+    counts = ["-N", str(nodes), "-n", str(ranks)]
+    return [f"--mpi={mpi}", *counts, "--distribution=arbitrary", "--kill-on-bad-exit=1"]
+
+
 def check_mpi_type(platform: Platform) -> None:
     """Refuse a platform whose MPI plug-in the srun of this machine lacks. The login node may be
     without one."""
