@@ -261,7 +261,7 @@ def test_invalid_accelerators_blas_libraries_and_thread_counts_are_refused(
     path.chmod(0o666)
     refused("found a file that is writable by all users")
     for value, complaint in (
-        ("accelerator.so", "wanted opencl, or the absolute path"),
+        ("accelerator.so", "wanted cuda, opencl, or the absolute path"),
         (str(tmp_path), "found no file"),
         (str(tmp_path / "absent.so"), "No such file"),
         (str(tmp_path / "p"), "p: "),

@@ -1,7 +1,7 @@
 /* device.c: the processor, BLAS library, GPU or accelerator of this rank, from its environment.
  *
  *   COMMODEL_DRIVES       number of the GPU on its node that this rank drives (harness/cores.c)
- *   COMMODEL_ACCELERATOR  opencl; or the path of a shared object as in accelerator.h. Default: a rank that drives a GPU
+ *   COMMODEL_ACCELERATOR  cuda, opencl, or the path of a shared object as in accelerator.h. Default: a rank that drives a GPU
  *                         finds it, and the processors of other ranks compute. If the layout assigns GPUs, only their
  *                         ranks have the variable. Without such a layout all ranks drive GPU 0
  *   COMMODEL_BLAS         path or name of a library with Fortran's dgemm, or none for the program's own loop; default:
@@ -45,20 +45,34 @@ static long long read_gpu_number(void)
   return number;
 }
 
-static void open_gpu(Device *device, const char *kind, bool only_gpus)
+static void open_named_gpu(Device *device, const char *kind)
 {
+  int number = (int)read_gpu_number();
   char problem[GPU_TEXT] = "";
   device->gpu_kind = kind;
-  GpuCode code = open_opencl_gpu((int)read_gpu_number(), only_gpus, &device->gpu, problem);
-  if (code != GPU_OPEN)
-    user_error("%s", problem);
+  GpuCode code = strcmp(kind, "cuda") == 0 ? open_cuda_gpu(number, &device->gpu, problem)
+                                           : open_opencl_gpu(number, false, &device->gpu, problem);
+  if (code != GPU_OPEN) user_error("%s", problem);
+}
+
+/* By CUDA, or by OpenCL if there is no driver of CUDA. */
+static void find_gpu(Device *device)
+{
+  int number = (int)read_gpu_number();
+  char problem[GPU_TEXT] = "", of_opencl[GPU_TEXT] = "";
+  device->gpu_kind = "cuda";
+  GpuCode code = open_cuda_gpu(number, &device->gpu, problem);
+  if (code == GPU_OPEN) return;
+  if (code == GPU_FAILED) user_error("%s", problem);
+  device->gpu_kind = "opencl";
+  if (open_opencl_gpu(number, true, &device->gpu, of_opencl) != GPU_OPEN) user_error("%s; %s", problem, of_opencl);
 }
 
 /* A path of the user, not a name that the loader searches for. */
 static void open_accelerator(Device *device, const char *path)
 {
   struct stat status;
-  if (path[0] != '/') user_error("%s: found '%s', wanted opencl, or the absolute path of a shared object", accelerator_variable, path);
+  if (path[0] != '/') user_error("%s: found '%s', wanted cuda, opencl, or the absolute path of a shared object", accelerator_variable, path);
   if (stat(path, &status) != 0) user_error("%s: %s: %s", accelerator_variable, path, strerror(errno));
   if (!S_ISREG(status.st_mode)) user_error("%s: %s: found no file, wanted a shared object", accelerator_variable, path);
   if (status.st_mode & S_IWOTH) user_error("%s: %s: found a file that is writable by all users", accelerator_variable, path);
@@ -106,12 +120,12 @@ Device open_device(void)
   Device device = {.threads = read_thread_count()};
   const char *accelerator = getenv(accelerator_variable);
   bool named = accelerator && *accelerator;
-  if (named && strcmp(accelerator, "opencl") == 0)
-    open_gpu(&device, "opencl", false);
+  if (named && (strcmp(accelerator, "cuda") == 0 || strcmp(accelerator, "opencl") == 0))
+    open_named_gpu(&device, accelerator);
   else if (named)
     open_accelerator(&device, accelerator);
   else if (getenv("COMMODEL_DRIVES"))
-    open_gpu(&device, "opencl", true);
+    find_gpu(&device);
   else
     find_blas(&device);
   return device;

@@ -39,7 +39,18 @@ typedef enum { GPU_OPEN, GPU_ABSENT, GPU_FAILED } GpuCode; /* absent: no driver,
  * says why. OpenCL without `only_gpus` also takes processors, if there is no GPU. */
 GpuCode open_opencl_gpu(int number, bool only_gpus, Gpu **gpu, char *problem);
 
-/* ---- libraries.c: functions of libraries that are opened when a program runs ---- */
+GpuCode open_cuda_gpu(int number, Gpu **gpu, char *problem);
+/* Compiles the kernel of the wave for a compute capability. Returns the binary, or NULL and the problem. free() it */
+char *compile_cuda_wave(int major, int minor, size_t *bytes, char *problem);
+
+/* ---- gpu.c: what both have in common ---- */
+/* An input is one piece of memory: the column and the row of gemm; or adjacent cells, north, south, west, east. So are the
+ * edges of a wave. */
+size_t count_input_bytes(bool wave, size_t rows, size_t columns, size_t block);
+void pack_input(char *to, bool wave, size_t rows, size_t columns, size_t block, const double *const in[4]);
+void unpack_edges(const char *from, size_t rows, size_t columns, double *const out[4]);
+
+/* Functions of libraries that are opened when a program runs. */
 typedef struct {
   const char *name;
   size_t offset; /* of its pointer in a structure */

@@ -12,7 +12,6 @@
 #include <string.h>
 
 enum { MAX_PLATFORMS = 16, MAX_DEVICES = 64, SLOTS = 2, GROUP_WIDTH = 64, GROUP_HEIGHT = 4 };
-enum { NORTH, EAST, SOUTH, WEST };
 
 typedef struct {
   Gpu gpu; /* the first member, so that a Gpu is an OpenClGpu */
@@ -263,7 +262,7 @@ static bool begin_wave(State *s, const double *initial)
   OpenClGpu *g = s->gpu;
   int32_t code = 0;
   if (!build_wave(g) || !create_matrix(s, initial, &s->old)) return false;
-  if (!create_staged(g, 2 * (s->rows + s->columns) * sizeof(double), &s->out)) return false;
+  if (!create_staged(g, count_input_bytes(true, s->rows, s->columns, 1), &s->out)) return false;
   s->kernel = g->api.clCreateKernel(g->program, "wave_step", &code);
   return succeeded(g, "clCreateKernel", code);
 }
@@ -275,10 +274,10 @@ static bool prepare(State *s, const double *initial)
     fail(g->gpu.problem, "OpenCL: wanted CLBlast for the product of matrices: %.300s", g->blas_problem);
     return false;
   }
-  size_t inputs = s->wave ? 2 * (s->rows + s->columns) : (s->rows + s->columns) * s->block;
+  size_t bytes = count_input_bytes(s->wave, s->rows, s->columns, s->block);
   if (!create_context(g) || !create_matrix(s, initial, &s->cells)) return false;
   for (int slot = 0; slot < SLOTS; slot++)
-    if (!create_staged(g, inputs * sizeof(double), &s->in[slot])) return false;
+    if (!create_staged(g, bytes, &s->in[slot])) return false;
   if (s->wave && !begin_wave(s, initial)) return false;
   return succeeded(g, "clFinish", g->api.clFinish(g->compute_queue));
 }
@@ -293,36 +292,12 @@ static void *begin(Gpu *gpu, const char *kernel, size_t rows, size_t columns, si
   return NULL;
 }
 
-/* Copies the parts of an input behind each other. */
-static void pack(const State *s, const double *const in[4], char *to)
-{
-  size_t row_bytes = s->columns * sizeof(double), column_bytes = s->rows * sizeof(double);
-  if (!s->wave) {
-    memcpy(to, in[0], column_bytes * s->block);
-    memcpy(to + column_bytes * s->block, in[1], row_bytes * s->block);
-    return;
-  }
-  memcpy(to, in[NORTH], row_bytes);
-  memcpy(to + row_bytes, in[SOUTH], row_bytes);
-  memcpy(to + 2 * row_bytes, in[WEST], column_bytes);
-  memcpy(to + 2 * row_bytes + column_bytes, in[EAST], column_bytes);
-}
-
-static void unpack_edges(const State *s, const char *from, double *const out[4])
-{
-  size_t row_bytes = s->columns * sizeof(double), column_bytes = s->rows * sizeof(double);
-  memcpy(out[NORTH], from, row_bytes);
-  memcpy(out[SOUTH], from + row_bytes, row_bytes);
-  memcpy(out[WEST], from + 2 * row_bytes, column_bytes);
-  memcpy(out[EAST], from + 2 * row_bytes + column_bytes, column_bytes);
-}
-
 static int load(void *state, const double *const in[4])
 {
   State *s = state;
   OpenClGpu *g = s->gpu;
   Staged *to = &s->in[s->loading];
-  pack(s, in, to->mapped);
+  pack_input(to->mapped, s->wave, s->rows, s->columns, s->block, in);
   forget_event(g, &s->loaded);
   int32_t code = g->api.clEnqueueWriteBuffer(g->transfer_queue, to->device, 0, 0, to->bytes, to->mapped, 0, NULL, &s->loaded);
   if (!succeeded(g, "clEnqueueWriteBuffer", code)) return -1;
@@ -382,7 +357,7 @@ static int finished(void *state, bool wait, double *const out[4])
   int32_t code = g->api.clGetEventInfo(s->computed, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
   if (!succeeded(g, "clGetEventInfo", code) || !succeeded(g, "a command", status)) return -1;
   if (status != CL_COMPLETE) return 0;
-  if (s->wave) unpack_edges(s, s->out.mapped, out);
+  if (s->wave) unpack_edges(s->out.mapped, s->rows, s->columns, out);
   return 1;
 }
 

@@ -1,10 +1,40 @@
-/* libraries.c: functions of libraries that are opened when a program runs. */
+/* gpu.c: what the GPUs of OpenCL and CUDA have in common: layouts of transfers, and functions of opened libraries. */
 #include "gpu.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { NORTH, EAST, SOUTH, WEST };
+
+size_t count_input_bytes(bool wave, size_t rows, size_t columns, size_t block)
+{
+  return (rows + columns) * (wave ? 2 : block) * sizeof(double);
+}
+
+void pack_input(char *to, bool wave, size_t rows, size_t columns, size_t block, const double *const in[4])
+{
+  size_t row_bytes = columns * sizeof(double), column_bytes = rows * sizeof(double);
+  if (!wave) {
+    memcpy(to, in[0], column_bytes * block);
+    memcpy(to + column_bytes * block, in[1], row_bytes * block);
+    return;
+  }
+  memcpy(to, in[NORTH], row_bytes);
+  memcpy(to + row_bytes, in[SOUTH], row_bytes);
+  memcpy(to + 2 * row_bytes, in[WEST], column_bytes);
+  memcpy(to + 2 * row_bytes + column_bytes, in[EAST], column_bytes);
+}
+
+void unpack_edges(const char *from, size_t rows, size_t columns, double *const out[4])
+{
+  size_t row_bytes = columns * sizeof(double), column_bytes = rows * sizeof(double);
+  memcpy(out[NORTH], from, row_bytes);
+  memcpy(out[SOUTH], from + row_bytes, row_bytes);
+  memcpy(out[WEST], from + 2 * row_bytes, column_bytes);
+  memcpy(out[EAST], from + 2 * row_bytes + column_bytes, column_bytes);
+}
 
 int fail(char *problem, const char *format, ...)
 {
