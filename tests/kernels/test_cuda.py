@@ -112,6 +112,19 @@ def test_memory_is_freed_and_the_input_is_awaited(fake, oversubscribed, partitio
     ]
 
 
+def test_with_overlap_the_next_input_is_copied_during_a_product(fake, oversubscribed, partition):
+    """The copy is begun before the product is finished, and nothing waits for the device except in
+    the last iteration."""
+    partition("alone")
+    result = oversubscribed(1, "summa", f"{SUMMA}\na,p,512,all,1,1,1")
+    assert result.code == 0, result.err
+    calls = fake.read_text().split()
+    first, second = [place for place, call in enumerate(calls) if call == "cublasDgemm"][:2]
+    between = calls[first + 1 : second]
+    assert between.index("cuMemcpyHtoDAsync") < between.index("cuEventQuery")
+    assert "cuEventSynchronize" not in between
+
+
 @pytest.mark.parametrize(
     ("fails", "complaint"),
     [

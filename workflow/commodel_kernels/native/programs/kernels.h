@@ -47,7 +47,13 @@ typedef struct Task Task;
 enum { NORTH, EAST, SOUTH, WEST };
 Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t columns, size_t block,
                  const double *initial); /* NULL: zeros */
-void update_task(Task *task, const double *const in[4], double *const out[4]);
+void update_task(Task *task, const double *const in[4], double *const out[4]); /* of a loaded task, `in` is not used */
+/* On a GPU, the input of the next update may be loaded while this one is computed. */
+bool computes_apart(const Task *task);
+bool is_loaded(const Task *task); /* not yet started */
+void load_task(Task *task, const double *const in[4]);
+void start_task(Task *task); /* after load_task */
+bool task_is_finished(Task *task, double *const out[4]);
 const double *read_result(Task *task); /* after the last update; valid until end_task */
 void end_task(Task *task);
 /* Whether a cell of the wave is right after some steps: equal to the last bit, or on an accelerator, which may fuse
@@ -86,6 +92,7 @@ void post_column(Pivots *p, int k, int slot);
 void send_row(Pivots *p, int k, int slot); /* blocking, down the column */
 void post_row(Pivots *p, int k, int slot);
 void wait_pivots(Pivots *p, int slot);
+bool have_pivots_arrived(Pivots *p, int slot);
 const double *pivot_column(const Pivots *p, int slot);
 const double *pivot_row(const Pivots *p, int k, int slot);
 void fill_pivots(Pivots *p, int k, int slot); /* a pattern that is sent without a and b, and its check */

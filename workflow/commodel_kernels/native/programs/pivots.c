@@ -137,6 +137,14 @@ void wait_pivots(Pivots *p, int slot)
   p->posted[slot] = 0;
 }
 
+bool have_pivots_arrived(Pivots *p, int slot)
+{
+  int arrived = 0;
+  MPI_TRY(MPI_Testall(p->posted[slot], p->requests[slot], &arrived, MPI_STATUSES_IGNORE));
+  if (arrived) p->posted[slot] = 0;
+  return arrived;
+}
+
 const double *pivot_column(const Pivots *p, int slot) { return (const double *)(const void *)p->columns[slot]; }
 
 const double *pivot_row(const Pivots *p, int k, int slot) { return (const double *)(const void *)row_place(p, k, slot); }

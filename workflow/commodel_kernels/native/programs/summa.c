@@ -7,7 +7,8 @@
  *
  *   iteration   all, or the number of the one measured iteration
  *   overlapped  1: all messages are non-blocking. Those of every iteration but the first are posted before the product of
- *               the previous iteration, and awaited after it; the sample includes the times of posting and waiting
+ *               the previous iteration, and awaited after it; the sample includes the times of posting and waiting. While a
+ *               GPU multiplies, its rank receives these messages, and begins to copy them to the GPU
  *   barrier     0: ranks do not synchronize between iterations, and samples include waits for late ranks
  *   compute     0: no matrices are stored or multiplied; the first pass checks the contents of messages. If the partition
  *               has speeds, an overlapped product is a wait of the same length
@@ -20,6 +21,7 @@
  */
 #include "kernels.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,6 +145,22 @@ static double multiply(State *s, int k)
   return clock_now() - start;
 }
 
+/* Multiplies on a GPU. If the messages of iteration k + 1 arrive meanwhile, they are loaded. */
+static double multiply_apart(State *s, int k)
+{
+  const int slot = k % 2, next_slot = (k + 1) % 2;
+  const double *const in[4] = {pivot_column(s->pivots, slot), pivot_row(s->pivots, k, slot)};
+  const double *const next[4] = {pivot_column(s->pivots, next_slot), pivot_row(s->pivots, k + 1, next_slot)};
+  double start = clock_now();
+  if (!is_loaded(s->task)) load_task(s->task, in);
+  start_task(s->task);
+  while (!task_is_finished(s->task, (double *const[4]){0})) {
+    sched_yield(); /* the device may be this processor */
+    if (!is_loaded(s->task) && have_pivots_arrived(s->pivots, next_slot)) load_task(s->task, next);
+  }
+  return clock_now() - start;
+}
+
 static void iterate(State *s, int k, double *communication, double *computation)
 {
   *communication = s->barrier ? run_aligned(&s->aligned, communicate, s, k) : communicate(s, k);
@@ -157,7 +175,7 @@ static void iterate_overlapped(State *s, int k, double *next, double *computatio
   post_column(s->pivots, k + 1, (k + 1) % 2);
   post_row(s->pivots, k + 1, (k + 1) % 2);
   double posting = clock_now() - start;
-  *computation = multiply(s, k);
+  *computation = s->compute && computes_apart(s->task) ? multiply_apart(s, k) : multiply(s, k);
   start = clock_now();
   wait_pivots(s->pivots, (k + 1) % 2);
   *next = posting + clock_now() - start;

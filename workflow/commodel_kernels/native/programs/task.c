@@ -9,7 +9,7 @@
 struct Task {
   const Device *device;
   void *on_gpu, *accelerator; /* the state of a GPU or an accelerator; both NULL: the processor computes */
-  bool wave;
+  bool wave, loaded;         /* loaded: the GPU has the input of the next update */
   size_t rows, columns, block; /* in doubles; block: side of a block of gemm */
   size_t stride;             /* of wave: includes the adjacent cells */
   double *cells, *old;       /* old: of wave, the cells one step earlier */
@@ -70,12 +70,36 @@ static void step_wave(Task *t, const double *const in[4], double *const out[4])
   t->cells = current;
 }
 
+bool computes_apart(const Task *t) { return t->on_gpu; }
+
+bool is_loaded(const Task *t) { return t->loaded; }
+
+void load_task(Task *t, const double *const in[4])
+{
+  if (t->device->gpu->load(t->on_gpu, in) < 0) gpu_error(t->device);
+  t->loaded = true;
+}
+
+void start_task(Task *t)
+{
+  if (t->device->gpu->start(t->on_gpu) < 0) gpu_error(t->device);
+  t->loaded = false;
+}
+
+bool task_is_finished(Task *t, double *const out[4])
+{
+  int code = t->device->gpu->finished(t->on_gpu, false, out);
+  if (code < 0) gpu_error(t->device);
+  return code;
+}
+
 void update_task(Task *t, const double *const in[4], double *const out[4])
 {
   if (t->rows == 0) return;
   if (t->on_gpu) {
-    Gpu *gpu = t->device->gpu;
-    if (gpu->load(t->on_gpu, in) < 0 || gpu->start(t->on_gpu) < 0 || gpu->finished(t->on_gpu, true, out) < 0) gpu_error(t->device);
+    if (!t->loaded) load_task(t, in);
+    start_task(t);
+    if (t->device->gpu->finished(t->on_gpu, true, out) < 0) gpu_error(t->device);
   } else if (t->accelerator) {
     int code = t->device->update(t->accelerator, in, out);
     if (code) DIE("the accelerator failed with code %d", code);
