@@ -166,7 +166,8 @@ def test_a_process_that_drives_a_gpu_takes_cuda_s_own(fake, real, partition, tmp
     options = ("--cores", tmp_path / "cores", "--max-samples", 10, "--sync", "barrier")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options)
     (line,) = result.errors
-    assert line.startswith("error: found 1 GPU by CUDA, wanted at least 2; ")
+    assert line.startswith("error: rank 1 on ")
+    assert ": found 1 GPU by CUDA, wanted at least 2; " in line
     monkeypatch.setenv("FAKE_DEVICES", "2")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options, out="two")
     assert result.code == 0, result.err

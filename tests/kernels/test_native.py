@@ -119,7 +119,7 @@ def test_two_real_ranks_over_many_steps(real, tmp_path):
     result = real(2, "wave2d", f"{WAVE}\nwave,p,8,1", *options, "--meta", tmp_path / "meta")
     assert result.code == 0, result.err
     assert len(result.rows("wave")) >= 20
-    assert json.loads((tmp_path / "meta").read_text())["computing"].startswith("rank 0: ")
+    assert json.loads((tmp_path / "meta").read_text())["computing"].startswith("ranks 0-1: ")
 
 
 def test_threads_change_no_bit_of_the_wave(real, partition, monkeypatch):

@@ -2,6 +2,8 @@
 cannot be used is told in one line."""
 
 import ctypes
+import json
+import re
 
 import pytest
 
@@ -107,12 +109,17 @@ def test_too_few_devices_are_one_line(gpu, real, partition, tmp_path, monkeypatc
     partition("alone")
     (tmp_path / "cores").write_text("0 1 gpu\n0 1 gpu\n")
     options = ("--cores", tmp_path / "cores", "--max-samples", 10, "--sync", "barrier")
+    options += ("--meta", tmp_path / "meta")
     monkeypatch.setenv("COMMODEL_ACCELERATOR", "opencl")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options)
-    assert result.errors == ["error: found 1 device by OpenCL, wanted at least 2"]
+    (line,) = result.errors
+    assert line.startswith("error: rank 1 on ")
+    assert line.endswith(": found 1 device by OpenCL, wanted at least 2")
     monkeypatch.setenv("POCL_DEVICES", "basic basic")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options, out="both")
     assert result.code == 0, result.err
+    told = json.loads((tmp_path / "meta").read_text())["computing"]
+    assert re.fullmatch(r"ranks 0-1: opencl, .* GiB, driver .*, OpenCL .*, CLBlast", told)
 
 
 def test_a_process_that_drives_a_gpu_does_not_take_a_processor_s_device(

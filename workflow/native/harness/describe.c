@@ -75,11 +75,7 @@ void write_meta(const Program *program, const Options *options, const RunDescrip
   write_member(file, "flags", flags, ",");
   write_member(file, "clock", COMMODEL_SIMULATED ? "simulated" : "CLOCK_MONOTONIC", ",");
   fprintf(file, "  \"simulated\": %s,\n", COMMODEL_SIMULATED ? "true" : "false");
-  if (program->computing) {
-    char *computing = program->computing();
-    write_member(file, "computing", computing, ",");
-    free(computing);
-  }
+  if (run->computing) write_member(file, "computing", run->computing, ",");
   write_member(file, "sync", run->sync, ",");
   fprintf(file, "  \"clock_resolution\": %.9e,\n", clock_resolution());
   if (isfinite(run->uncertainty)) fprintf(file, "  \"clock_uncertainty\": %.9e,\n", run->uncertainty);

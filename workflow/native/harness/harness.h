@@ -173,7 +173,8 @@ typedef struct {
   bool counts;                                  /* every sample also has a count */
   bool streams;                                 /* its passes may be waves of a stream */
   bool computes;                                /* every sample also has a time of computation */
-  char *(*computing)(void);                     /* of such a program: its processor or accelerator; free() it */
+  /* Of such a program: writes the device of the rank, or why there is none, to COMPUTING_BYTES bytes. */
+  bool (*computing)(char *text);
   void (*check)(const Case *c, int ranks);      /* rank 0, for every case before the first sample; ends with case_error */
   void *(*prepare)(const Case *c, Run *run);    /* collective; untimed preparation */
   void (*first_pass)(void *state);              /* optional: the first warm-up pass, with payload check */
@@ -229,15 +230,16 @@ typedef struct {
   int ranks;
   const char *hosts; /* of each rank, HOST_BYTES bytes */
   const char *cores; /* of each rank, CORES_BYTES bytes; NULL in simulated time and without MPI */
+  const char *computing; /* what the ranks compute with; NULL if they only communicate */
   const char *sync; /* name of a Scheme; else a text: "round-trip" if rank 0 measures time */
   double uncertainty;
 } RunDescription;
 void print_description_json(const Program *program, const char *substrate);
 void write_meta(const Program *program, const Options *options, const RunDescription *run);
 #ifdef COMMODEL_WITHOUT_MPI
-enum { HOST_BYTES = 320, CORES_BYTES = 256 };
+enum { HOST_BYTES = 320, CORES_BYTES = 256, COMPUTING_BYTES = 640 };
 #else
-enum { HOST_BYTES = MPI_MAX_PROCESSOR_NAME + 64, CORES_BYTES = 256 };
+enum { HOST_BYTES = MPI_MAX_PROCESSOR_NAME + 64, CORES_BYTES = 256, COMPUTING_BYTES = 640 };
 char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_BYTES bytes each; NULL elsewhere */
 void check_rank_count(const char *path, int ranks); /* against the lines of the placement file */
 void check_placement(const char *path, const char *hosts, int ranks);
@@ -246,6 +248,10 @@ void check_placement(const char *path, const char *hosts, int ranks);
 char *bind_to_cores(char **argv); /* before MPI_Init: executes the program again; or returns an error for check_binding */
 void check_binding(char *wrong, const char *path, int rank);
 char *gather_cores(int rank, int ranks); /* rank 0: cores that each rank may use, CORES_BYTES bytes; NULL elsewhere, and in simulated time */
+
+/* ---- devices.c: with what each rank computes ---- */
+/* Collective. Rank 0: such as `ranks 0-2: TEXT; rank 3: TEXT`, in simulated time a text alone; NULL elsewhere. Ends with user_error if a rank has no device. */
+char *gather_computing(bool (*computing)(char *text), int rank, int ranks, const char *hosts);
 
 /* ---- sharednames.c: unlinks shared memory, so that killed ranks leave no files in /dev/shm ---- */
 void unlink_shared_memory(void); /* collective, right after MPI_Init */

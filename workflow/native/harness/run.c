@@ -118,9 +118,10 @@ int harness_main(int argc, char **argv, const Program *program)
   if (a.rank == 0 && options.placement) check_placement(options.placement, hosts, a.ranks);
   CaseFile file = broadcast_cases(program, &options, &a);
   align_clocks(&a);
+  char *computing = program->computing ? gather_computing(program->computing, a.rank, a.ranks, hosts) : NULL;
   const char *sync = program->timing == TIMED_BY_ROOT ? "round-trip" : a.scheme->name;
   if (a.rank == 0 && options.meta)
-    write_meta(program, &options, &(RunDescription){version, a.ranks, hosts, cores, sync, a.uncertainty});
+    write_meta(program, &options, &(RunDescription){version, a.ranks, hosts, cores, computing, sync, a.uncertainty});
 
   int *order = allocate((size_t)file.count, sizeof *order), done = 0;
   unsigned char *finished = find_finished(&file, options.out, a.rank);
@@ -137,6 +138,7 @@ int harness_main(int argc, char **argv, const Program *program)
   free_cases(&file);
   free(hosts);
   free(cores);
+  free(computing);
   MPI_TRY(MPI_Finalize());
   return 0;
 }

@@ -23,65 +23,82 @@ static const char accelerator_variable[] = "COMMODEL_ACCELERATOR", blas_variable
 static const char *const known_libraries[] = {"libmkl_rt.so.2", "libmkl_rt.so", "libopenblas.so.0", "libblis.so.4", "libblas.so.3"};
 static const char *const names_of_dgemm[] = {"dgemm_", "scipy_dgemm_64_", "dgemm_64_"};
 
-static int read_thread_count(void)
+static bool read_thread_count(Device *device, char *problem)
 {
   const char *text = getenv("OMP_NUM_THREADS");
   long long threads = 1;
   if (text && *text && (!parse_integer(text, &threads) || threads < 1 || threads > MAX_THREADS))
-    user_error("OMP_NUM_THREADS: found '%.80s', wanted a whole number from 1 to %d", text, MAX_THREADS);
+    return fail(problem, "OMP_NUM_THREADS: found '%.80s', wanted a whole number from 1 to %d", text, MAX_THREADS), false;
 #ifndef _OPENMP
   if (threads > 1)
-    user_error("OMP_NUM_THREADS: found %lld, wanted 1: the compiler of these programs has no OpenMP", threads);
+    return fail(problem, "OMP_NUM_THREADS: found %lld, wanted 1: the compiler of these programs has no OpenMP", threads), false;
 #endif
-  return (int)threads;
+  device->threads = (int)threads;
+  return true;
 }
 
-static long long read_gpu_number(void)
+/* 0 in a layout that assigns no GPUs. */
+static bool read_gpu_number(int *number, char *problem)
 {
   const char *text = getenv("COMMODEL_DRIVES");
-  long long number = 0;
-  if (text && (!parse_integer(text, &number) || number < 0 || number > INT32_MAX))
-    user_error("COMMODEL_DRIVES: found '%.80s', wanted the number of a GPU", text);
-  return number;
+  long long value = 0;
+  if (text && (!parse_integer(text, &value) || value < 0 || value > INT32_MAX))
+    return fail(problem, "COMMODEL_DRIVES: found '%.80s', wanted the number of a GPU", text), false;
+  *number = (int)value;
+  return true;
 }
 
-static void open_named_gpu(Device *device, const char *kind)
+static bool open_named_gpu(Device *device, const char *kind, char *problem)
 {
-  int number = (int)read_gpu_number();
-  char problem[GPU_TEXT] = "";
+  int number;
   device->gpu_kind = kind;
-  GpuCode code = strcmp(kind, "cuda") == 0 ? open_cuda_gpu(number, &device->gpu, problem)
-                                           : open_opencl_gpu(number, false, &device->gpu, problem);
-  if (code != GPU_OPEN) user_error("%s", problem);
+  if (!read_gpu_number(&number, problem)) return false;
+  if (strcmp(kind, "cuda") == 0) return open_cuda_gpu(number, &device->gpu, problem) == GPU_OPEN;
+  return open_opencl_gpu(number, false, &device->gpu, problem) == GPU_OPEN;
 }
 
 /* By CUDA, or by OpenCL if there is no driver of CUDA. */
-static void find_gpu(Device *device)
+static bool find_gpu(Device *device, char *problem)
 {
-  int number = (int)read_gpu_number();
-  char problem[GPU_TEXT] = "", of_opencl[GPU_TEXT] = "";
+  int number;
+  char of_opencl[GPU_TEXT] = "", of_cuda[GPU_TEXT] = "";
+  if (!read_gpu_number(&number, problem)) return false;
   device->gpu_kind = "cuda";
-  GpuCode code = open_cuda_gpu(number, &device->gpu, problem);
-  if (code == GPU_OPEN) return;
-  if (code == GPU_FAILED) user_error("%s", problem);
+  GpuCode code = open_cuda_gpu(number, &device->gpu, of_cuda);
+  if (code == GPU_OPEN) return true;
+  if (code == GPU_FAILED) return fail(problem, "%s", of_cuda), false;
   device->gpu_kind = "opencl";
-  if (open_opencl_gpu(number, true, &device->gpu, of_opencl) != GPU_OPEN) user_error("%s; %s", problem, of_opencl);
+  if (open_opencl_gpu(number, true, &device->gpu, of_opencl) == GPU_OPEN) return true;
+  return fail(problem, "%.190s; %.190s", of_cuda, of_opencl), false;
+}
+
+static bool check_accelerator(const char *path, char *problem)
+{
+  struct stat status;
+  if (path[0] != '/')
+    fail(problem, "%s: found '%s', wanted cuda, opencl, or the absolute path of a shared object", accelerator_variable, path);
+  else if (stat(path, &status) != 0)
+    fail(problem, "%s: %s: %s", accelerator_variable, path, strerror(errno));
+  else if (!S_ISREG(status.st_mode))
+    fail(problem, "%s: %s: found no file, wanted a shared object", accelerator_variable, path);
+  else if (status.st_mode & S_IWOTH)
+    fail(problem, "%s: %s: found a file that is writable by all users", accelerator_variable, path);
+  else
+    return true;
+  return false;
 }
 
 /* A path of the user, not a name that the loader searches for. */
-static void open_accelerator(Device *device, const char *path)
+static bool open_accelerator(Device *device, const char *path, char *problem)
 {
-  struct stat status;
-  if (path[0] != '/') user_error("%s: found '%s', wanted cuda, opencl, or the absolute path of a shared object", accelerator_variable, path);
-  if (stat(path, &status) != 0) user_error("%s: %s: %s", accelerator_variable, path, strerror(errno));
-  if (!S_ISREG(status.st_mode)) user_error("%s: %s: found no file, wanted a shared object", accelerator_variable, path);
-  if (status.st_mode & S_IWOTH) user_error("%s: %s: found a file that is writable by all users", accelerator_variable, path);
+  if (!check_accelerator(path, problem)) return false;
   device->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!device->library) user_error("%s: %s", accelerator_variable, dlerror());
-  if (!find_function(device->library, "commodel_begin", &device->begin) ||
-      !find_function(device->library, "commodel_update", &device->update) ||
-      !find_function(device->library, "commodel_end", &device->end))
-    user_error("%s: %s: wanted the functions commodel_begin, commodel_update and commodel_end", accelerator_variable, path);
+  if (!device->library) return fail(problem, "%s: %s", accelerator_variable, dlerror()), false;
+  if (find_function(device->library, "commodel_begin", &device->begin) &&
+      find_function(device->library, "commodel_update", &device->update) && find_function(device->library, "commodel_end", &device->end))
+    return true;
+  fail(problem, "%s: %s: wanted the functions commodel_begin, commodel_update and commodel_end", accelerator_variable, path);
+  return false;
 }
 
 static bool open_blas(Device *device, const char *name)
@@ -103,31 +120,35 @@ static bool open_blas(Device *device, const char *name)
   return true;
 }
 
-static void find_blas(Device *device)
+static bool find_blas(Device *device, char *problem)
 {
   const char *name = getenv(blas_variable);
   if (!name || !*name) {
     for (size_t k = 0; k < sizeof known_libraries / sizeof *known_libraries; k++)
-      if (open_blas(device, known_libraries[k])) return;
-    return;
+      if (open_blas(device, known_libraries[k])) return true;
+    return true;
   }
-  if (strcmp(name, "none") != 0 && !open_blas(device, name))
-    user_error("%s: found '%.200s', wanted none or a library with the function dgemm_", blas_variable, name);
+  if (strcmp(name, "none") == 0 || open_blas(device, name)) return true;
+  fail(problem, "%s: found '%.200s', wanted none or a library with the function dgemm_", blas_variable, name);
+  return false;
+}
+
+static bool try_to_open(Device *device, char *problem)
+{
+  const char *accelerator = getenv(accelerator_variable);
+  *device = (Device){0};
+  if (!read_thread_count(device, problem)) return false;
+  if (accelerator && (strcmp(accelerator, "cuda") == 0 || strcmp(accelerator, "opencl") == 0))
+    return open_named_gpu(device, accelerator, problem);
+  if (accelerator && *accelerator) return open_accelerator(device, accelerator, problem);
+  return getenv("COMMODEL_DRIVES") ? find_gpu(device, problem) : find_blas(device, problem);
 }
 
 Device open_device(void)
 {
-  Device device = {.threads = read_thread_count()};
-  const char *accelerator = getenv(accelerator_variable);
-  bool named = accelerator && *accelerator;
-  if (named && (strcmp(accelerator, "cuda") == 0 || strcmp(accelerator, "opencl") == 0))
-    open_named_gpu(&device, accelerator);
-  else if (named)
-    open_accelerator(&device, accelerator);
-  else if (getenv("COMMODEL_DRIVES"))
-    find_gpu(&device);
-  else
-    find_blas(&device);
+  Device device;
+  char problem[GPU_TEXT] = "";
+  if (!try_to_open(&device, problem)) user_error("%s", problem);
   return device;
 }
 
@@ -138,27 +159,31 @@ void close_device(Device *device)
   if (device->blas) dlclose(device->blas);
 }
 
-/* The device of rank 0; other ranks may have more threads, or an accelerator. */
-char *describe_device(void)
+static void describe_open_device(const Device *device, char *text)
 {
-  enum { CAPACITY = 640 };
-  char *text = allocate(CAPACITY, 1), *(*config)(void) = NULL;
-  if (COMMODEL_SIMULATED) {
-    snprintf(text, CAPACITY, "nothing: time is simulated; only communication is executed, and overlapped computation is a wait");
-    return text;
-  }
-  Device device = open_device();
-  if (device.gpu)
-    snprintf(text, CAPACITY, "rank 0: %s, %.*s", device.gpu_kind, GPU_TEXT, device.gpu->description);
-  else if (device.library)
-    snprintf(text, CAPACITY, "rank 0: %.400s", getenv(accelerator_variable));
-  else if (!device.dgemm)
-    snprintf(text, CAPACITY, "rank 0: the program's own blocked loop, threads %d", device.threads);
+  char *(*config)(void) = NULL;
+  if (device->gpu)
+    snprintf(text, COMPUTING_BYTES, "%s, %.*s", device->gpu_kind, GPU_TEXT, device->gpu->description);
+  else if (device->library)
+    snprintf(text, COMPUTING_BYTES, "%.400s", getenv(accelerator_variable));
+  else if (!device->dgemm)
+    snprintf(text, COMPUTING_BYTES, "the program's own blocked loop, threads %d", device->threads);
   else {
-    bool has_version = find_function(device.blas, "openblas_get_config", &config);
-    snprintf(text, CAPACITY, "rank 0: dgemm of %.200s%s%.200s, threads %d", device.name, has_version ? ", " : "",
-             has_version ? config() : "", device.threads);
+    bool has_version = find_function(device->blas, "openblas_get_config", &config);
+    snprintf(text, COMPUTING_BYTES, "dgemm of %.200s%s%.200s, threads %d", device->name, has_version ? ", " : "",
+             has_version ? config() : "", device->threads);
   }
+}
+
+bool describe_device(char *text)
+{
+  Device device;
+  if (COMMODEL_SIMULATED) {
+    snprintf(text, COMPUTING_BYTES, "nothing: time is simulated; only communication is executed, and overlapped computation is a wait");
+    return true;
+  }
+  if (!try_to_open(&device, text)) return false;
+  describe_open_device(&device, text);
   close_device(&device);
-  return text;
+  return true;
 }

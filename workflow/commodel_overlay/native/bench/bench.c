@@ -177,7 +177,7 @@ static void write_setting(const Options *options, const Net *net, double uncerta
     snprintf(hosts + (size_t)node * HOST_BYTES, HOST_BYTES, "%s", host);
   }
   if (!net->launch) gethostname(hosts, HOST_BYTES - 1);
-  RunDescription run = {substrate, nodes, hosts, NULL, "by the mode of each case", uncertainty};
+  RunDescription run = {substrate, nodes, hosts, NULL, NULL, "by the mode of each case", uncertainty};
   write_meta(&program, options, &run);
   free(hosts);
 }
