@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from commodel import doctor
 from tests.kernels import gpus
 from tests.kernels.gpus import compile_library
 from tests.kernels.test_native import (
@@ -174,6 +175,16 @@ def test_a_process_that_drives_a_gpu_takes_cuda_s_own(fake, real, partition, tmp
     monkeypatch.delenv("FAKE_DEVICES")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options, out="none")
     assert result.errors[0].startswith("error: found 0 GPUs by CUDA, wanted at least 1; ")
+
+
+def test_doctor_lists_the_devices(fake, mpi_programs, monkeypatch):
+    monkeypatch.setenv("FAKE_DEVICES", "2")
+    notes = [note for note in doctor().notes if "GPU" in note]
+    assert notes[0].startswith("GPU cuda 0: Fake 0, 80.0 GiB, driver ")
+    assert notes[1].startswith("GPU cuda 1: Fake 1, 80.0 GiB, driver ")
+    assert "opencl" in notes[2]
+    monkeypatch.delenv("FAKE_DEVICES")
+    assert "No GPU by cuda: found 0 GPUs by CUDA, wanted at least 1." in doctor().notes
 
 
 def find_nvrtc():

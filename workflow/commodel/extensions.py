@@ -87,6 +87,8 @@ class Extension:
     formats: tuple[str, ...] = ()  # FORMAT
     papers: tuple[str, ...] = ()  # PAPER
     tools: tuple[str, ...] = ()  # TOOL: programs that `commodel doctor` looks for
+    # MODULE:FUNCTION of each function that returns further sentences of `commodel doctor`
+    checks: tuple[str, ...] = ()
     verbs: Mapping[str, Verb] = field(default_factory=dict)  # by name
     # by verb, such as `import`, and name
     subcommands: Mapping[str, Mapping[str, Verb]] = field(default_factory=dict)
@@ -241,6 +243,19 @@ def list_exports() -> dict[str, str]:
     by name."""
     further = [installed.extension.exports for installed in list_usable_extensions()]
     return {name: place for exports in further for name, place in exports.items()}
+
+
+def list_checks() -> list[str]:
+    """Return the sentences of all extensions for `commodel doctor`. A function that fails is
+    reported."""
+    sentences: list[str] = []
+    for installed in list_usable_extensions():
+        for place in installed.extension.checks:
+            try:
+                sentences += load_function(place)()
+            except Exception as error:
+                report_problem(installed.name, f"cannot run {place}: {describe_error(error)}")
+    return sentences
 
 
 def list_functions() -> dict[str, str]:

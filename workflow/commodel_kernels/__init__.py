@@ -82,6 +82,7 @@ EXTENSION = Extension(
         )
         for toolchain in ("mpi", "smpi")
     ),
+    checks=("commodel_kernels.devices:describe_devices",),
     columns="columns.csv",
     inputs={"speeds": "commodel_kernels.speeds:read_speeds"},
 )

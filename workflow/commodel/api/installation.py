@@ -14,7 +14,7 @@ from typing import Any
 from commodel.api.result import Answer
 from commodel.api.snakemake_runs import find_project_profile
 from commodel.errors import UserError
-from commodel.extensions import InstalledExtension, list_extensions
+from commodel.extensions import InstalledExtension, list_checks, list_extensions
 from commodel.files.yaml import read_yaml
 from commodel.plan.config import load_platform
 from commodel.platforms.slurm_site import Site, describe_mpi, read_site
@@ -62,6 +62,7 @@ def doctor() -> Programs:
     notes.append(
         f"{cores} cores here: measure with at most {cores} ranks, because MPI libraries busy-wait."
     )
+    notes += list_checks()
     notes += [
         _describe_extension(installed)
         for installed in list_extensions()
