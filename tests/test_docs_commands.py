@@ -24,7 +24,7 @@ from tests.workflow.conftest import Project
 
 NOT_RUN = {
     r"commodel run .*--profile slurm|snakemake --profile slurm": "wants a Slurm: tests/labs/test_slurm_docs.py",
-    r"commodel init .*--slurm": "wants a Slurm: tests/platforms/test_slurm_site.py",
+    r"commodel init .*--(slurm|here|hosts)": "describes machines: tests/platforms/test_{slurm,host}_site.py",
     r"commodel doctor --slurm": "wants a Slurm: tests/platforms/test_slurm_start.py",
     r"snakemake --directory": "wants what snakedeploy has deployed: tests/labs/test_snakedeploy.py",
     r"make (setup|lint|test)$": ".ci/run and `make` itself call them: they are what runs this",

@@ -130,6 +130,10 @@ CALLS: dict[str, tuple[dict, ...]] = {
 }
 CALLS |= {
     "doctor": ({},),
+    "init": (
+        {"folder": "api-project", "here": True},
+        {"folder": "api-project", "slurm": "standard", "progress": print},
+    ),
     "check_slurm": ({"partition": "standard", "seconds": 20, "progress": print},),
     "predict_matrix": (
         {"experiment": "sample", "parameters": "loggp.yaml", "out": "matrix.parquet", "draws": 0},
@@ -273,7 +277,10 @@ SLOW_CALLS["calibrate"] = (
     | {"out": "adapted-by-function", "progress": print},
     {"experiment": "sample", "points": 2, "held_out": 2, "setting": "by function"},
 )
-ELSEWHERE = {("run", "profile"): "tests/workflow/test_run.py"}
+ELSEWHERE = {
+    ("run", "profile"): "tests/workflow/test_run.py",
+    ("init", "hosts"): "tests/platforms/test_host_site.py",
+}
 # Arguments of the methods and methods without a result, by class and name.
 METHODS: dict[tuple[str, str], tuple] = {
     ("Run", "parameter_set"): (PLATFORM, "loggp"),

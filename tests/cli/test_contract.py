@@ -195,6 +195,7 @@ matrix:
 # Options and their values that other tests run, because they start Snakemake, need a cluster or
 # measure for long.
 ELSEWHERE = {
+    "init": {"tests/platforms/test_host_site.py": ("--hosts",)},
     "run": {"tests/workflow/test_run.py": ("--profile",)},
     "predict": {"tests/cli/test_statistic.py": ("first rank",)},
     "advise": {"tests/cli/test_statistic.py": ("last rank", "first rank")},

@@ -8,7 +8,7 @@ from contextlib import chdir
 
 import pytest
 
-from commodel.cli.project import COPIED_FILES
+from commodel.api.projects import COPIED_FILES
 from commodel.plan.config import load_experiment, load_platform
 from commodel.platforms.tools import ROOT
 from tests.cli.running import run

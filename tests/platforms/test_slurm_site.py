@@ -124,7 +124,8 @@ def test_the_files_of_every_site_load(name, tmp_path):
         path.parent.mkdir(parents=True)
     platform.write_text(write_platform(site))
     template = (ROOT / "params/experiments/cluster.yaml").read_text()
-    experiment.write_text(write_experiment(site, template))
+    text = write_experiment(site.name, site.nodes, site.fewest_cores, template)
+    experiment.write_text(text)
     loaded = load_platform(platform)
     assert (loaded.nodes, loaded.cores) == (site.nodes, site.cores)
     assert loaded.slurm_section.mpi == site.mpi
@@ -244,7 +245,7 @@ def test_an_edited_file_is_kept_and_shown_with_its_difference(tmp_path, monkeypa
     edited = platform.read_text().replace("mpi: pmi2", "mpi: pmix")
     platform.write_text(edited)
     shown = run(f"init {project} --slurm").stdout
-    assert "main.yaml: edited, kept; Slurm now says:" in shown
+    assert "main.yaml: edited, kept; what is found now:" in shown
     assert "-  mpi: pmix" in shown
     assert "+  mpi: pmi2" in shown
     assert platform.read_text() == edited

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # type checkers and editors find the functions here
     from commodel.api.predicted_times import Predictions
     from commodel.api.predictions import predict
     from commodel.api.probe_fits import ProbeFits, fit_probes, fit_sheet
+    from commodel.api.projects import Project, init
     from commodel.api.recommendations import advise, decide
     from commodel.errors import UserError
     from commodel.parameters import ParameterSet
@@ -76,6 +77,8 @@ _MODULES = {
     "plan_": "api.plans",
     "Recalibration": "api.calibration",
     "calibrate": "api.calibration",
+    "Project": "api.projects",
+    "init": "api.projects",
     "Programs": "api.installation",
     "doctor": "api.installation",
     "SlurmStart": "api.installation",
@@ -101,6 +104,7 @@ __all__ = [
     "Predictions",
     "ProbeFits",
     "Programs",
+    "Project",
     "Recalibration",
     "ReportFiles",
     "Run",
@@ -121,6 +125,7 @@ __all__ = [
     "fit_sheet",
     "import_",
     "import_folder",
+    "init",
     "load",
     "measure_batch",
     "plan_",

@@ -291,7 +291,7 @@ class PlannedPlatform:
     types: Mapping[str, Count] = field(default_factory=dict)
     # the group that each node is in
     levels: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)
-    hosts: tuple[Name, ...] = ()  # in the order of the nodes, of a Slurm platform that was surveyed
+    hosts: tuple[Name, ...] = ()  # in the order of the nodes, of a job's platform that was surveyed
     # image, digest, model and native, if it has one
     container: Mapping[str, str] = field(default_factory=dict)
 

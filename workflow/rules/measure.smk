@@ -6,6 +6,13 @@ from commodel.plan.surveys import is_survey, find_network_file, list_networks_ne
 if CAMPAIGN.lock:
     reopen_batches(CAMPAIGN)
 
+
+def count_threads(batch):
+    """Batches on this machine, or in the allocation of this process, run one after another."""
+    in_allocation = workflow.local_exec and find_launcher(PLAN, batch).in_job
+    return workflow.cores if find_launcher(PLAN, batch).busy or in_allocation else 1
+
+
 SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
 
 
@@ -46,7 +53,7 @@ rule measure:
         str(RESULTS.done("{batch}")),
     log:
         str(RESULTS.job_log("measure.{batch}")),
-    threads: lambda wildcards: workflow.cores if find_launcher(PLAN, wildcards.batch).busy else 1
+    threads: lambda wildcards: count_threads(wildcards.batch)
     resources:
         mpi="srun",
         nodes=lambda wildcards: BATCHES[wildcards.batch].nodes,

@@ -37,7 +37,7 @@ from commodel.files.text_tables import format_answer
 from commodel.models.parameter_sets import read_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.points import PlatformResources
-from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.config import find_config_file, load_named_platform, load_platform
 from commodel.plan.plan_tables import summarize_plan
 from commodel.plan.planning import (
     find_launcher,
@@ -49,6 +49,7 @@ from commodel.plan.planning import (
     write_plan,
 )
 from commodel.plan.surveys import is_survey
+from commodel.platforms.launchers import require_hosts
 from commodel.platforms.slurm import NO_SBATCH
 from commodel.records import Batch, Plan
 from commodel.results.campaign import (
@@ -436,8 +437,10 @@ def _run_workflow(
 
 
 def require_jobs(campaign: Campaign, profile: str | None) -> None:
-    """Refuse platforms that are measured inside Slurm jobs, if this process is in no job and none
-    can be submitted."""
+    """Refuse platforms that are measured inside jobs, if this process is in no job and none can be
+    submitted."""
+    for batch in campaign.unfinished:
+        require_hosts(load_named_platform(batch.platform), batch.nodes)
     if os.environ.get("SLURM_JOB_ID") or not campaign.unfinished:
         return
     name = profile or os.environ.get("SNAKEMAKE_PROFILE") or "local"

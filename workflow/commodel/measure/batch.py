@@ -331,9 +331,13 @@ def _name_nodes(plan: Plan, batch: Batch, platform: Platform, starter: str) -> t
     if hosts and names != hosts:
         found, surveyed = ",".join(names), ",".join(hosts)
         file = find_network_file(batch.platform, platform.digest)
+        request = (
+            f"sbatch --nodelist={surveyed}"
+            if platform.slurm
+            else "by the options of your scheduler"
+        )
         advice = (
-            f"request them (sbatch --nodelist={surveyed}), delete this file to survey again, or "
-            "run with --no-survey"
+            f"request them ({request}), delete this file to survey again, or run with --no-survey"
         )
         raise UserError(
             f"the job runs on {found}, wanted {surveyed}, whose network was surveyed: {advice}",
@@ -361,7 +365,9 @@ def _measure_locked(
     for pass_folder in context.pass_folders:
         pass_folder.mkdir()
     context = add_image_command(context)
-    if context.launcher.in_job and (is_survey(batch) or list_hosts(context.plan, batch)):
+    if context.platform.takes_hosts_from_job and (
+        is_survey(batch) or list_hosts(context.plan, batch)
+    ):
         _set_aside_other_nodes(context, attempt, progress)
     _clean_up_dead_attempts(context, attempt)
     already_measured, marked = raw_samples.list_finished(folder)

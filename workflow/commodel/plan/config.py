@@ -97,7 +97,7 @@ def load_platform(file: str | Path, use_learned_levels: bool = True) -> Platform
     learned = read_learned(Path(file).stem, platform) if use_learned_levels else None
     if learned:
         platform.set_surveyed_levels(
-            Hierarchy.of(learned.levels), learned.hosts if platform.slurm else ()
+            Hierarchy.of(learned.levels), learned.hosts if platform.takes_hosts_from_job else ()
         )
     return platform
 

@@ -490,7 +490,7 @@ def record_platform(name: str, platform: Platform) -> PlannedPlatform:
         cores=platform.cores,
         types=dict(platform.types),
         levels={level: tuple(column) for level, column in platform.hierarchy.group_lists.items()},
-        hosts=platform.node_names if platform.slurm else (),
+        hosts=platform.node_names if platform.takes_hosts_from_job else (),
         container=platform.image.as_json() if platform.image else {},
     )
 

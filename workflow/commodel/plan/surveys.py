@@ -82,7 +82,7 @@ def read_learned(name: str, platform: Platform, root: str | Path = ".") -> Learn
     if network is None:
         return None
     counts = {f"levels.{level}": len(column) for level, column in network.levels.items()}
-    if platform.slurm and (network.levels or network.hosts):
+    if platform.takes_hosts_from_job and (network.levels or network.hosts):
         counts["hosts"] = len(set(network.hosts))
     for key, count in counts.items():
         if count != platform.nodes:

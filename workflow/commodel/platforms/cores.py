@@ -1,9 +1,12 @@
 """Processors of this machine, from Linux (`find_processor_levels`): which share a cache and a
-socket, as levels of groups, innermost first. `measure_busy_processors` counts the busy ones."""
+socket, as levels of groups, innermost first. `count_processors` counts cores and sockets,
+`measure_busy_processors` the busy processors."""
 
 import os
 import re
 import time
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from commodel.errors import UserError
@@ -54,6 +57,38 @@ def _find_last_level_cache(processor: Path) -> str:
     }
     levels = [level for level in caches if level.isdigit()]
     return read_text_or_empty(caches[max(levels, key=int)] / "shared_cpu_list") if levels else ""
+
+
+@dataclass(frozen=True)
+class ProcessorCounts:
+    """Numbers of a machine: cores of all its sockets, and processors, which are threads of
+    cores."""
+
+    cores: int
+    sockets: int
+    processors: int
+
+    @property
+    def text(self) -> str:
+        sockets = f"{self.sockets} sockets" if self.sockets > 1 else "1 socket"
+        threads = self.processors // self.cores
+        of_threads = f", {threads} threads a core" if threads > 1 else ""
+        return f"{sockets} of {self.cores // self.sockets} cores{of_threads}"
+
+
+def count_processors(
+    folder: Path = PROCESSORS, usable: Collection[int] | None = None
+) -> ProcessorCounts:
+    """Return the numbers of this machine, of the processors that this process may use. If the
+    kernel says nothing about cores, each processor is one."""
+    numbers = sorted(os.sched_getaffinity(0) if usable is None else usable)
+    cores, sockets = set(), set()
+    for number in numbers:
+        topology = folder / f"cpu{number}" / "topology"
+        siblings = read_text_or_empty(topology / "thread_siblings_list")
+        cores.add(siblings or str(number))
+        sockets.add(read_text_or_empty(topology / "physical_package_id"))
+    return ProcessorCounts(len(cores), len(sockets), len(numbers))
 
 
 def measure_busy_processors(stat: Path = STAT) -> float | None:

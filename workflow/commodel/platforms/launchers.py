@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from commodel.errors import UserError
+from commodel.errors import UserError, locate_mistakes
 from commodel.hierarchy import Hierarchy
+from commodel.platforms.allocations import require_allocation
 from commodel.platforms.mpi_libraries import find_kind_of_starter
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import (
@@ -139,7 +140,7 @@ def _start_here(job: Job) -> list[str]:
 
 
 def _start_on_hosts(job: Job) -> list[str]:
-    file, agent_program = str(job.hostfile), _resolve_agent(job.agent)
+    file, agent_program = str(job.hostfile), resolve_agent(job.agent)
     if job.platform.hosts_section.mpi == "openmpi":
         # The mapper `seq` places one rank for each line; other mappers reorder ranks. With it, Open
         # MPI 4 reads only the default hostfile, and Open MPI 5 only the other one.
@@ -166,10 +167,10 @@ def _reach_host(job: Job, host: str) -> list[str]:
     if not re.fullmatch(SHELL_SAFE_PATH, folder := str(job.folder)):
         wanted = "a path of A-Z, a-z, 0-9 and _ . / + - for other hosts"
         raise UserError(f"found the folder {show_value(folder)}, wanted {wanted}")
-    return [_resolve_agent(job.agent) or "ssh", host, *WITHOUT_NODE_NAME, f"--chdir={folder}"]
+    return [resolve_agent(job.agent) or "ssh", host, *WITHOUT_NODE_NAME, f"--chdir={folder}"]
 
 
-def _resolve_agent(agent: str) -> str:
+def resolve_agent(agent: str) -> str:
     """Return the ssh-like program named by COMMODEL_AGENT, with an absolute path, since programs
     start in another folder.
 
@@ -185,8 +186,11 @@ def _resolve_agent(agent: str) -> str:
     return os.path.abspath(agent) if "/" in agent else agent
 
 
-def _list_checked_hosts(platform: Platform, starter: str, *_: object) -> tuple[str, ...]:
-    """Return the names of the platform file, checked for the syntax of mpirun."""
+def _list_checked_hosts(
+    platform: Platform, starter: str, nodes: int, hosts: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Return the names of the platform file, else those of the allocation of this process, after a
+    check of the syntax of mpirun. Those of `hosts` that are in the allocation come first."""
     if platform.uses_mpi:
         wanted = next(
             (word for word, kind in MPI_NAMES.items() if kind == find_kind_of_starter(starter)),
@@ -197,7 +201,14 @@ def _list_checked_hosts(platform: Platform, starter: str, *_: object) -> tuple[s
                 f"found '{platform.hosts_section.mpi}', wanted '{wanted}', the MPI of {starter}"
             )
             raise platform.error(("hosts", "mpi"), message)
-    return platform.node_names
+    if platform.hosts_section.names:
+        return platform.node_names
+    with locate_mistakes(key=f"platform '{platform.name}'"):
+        names = require_allocation(nodes).hosts
+    return (
+        *(host for host in hosts if host in names),
+        *(name for name in names if name not in hosts),
+    )[:nodes]
 
 
 def _start_in_allocation(job: Job) -> list[str]:
@@ -260,11 +271,20 @@ LAUNCHERS = {
 }
 
 
+def require_hosts(platform: Platform, nodes: int) -> None:
+    """Refuse a platform that takes its hosts from a job, if this process is in none, or in one with
+    fewer nodes. A job of Slurm is submitted."""
+    if platform.hosts and platform.takes_hosts_from_job:
+        with locate_mistakes(key=f"platform '{platform.name}'"):
+            require_allocation(nodes)
+
+
 def require_job(name: str, platform: Platform) -> None:
     if LAUNCHERS[platform.launcher].in_job and not os.environ.get("SLURM_JOB_ID"):
         raise UserError(
             f"platform '{name}' is measured inside Slurm jobs; wanted: run this command in a Slurm job"
         )
+    require_hosts(platform, 1)
 
 
 def get_toolchain(platform: Platform) -> str:

@@ -88,7 +88,9 @@ class Slurm(FileMapping):
 
 class Hosts(FileMapping):
     names: tuple[fields.HOST, ...] = Field(
-        description="host names, one for each node", min_length=1
+        (),
+        description="host names, one for each node; default: those of the job that runs commodel",
+        min_length=1,
     )
     mpi: Annotated[str, fields.choose_from("openmpi", "mpich")] = Field(
         "openmpi",
@@ -465,7 +467,7 @@ class Platform(FileMapping):
             raise make_refusal(
                 f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes"
             )
-        if self.hosts and self.nodes > len(self.hosts.names):
+        if self.hosts and self.hosts.names and self.nodes > len(self.hosts.names):
             raise make_refusal(
                 f"found {self.nodes}, wanted at most the {len(self.hosts.names)} of hosts.names",
                 "nodes",
@@ -517,6 +519,11 @@ class Platform(FileMapping):
         return self.slurm.mpi if self.slurm and self.uses_mpi else ""
 
     @property
+    def takes_hosts_from_job(self) -> bool:
+        """Whether a scheduler decides which hosts the nodes are, for each job."""
+        return self.slurm is not None or (self.hosts is not None and not self.hosts.names)
+
+    @property
     def simgrid_file(self) -> Path | None:
         if not (self.simgrid and self._document):
             return None
@@ -524,9 +531,9 @@ class Platform(FileMapping):
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """The names of the nodes; empty if unknown before a job runs. Those of Slurm are known
+        """The names of the nodes; empty if unknown before a job runs. Those of a job are known
         after a survey."""
-        if self.hosts:
+        if self.hosts and self.hosts.names:
             return self.hosts.names[: self.nodes]
         return (
             tuple(f"{self.simgrid.prefix}{node}" for node in range(self.nodes))

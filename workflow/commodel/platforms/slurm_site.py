@@ -92,6 +92,11 @@ class Site:
     def cores(self) -> int:
         return max(of_type.kind.cores for of_type in self.types)
 
+    @property
+    def fewest_cores(self) -> int:
+        """The cores of the smallest nodes."""
+        return min(of_type.kind.cores for of_type in self.types)
+
 
 def read_site(partition: str, user: str, mpi_version: str, ask: Ask) -> Site:
     """Return what Slurm says about a partition; an empty name: the default one. `mpi_version` is the
@@ -109,7 +114,7 @@ def read_site(partition: str, user: str, mpi_version: str, ask: Ask) -> Site:
     kinds, unusable = _count_kinds(name, listing)
     unknown: list[str] = []
     types = _name_types(kinds, unknown)
-    mpi, reason = _choose_mpi(mpi_version, ask, unknown)
+    mpi, reason = choose_mpi(mpi_version, ask, unknown)
     account, has_accounting = _find_account(name, user, ask, unknown)
     topology, _ = ask("scontrol", "show", "topology")
     text = fields.get("MaxNodes", "")
@@ -166,6 +171,12 @@ def _count_kinds(partition: str, listing: str) -> tuple[Counter[NodeKind], int]:
         down = f", but {unusable} that are down or drained" if unusable else ""
         raise UserError(f"found no node of partition '{partition}' in use{down}")
     return kinds, unusable
+
+
+def parse_nodes(listing: str) -> Counter[NodeKind]:
+    """Return how many nodes of each kind the output of `scontrol show node --oneliner` has."""
+    rows = [split_fields(line) for line in listing.splitlines()]
+    return Counter(_read_kind(fields) for fields in rows if "NodeName" in fields)
 
 
 def _read_kind(fields: dict[str, str]) -> NodeKind:
@@ -240,7 +251,7 @@ def describe_mpi() -> str:
     return f"{kind} v{version[0]}" if kind == "Open MPI" else f"{kind} {version[0]}"
 
 
-def _choose_mpi(version: str, ask: Ask, unknown: list[str]) -> tuple[str, str]:
+def choose_mpi(version: str, ask: Ask, unknown: list[str]) -> tuple[str, str]:
     """Return the plug-in of srun for the MPI of this machine, and why."""
     kind = find_kind(version)
     wanted = ["pmi2", "pmix"]
@@ -342,19 +353,18 @@ def write_profile(site: Site, template: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_experiment(site: Site, template: str) -> str:
-    """Return a first experiment for the site: the template, with its platform, its nodes, and as
+def write_experiment(platform: str, nodes: int, cores: int, template: str) -> str:
+    """Return a first experiment for a platform: the template, with the platform, its nodes, and as
     many ranks on a node as it has cores, and one."""
-    nodes = [1]
-    while 2 * nodes[-1] <= min(site.nodes, MAX_NODES_OF_EXPERIMENT):
-        nodes.append(2 * nodes[-1])
-    cores = min(of_type.kind.cores for of_type in site.types)
+    counts = [1]
+    while 2 * counts[-1] <= min(nodes, MAX_NODES_OF_EXPERIMENT):
+        counts.append(2 * counts[-1])
     per_node = [1, cores] if cores > 1 else [1]
-    pairs = [(count, ranks) for count in nodes for ranks in per_node if count * ranks > 1]
+    pairs = [(count, ranks) for count in counts for ranks in per_node if count * ranks > 1]
     if not pairs:
-        raise UserError(f"found one core in partition '{site.partition}', wanted two at least")
-    text = re.sub(r"(?m)^platform: .*$", f"platform: {site.name}", template)
-    counts = ", ".join(str(count) for count, _ in pairs)
-    text = re.sub(r"nodes: \[.*\]", f"nodes: [{counts}]", text)
+        raise UserError(f"found one core on platform '{platform}', wanted two at least")
+    text = re.sub(r"(?m)^platform: .*$", f"platform: {platform}", template)
+    nodes_text = ", ".join(str(count) for count, _ in pairs)
+    text = re.sub(r"nodes: \[.*\]", f"nodes: [{nodes_text}]", text)
     ranks_text = ", ".join(str(ranks) for _, ranks in pairs)
     return re.sub(r"ranks_per_node: \[.*\]", f"ranks_per_node: [{ranks_text}]", text)
