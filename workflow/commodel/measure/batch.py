@@ -333,7 +333,7 @@ def _name_nodes(plan: Plan, batch: Batch, platform: Platform, starter: str) -> t
         file = find_network_file(batch.platform, platform.digest)
         request = (
             f"sbatch --nodelist={surveyed}"
-            if platform.slurm
+            if platform.launcher == "slurm"
             else "by the options of your scheduler"
         )
         advice = (
