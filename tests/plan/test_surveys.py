@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
 from commodel.plan.config import load_platform
-from commodel.plan.planning import find_constraint, find_nodelist, make_plan
+from commodel.plan.planning import find_constraint, find_gpus, find_nodelist, make_plan
 from commodel.plan.surveys import (
     LearnedNetwork,
     find_network_file,
@@ -89,9 +89,9 @@ def on_slurm(place):
     """Return a function that makes the plan of an experiment on a Slurm platform."""
     Path("params/experiments").mkdir()
 
-    def plan(name="first", text=SLURM, **options):
+    def plan(name="first", text=SLURM, experiment=ON_SLURM, **options):
         place(text)
-        Path(f"params/experiments/{name}.yaml").write_text(ON_SLURM)
+        Path(f"params/experiments/{name}.yaml").write_text(experiment)
         return make_plan(name, Path(), **options)
 
     return plan
@@ -147,6 +147,18 @@ def test_deleting_a_network_file_causes_a_new_survey(place, on_slurm):
     forget_surveys(campaign)
     assert campaign.unfinished == [survey]
     assert campaign.finished == others
+
+
+def test_jobs_request_gpus_if_processes_of_their_layouts_drive_them(on_slurm):
+    Path("mine.csv").write_text("rank,node,cores,device\n0,0,1,cpu\n1,0,1,gpu\n")
+    with_gpus, without = SLURM + "slurm: {gpus: 2}\n", SLURM
+    drives = ON_SLURM.replace("ranks: [2, 4]", '"layout": "processes:mine.csv"')
+    wanted = [(with_gpus, drives, "gpu:2"), (with_gpus, ON_SLURM, ""), (without, drives, "")]
+    for text, experiment, gres in wanted:
+        plan = on_slurm(text=text, experiment=experiment)
+        of_points = [batch.name for batch in plan.batches if batch.points]
+        assert {find_gpus(plan, name) for name in of_points} == {gres}
+        assert {find_gpus(plan, batch.name) for batch in plan.batches} == {gres, ""}
 
 
 def test_hosts_that_are_requested_by_name_need_no_features(place, on_slurm):

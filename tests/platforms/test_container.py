@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,8 @@ def test_every_launcher_that_is_real_starts_the_image(name, text, project):
     argv = LAUNCHERS[name].argv(job)
     assert argv[-len(prefix) - 3 :] == [*prefix, "/opt/commodel/build/mpi/player", "--out", "x"]
     assert "start" in argv[: -len(prefix)]
+    drives = replace(job, drives_accelerator=(False, True))
+    assert "exec --nv --bind" in " ".join(LAUNCHERS[name].argv(drives))
 
 
 def test_the_image_digest_follows_the_current_file_content(project):

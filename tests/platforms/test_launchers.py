@@ -88,6 +88,14 @@ def test_slurm_places_every_rank_and_always_gives_counts(job):
     assert launched_job.hosts == "n1\nn0\nn3\nn1\n"
 
 
+def test_slurm_gives_gpus_to_processes_that_drive_them(job):
+    text = PLATFORMS["slurm"].replace("pmix", "pmix, gpus: 2")
+    launched_job = job("slurm", nodes=(0, 0), text=text)
+    drives = replace(launched_job, cores_per_rank=(1, 1), drives_accelerator=(False, True))
+    assert "--gres=gpu:2" in LAUNCHERS["slurm"].argv(drives)
+    assert "--gres=gpu:2" not in LAUNCHERS["slurm"].argv(launched_job)
+
+
 def test_the_placement_file_names_known_hosts(job):
     assert job("slurm", nodes=(1, 0, 1)).placement == "1 n1\n0 n0\n1 n1\n"
     unknown = replace(job("local", nodes=(0, 0)), names=())

@@ -1,4 +1,4 @@
-from commodel.plan.planning import find_constraint, find_launcher, find_nodelist, find_programs_file
+from commodel.plan.planning import find_constraint, find_gpus, find_launcher, find_nodelist, find_programs_file
 from commodel.results.campaign import reopen_batches
 from commodel.plan.surveys import is_survey, find_network_file, list_networks_needed
 
@@ -60,6 +60,8 @@ rule measure:
         tasks=lambda wildcards: BATCHES[wildcards.batch].tasks,
         runtime=lambda wildcards: BATCHES[wildcards.batch].minutes,
         constraint=lambda wildcards: find_constraint(PLAN, wildcards.batch),
+        gres=lambda wildcards: find_gpus(PLAN, wildcards.batch),
+        tasks_per_gpu=0,  # else the executor gives each GPU all tasks
         nodelist=lambda wildcards: find_nodelist(PLAN, wildcards.batch),
     message:
         "measuring {wildcards.batch}"

@@ -24,11 +24,10 @@ from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.models.probes import PLAYER, find_probe
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import (
-    ACCELERATOR,
     assigns_cores,
     format_nodes,
+    list_accelerators,
     list_cores,
-    list_devices,
     place_ranks,
 )
 from commodel.patterns.operations import (
@@ -94,8 +93,7 @@ class Start:
     @property
     def drives_accelerator(self) -> tuple[bool, ...]:
         """Whether each rank drives an accelerator; empty if the layout does not define it."""
-        devices = list_devices(self.layout, self.ranks) if assigns_cores(self.layout) else None
-        return tuple(device == ACCELERATOR for device in devices) if devices is not None else ()
+        return list_accelerators(self.layout, self.ranks)
 
     @property
     def ids(self) -> list[str]:

@@ -31,7 +31,7 @@ from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import name_published_file, read_published
 from commodel.models.probes import LOCAL_WORK_PROBES, Site, find_probe
 from commodel.models.probes.node_pairs import MIN_NODES
-from commodel.patterns.layouts import count_case_nodes
+from commodel.patterns.layouts import count_case_nodes, list_accelerators
 from commodel.patterns.operations import list_operation_files
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources, make_library_points, make_point
@@ -642,6 +642,18 @@ def find_constraint(plan: Plan, batch: str) -> str:
         ""
         if find_nodelist(plan, batch)
         else make_constraint(load_named_platform(wanted.platform), wanted.nodes)
+    )
+
+
+def find_gpus(plan: Plan, batch: str) -> str:
+    """Return the generic resource that a batch's Slurm job requests, such as gpu:2; empty if no
+    process of its layouts drives a GPU, or if the platform file states no number."""
+    wanted = plan.batch(batch)
+    platform = load_named_platform(wanted.platform)
+    gpus = platform.slurm.gpus if platform.slurm else None
+    layouts = {(point.layout, point.ranks) for point in wanted.points}
+    return (
+        f"gpu:{gpus}" if gpus and any(any(list_accelerators(*layout)) for layout in layouts) else ""
     )
 
 

@@ -99,6 +99,12 @@ def make_prefix(
     return (runtime, "--silent", "exec", *options, "--pwd", str(work), str(image.file))
 
 
+def add_gpu_driver(image_command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command prefix of an image with the host's NVIDIA driver mounted into it."""
+    place = image_command.index("exec") + 1
+    return (*image_command[:place], "--nv", *image_command[place:])
+
+
 def describe_image(image: Image) -> dict[str, Any]:
     """Return the record of an image: file name, digest, MPI, version, commit and runtime."""
     program = find_runtime()

@@ -14,6 +14,7 @@ from pathlib import Path
 from commodel.errors import UserError, locate_mistakes
 from commodel.hierarchy import Hierarchy
 from commodel.platforms.allocations import require_allocation
+from commodel.platforms.container import add_gpu_driver
 from commodel.platforms.mpi_libraries import find_kind_of_starter
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import (
@@ -21,6 +22,7 @@ from commodel.platforms.slurm import (
     find_node_levels,
     find_node_names,
     list_srun_options,
+    request_gpus,
 )
 from commodel.units import show_value
 
@@ -90,7 +92,10 @@ class Job:
 
     @property
     def command(self) -> list[str]:
-        return [*self.image_command, self.program, *self.arguments]
+        image_command = self.image_command
+        if image_command and any(self.drives_accelerator):
+            image_command = add_gpu_driver(image_command)
+        return [*image_command, self.program, *self.arguments]
 
 
 def allow_root(user: int) -> dict[str, str]:
@@ -214,7 +219,10 @@ def _list_checked_hosts(
 def _start_in_allocation(job: Job) -> list[str]:
     """Return srun with explicit counts: inside a Snakemake job nearly all SLURM_* variables are
     missing."""
-    options = list_srun_options(job.platform.slurm_section.mpi, len(set(job.nodes)), job.ranks)
+    section = job.platform.slurm_section
+    options = list_srun_options(section.mpi, len(set(job.nodes)), job.ranks)
+    if section.gpus and any(job.drives_accelerator):
+        options.append(request_gpus(section.gpus))
     return ["env", f"SLURM_HOSTFILE={job.hostfile}", job.starter, *options, *job.command]
 
 

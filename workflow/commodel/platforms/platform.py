@@ -84,6 +84,11 @@ class Slurm(FileMapping):
         default_factory=dict,
         description="Slurm feature of the nodes of each type, if the platform has types",
     )
+    gpus: RANKS | None = Field(
+        None,
+        description="GPUs of a node (sbatch --gres=gpu:N) that a job requests whose layouts have processes with "
+        "device gpu; default: what the profile requests",
+    )
 
 
 class Hosts(FileMapping):

@@ -252,6 +252,11 @@ def list_srun_options(mpi: str, nodes: int, ranks: int) -> list[str]:
     return [f"--mpi={mpi}", *counts, "--distribution=arbitrary", "--kill-on-bad-exit=1"]
 
 
+def request_gpus(count: int) -> str:
+    """Return the option of sbatch and srun for this number of GPUs of each node."""
+    return f"--gres=gpu:{count}"
+
+
 def check_mpi_type(platform: Platform) -> None:
     """Refuse a platform whose MPI plug-in the srun of this machine lacks. The login node may be
     without one."""

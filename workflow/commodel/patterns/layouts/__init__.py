@@ -96,6 +96,13 @@ def assigns_cores(spec: str) -> bool:
     return find_layout(spec)[0].cores is not None
 
 
+def list_accelerators(spec: str, ranks: int) -> tuple[bool, ...]:
+    """Return whether each rank of a full spec drives an accelerator; empty if its ranks are not
+    bound to cores."""
+    devices = list_devices(spec, ranks) if assigns_cores(spec) else None
+    return tuple(device == ACCELERATOR for device in devices) if devices is not None else ()
+
+
 def count_layout_ranks(spec: str) -> int | None:
     """Return the number of ranks of a layout, or None if it does not define it."""
     layout, arguments = find_layout(spec)
