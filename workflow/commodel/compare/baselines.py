@@ -19,6 +19,7 @@ campaign.
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -244,11 +245,15 @@ Curve = tuple[Array, Array]  # log2 of sizes, increasing, and logarithms of time
 def _make_curves(places: Array, logs: Array) -> dict[float, Curve]:
     """Return the times over the sizes for each number of ranks (log2). Several points of one size
     have their median."""
-    samples = pd.DataFrame({"ranks": places[:, 0], "bytes": places[:, 1], "log": logs})
-    medians = samples.groupby(["ranks", "bytes"])["log"].median()
+    samples: dict[tuple[float, float], list[float]] = {}
+    for (ranks, size), log in zip(places.tolist(), logs.tolist(), strict=True):
+        samples.setdefault((ranks, size), []).append(log)
+    curves: dict[float, dict[float, float]] = {}
+    for ranks, size in sorted(samples):
+        curves.setdefault(ranks, {})[size] = median(samples[ranks, size])
     return {
-        float(ranks): (curve.index.get_level_values("bytes").to_numpy(), curve.to_numpy())
-        for ranks, curve in medians.groupby("ranks")
+        ranks: (np.array(list(curve)), np.array(list(curve.values())))
+        for ranks, curve in curves.items()
     }
 
 

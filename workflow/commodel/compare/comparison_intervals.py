@@ -80,10 +80,12 @@ def _has_residual(rows: pd.DataFrame) -> pd.Series:
     return finite & (rows["seconds"] > 0) & (rows["measured"] > 0) & rows["held_out"]
 
 
-def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> MeasuredResiduals:
+def collect_residuals(
+    rows: pd.DataFrame, logs: np.ndarray | None = None, places: Places | None = None
+) -> MeasuredResiduals:
     """Return the residuals of one model's rows. `logs` replaces them, such as by those of a
-    combined prediction. A batch is measured in one allocation and setting. Allocations of a
-    simulator do not differ: only settings count."""
+    combined prediction; `places` are those of the rows, where they are known. A batch is measured
+    in one allocation and setting. Allocations of a simulator do not differ: only settings count."""
     if logs is None:
         logs = np.log(rows["measured"] / rows["seconds"]).to_numpy(float)
     noise = find_noise_of_interval(
@@ -94,7 +96,11 @@ def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Mea
     )
     setting = rows["setting"].to_numpy(str)
     return MeasuredResiduals.of(
-        Places.of_rows(rows), logs, noise**2, allocation.to_numpy(str), setting
+        Places.of_rows(rows) if places is None else places,
+        logs,
+        noise**2,
+        allocation.to_numpy(str),
+        setting,
     )
 
 

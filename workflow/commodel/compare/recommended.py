@@ -17,7 +17,7 @@ of the models, `split_recommended` is the reverse."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -89,29 +89,28 @@ class Recommender:
     def fit(cls, rows: pd.DataFrame, models: Collection[str] | None = None) -> Recommender | None:
         """Return the recommender of some models, or of all; None if too little was measured. `rows`
         are held-out rows of a comparison on one platform and placement, of single waves."""
-        rows = _select_usable(rows)[PLACE_COLUMNS + MODEL_COLUMNS]
-        return cls.fit_usable(rows if models is None else rows[rows["model"].isin(models)])
+        rows = _select_usable(rows)
+        rows = rows if models is None else rows[rows["model"].isin(models)]
+        return cls.fit_usable(PredictedPoints.of_rows(rows))
 
     @classmethod
     def fit_usable(
-        cls, rows: pd.DataFrame, scales: Mapping[str, Scales] | None = None
+        cls, points: PredictedPoints, scales: Mapping[str, Scales] | None = None
     ) -> Recommender | None:
-        """Return the recommender from rows that all have a residual and a weight. With `scales`,
-        its residual model has these."""
-        points, logs = _tabulate_residuals(rows)
-        places = Places.of_rows(points)
-        if len(np.unique(places.workload)) < MIN_WORKLOADS:
+        """Return the recommender from predictions that all have a residual and a weight. With
+        `scales`, its residual model has these."""
+        points = points.drop_rare_models()
+        if len(np.unique(points.places.workload)) < MIN_WORKLOADS:
             return None
-        is_fitted = places.select_evenly(MAX_FITTED_POINTS)
-        weights = _fit_weights(logs[is_fitted], points[is_fitted])
-        residuals = _combine_logs(logs.to_numpy(), weights)
+        weights = _fit_weights(points.only(points.places.select_evenly(MAX_FITTED_POINTS)))
+        residuals = _combine_logs(points.residuals, weights)
         has_stack = np.isfinite(residuals)
-        measured = collect_residuals(points, residuals).only(has_stack)
+        measured = collect_residuals(points.rows, residuals, points.places).only(has_stack)
         if len(np.unique(measured.places.workload)) < MIN_WORKLOADS:
             return None
         weight_of_model = {
             name: float(weight)
-            for name, weight in zip(logs.columns, weights, strict=True)
+            for name, weight in zip(points.models, weights, strict=True)
             if weight > 0
         }
         model = ResidualModel.fit(measured, scales)
@@ -140,6 +139,69 @@ class Recommender:
         return np.exp(_combine_logs(logs, np.array(list(self.weights.values()))))
 
 
+@dataclass(frozen=True, eq=False)
+class PredictedPoints:
+    """Points with the predictions of all models, as matrices of points × models."""
+
+    rows: pd.DataFrame  # one a point, which is its index; columns: PLACE_COLUMNS
+    places: Places
+    models: list[str]
+    seconds: Array  # NaN without a prediction
+    validity: np.ndarray  # texts
+
+    @classmethod
+    def of_rows(cls, rows: pd.DataFrame) -> PredictedPoints:
+        """Return the points of the rows of a comparison, in their order. If a model predicts a
+        point twice, its first prediction counts."""
+        points = rows[PLACE_COLUMNS].drop_duplicates("point").set_index("point", drop=False)
+        predicted = rows["seconds"].notna().to_numpy(bool)
+        point = points.index.get_indexer(rows["point"])[predicted][::-1]
+        names = rows["model"].to_numpy(object)[predicted][::-1]
+        model, models = pd.factorize(names, sort=True)
+        seconds = np.full((len(points), len(models)), np.nan)
+        validity = np.full(seconds.shape, "", dtype=object)
+        seconds[point, model] = rows["seconds"].to_numpy(float)[predicted][::-1]
+        validity[point, model] = rows["validity"].to_numpy(object)[predicted][::-1]
+        return cls(points, Places.of_rows(points), list(models), seconds, validity)
+
+    def only(self, flags: np.ndarray) -> PredictedPoints:
+        """Return some of the points."""
+        return PredictedPoints(
+            rows=self.rows[flags],
+            places=self.places.only(flags),
+            models=self.models,
+            seconds=self.seconds[flags],
+            validity=self.validity[flags],
+        )
+
+    def only_models(self, models: Collection[str]) -> PredictedPoints:
+        """Return the points with the predictions of some models, in this order; NaN for one that
+        predicts none."""
+        columns = [self.models.index(name) if name in self.models else -1 for name in models]
+        none = np.full((len(self.rows), 1), np.nan)
+        return replace(
+            self,
+            models=list(models),
+            seconds=np.hstack([self.seconds, none])[:, columns],
+            validity=np.hstack([self.validity, none.astype(str).astype(object)])[:, columns],
+        )
+
+    def drop_rare_models(self) -> PredictedPoints:
+        """Return the points without the models that predict few of them."""
+        shares = np.isfinite(self.seconds).mean(axis=0)
+        enough = shares >= MIN_SHARE_OF_POINTS * shares.max(initial=0.0)
+        return self.only_models(
+            [name for name, is_used in zip(self.models, enough, strict=True) if is_used]
+        )
+
+    @property
+    def residuals(self) -> Array:
+        """The logarithms of measured over predicted times."""
+        logs = np.log(self.rows["measured"].to_numpy(float)[:, None] / self.seconds)
+        # Sums over models have the same last digit for any number of points.
+        return np.ascontiguousarray(logs)
+
+
 def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a residual and a weight."""
     rows = add_default_columns(rows, COMPARISON)
@@ -160,44 +222,28 @@ def _select_unmeasured(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[have_weight(rows["validity"])]
 
 
-def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return one row a point, and its residuals by model; NaN without a prediction. Models that
-    predict few of the points are left out."""
-    points, wide = _pivot_by_model(rows, np.log(rows["measured"] / rows["seconds"]))
-    shares = wide.notna().mean()
-    return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
-
-
 def _list_points(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the first row of each point, with the point as index."""
     return rows.drop_duplicates("point").set_index("point", drop=False)
 
 
-def _pivot_by_model(rows: pd.DataFrame, values: pd.Series) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return one row a point, and its values by model; NaN without one."""
-    points = _list_points(rows)
-    return points, values.groupby([rows["point"], rows["model"]]).first().unstack().reindex(
-        points.index
-    )
-
-
-def _fit_weights(logs: pd.DataFrame, points: pd.DataFrame) -> Array:
+def _fit_weights(points: PredictedPoints) -> Array:
     """Return the weights, fitted to the points that all models predict. If the stack is not clearly
     better than the best model, the best model has weight 1. A point that was measured in several
     settings counts once; its alternatives are compared in the same setting."""
     from scipy.optimize import nnls  # here, because it is slow to load
 
-    complete = logs.notna().all(axis=1)
+    complete: np.ndarray = np.all(np.isfinite(points.seconds), axis=1)
     if not complete.any():
-        return np.full(logs.shape[1], 1 / logs.shape[1])
-    values = logs[complete].to_numpy()
-    points = points[complete]
-    places = Places.of_rows(points)
+        return np.full(len(points.models), 1 / len(points.models))
+    points = points.only(complete)
+    values = points.residuals
+    places = points.places
     operation = places.operation
     workloads = number_labels(places.workload)
     labels = list(places.labels().values())
     labels = [label for label in labels if len(np.unique(label)) > 1] or labels[:1]
-    groups = number_labels(points["workload"].to_numpy(str))
+    groups = number_labels(points.rows["workload"].to_numpy(str))
     errors = [np.sqrt(BIAS_SHARE) * values]
     for label in labels:
         left_out = _subtract_bias(values, label, operation) / np.sqrt(len(labels))
@@ -205,7 +251,7 @@ def _fit_weights(logs: pd.DataFrame, points: pd.DataFrame) -> Array:
         np.add.at(sums, groups, left_out)
         within = left_out - (sums / np.bincount(groups)[:, None])[groups]
         errors += [left_out, np.sqrt(RANKING_WEIGHT) * within]
-    share = _share_between_settings(places, points["layout"])
+    share = _share_between_settings(places, points.rows["layout"])
     all_errors = (
         np.concatenate(errors) * np.sqrt(np.resize(share, len(values) * len(errors)))[:, None]
     )
@@ -278,10 +324,11 @@ def recommend_points(comparison: pd.DataFrame) -> pd.DataFrame:
     usable, unmeasured = _select_usable(rows), _select_unmeasured(rows)
     parts = []
     for _, of_placement in usable.groupby(["platform", _find_placements(usable)], sort=False):
-        recommender = Recommender.fit_usable(of_placement[PLACE_COLUMNS + MODEL_COLUMNS])
+        points = PredictedPoints.of_rows(of_placement)
+        recommender = Recommender.fit_usable(points)
         if recommender is None:
             continue
-        parts.append(_evaluate_folds(of_placement, recommender.residuals.scales))
+        parts.append(_evaluate_folds(points, of_placement, recommender.residuals.scales))
         wanted = unmeasured[_find_placements(unmeasured).eq(_find_placements(of_placement).iloc[0])]
         wanted = wanted[wanted["platform"] == of_placement["platform"].iloc[0]]
         if len(wanted):
@@ -360,15 +407,17 @@ def _find_placements(rows: pd.DataFrame) -> pd.Series:
     return rows["nodes"].map(name_placement).where(rows["nodes"].notna(), "")
 
 
-def _evaluate_folds(rows: pd.DataFrame, scales: Mapping[str, Scales]) -> pd.DataFrame:
+def _evaluate_folds(
+    points: PredictedPoints, rows: pd.DataFrame, scales: Mapping[str, Scales]
+) -> pd.DataFrame:
     """Return the rows of all points, each predicted by a fit without its workload, with these
     scales."""
-    fold = number_labels(Places.of_rows(rows).workload) % FOLDS
-    used = rows[PLACE_COLUMNS + MODEL_COLUMNS]
+    fold = number_labels(points.places.workload) % FOLDS
 
     def predict_fold(number: int) -> pd.DataFrame | None:
-        recommender = Recommender.fit_usable(used[fold != number], scales)
-        return None if recommender is None else _predict_rows(recommender, used[fold == number])
+        recommender = Recommender.fit_usable(points.only(fold != number), scales)
+        left_out = points.only(fold == number)
+        return None if recommender is None else _predict_points(recommender, left_out)
 
     folds = map_in_processes(predict_fold, range(fold.max() + 1))
     predicted = [left_out for left_out in folds if left_out is not None]
@@ -378,9 +427,8 @@ def _evaluate_folds(rows: pd.DataFrame, scales: Mapping[str, Scales]) -> pd.Data
 def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point with the recommended prediction in place of those of models."""
     rows = add_default_columns(rows, COMPARISON)
-    return _replace_predictions(
-        rows, _predict_rows(recommender, rows[PLACE_COLUMNS + MODEL_COLUMNS])
-    )
+    predicted = _predict_points(recommender, PredictedPoints.of_rows(rows))
+    return _replace_predictions(rows, predicted)
 
 
 def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
@@ -392,31 +440,28 @@ def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.Da
     )
 
 
-def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
+def _predict_points(recommender: Recommender, points: PredictedPoints) -> pd.DataFrame:
     """Return the recommended prediction of each point (index), with its interval and validity."""
-    points, predicted = _pivot_by_model(rows, rows["seconds"])
-    predicted = predicted.reindex(columns=list(recommender.weights))
-    stacked = recommender.stack({name: predicted[name].to_numpy(float) for name in predicted})
-    places = Places.of_rows(points)
+    weights = recommender.weights
+    points = points.only_models(weights)
+    stacked = recommender.stack(dict(zip(points.models, points.seconds.T, strict=True)))
+    places = points.places
     logs, half_width = recommender.residuals.predict_singly(places)
     # A comparison has no times of shortest messages.
-    times = PredictedTimes.of_corrected(stacked * np.exp(logs), np.zeros(len(points)))
+    times = PredictedTimes.of_corrected(stacked * np.exp(logs), np.zeros(len(places)))
     bases = recommender.residuals.find_bases(places)
-    interval = apply_corrections(times, np.zeros(len(points)), half_width, bases)
+    interval = apply_corrections(times, np.zeros(len(places)), half_width, bases)
     has_interval = np.array([basis.of_residuals for basis in bases], dtype=bool)
     counts = recommender.residuals.count_deviations(places)
-    validity = rows.assign(share=rows["model"].map(recommender.weights)).sort_values(
-        "share", ascending=False
-    )
-    heaviest = (
-        validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)
-    )
+    is_predicted = np.isfinite(points.seconds)
+    share = np.where(is_predicted, list(weights.values()), -1.0)
+    heaviest = points.validity[np.arange(len(share)), share.argmax(axis=1)]
     columns = {
         "seconds": times.seconds,
         "low": interval.low,
         "high": interval.high,
         "basis": [basis.text for basis in bases],
-        "weights": _describe_weights(predicted, recommender.weights),
+        "weights": _describe_weights(is_predicted, weights),
         "stack": stacked,
         "correction": np.exp(logs),
         "interval_factor": np.where(has_interval, np.exp(half_width), np.nan),
@@ -426,15 +471,16 @@ def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
             assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)
         ],
     }
-    return pd.DataFrame(columns, points.index)
+    return pd.DataFrame(columns, points.rows.index)
 
 
-def _describe_weights(predicted: pd.DataFrame, weights: Mapping[str, float]) -> list[str]:
+def _describe_weights(is_predicted: np.ndarray, weights: Mapping[str, float]) -> list[str]:
     """Return the weights of the models that predict each point, the largest first: `0.7 plogp + 0.3
     loggp`."""
     names = sorted(weights, key=lambda name: -weights[name])
+    columns = [list(weights).index(name) for name in names]
     texts = []
-    for flags in np.isfinite(predicted[names].to_numpy(float)):
+    for flags in is_predicted[:, columns]:
         counting = [name for name, flag in zip(names, flags, strict=True) if flag]
         total = sum(weights[name] for name in counting)
         texts.append(" + ".join(f"{weights[name] / total:.6g} {name}" for name in counting))
