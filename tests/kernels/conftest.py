@@ -1,7 +1,13 @@
 """Fixtures that start the native programs of the kernels, the project of a campaign, and the
 comparison of a study."""
 
+import ctypes
+
+import pytest
+
+from tests.kernels import gpus
 from tests.native.conftest import at_once, oversubscribed, real, relinked, simulated, start
+from tests.once import made_once
 from tests.reports.conftest import comparison, fewer, small
 from tests.workflow.conftest import project
 
@@ -17,3 +23,26 @@ __all__ = [
     "small",
     "start",
 ]
+
+
+@pytest.fixture(scope="session")
+def opencl_library(tmp_path_factory):
+    sources = (gpus.SOURCES / "opencl.c", gpus.SOURCES / "gpu.c")
+    folder = made_once(
+        tmp_path_factory,
+        "opencl",
+        lambda folder: gpus.compile_library(folder, "opencl.so", *sources),
+    )
+    return folder / "opencl.so"
+
+
+@pytest.fixture
+def gpu(opencl_library):
+    """Return pocl's device, or skip the test."""
+    gpu, problem = gpus.open_gpu(opencl_library, "opencl", 0, False)
+    if gpu is None:
+        pytest.skip(f"Debian's pocl-opencl-icd is not installed: {problem}")
+    if "no CLBlast" in gpu.description.decode():
+        pytest.skip("Debian's libclblast1 is not installed")
+    yield gpu
+    gpu.close(ctypes.addressof(gpu))

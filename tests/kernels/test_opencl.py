@@ -1,14 +1,13 @@
 """A GPU by OpenCL, on pocl, which lets a processor compute: its results are the processor's. What
 cannot be used is told in one line."""
 
-import ctypes
 import json
 import re
 
 import pytest
 
 from tests.kernels import gpus
-from tests.kernels.gpus import Task, assert_product, assert_wave, compile_library, open_gpu
+from tests.kernels.gpus import Task, assert_product, assert_wave, compile_library
 from tests.kernels.test_native import (
     HERE,
     SPEED,
@@ -22,28 +21,6 @@ from tests.kernels.test_native import (
 )
 
 __all__ = ["partition"]
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return compile_library(
-        tmp_path_factory.mktemp("opencl"),
-        "opencl.so",
-        gpus.SOURCES / "opencl.c",
-        gpus.SOURCES / "gpu.c",
-    )
-
-
-@pytest.fixture
-def gpu(library):
-    """Return pocl's device, or skip the test."""
-    gpu, problem = open_gpu(library, "opencl", 0, False)
-    if gpu is None:
-        pytest.skip(f"Debian's pocl-opencl-icd is not installed: {problem}")
-    if "no CLBlast" in gpu.description.decode():
-        pytest.skip("Debian's libclblast1 is not installed")
-    yield gpu
-    gpu.close(ctypes.addressof(gpu))
 
 
 @pytest.mark.parametrize(
