@@ -131,11 +131,46 @@ static int check_buffers(void)
   return failures;
 }
 
+static bool owns(const int *owners, const char *wanted)
+{
+  for (int i = 0; wanted[i]; i++)
+    if (owners[i] != (wanted[i] == '-' ? -1 : wanted[i] - '0')) return false;
+  return true;
+}
+
+/* `folder` has the files of two devices, one of which is next to the CPUs 4 to 5 and 7. */
+static int check_sharing(const char *folder)
+{
+  int failures = 0, owners[8];
+  const int cpus[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  bool *near = read_near_cpus(folder, "0000:3b:00.0", cpus, 8), *everywhere = read_near_cpus(folder, "0000:00:02.0", cpus, 8);
+  CHECK(!read_near_cpus(folder, "0000:ff:00.0", cpus, 8));
+  CHECK(near[4] && near[5] && near[7] && !near[0] && !near[3] && !near[6]);
+  Share shares[] = {{0, 2, -1, NULL}, {0, 1, 0, NULL}, {0, 2, -1, NULL}, {0, 1, 1, NULL}};
+  share_cpus(shares, 4, owners, 8);
+  CHECK(owns(owners, "001223--"));
+  shares[1].near = shares[3].near = everywhere;
+  share_cpus(shares, 4, owners, 8);
+  CHECK(owns(owners, "001223--"));
+  shares[1].near = near;
+  share_cpus(shares, 4, owners, 8);
+  CHECK(owns(owners, "002213--"));
+  shares[3].near = near;
+  share_cpus(shares, 4, owners, 8);
+  CHECK(owns(owners, "002213--"));
+  shares[1].count = 4; /* more than are near */
+  share_cpus(shares, 3, owners, 8);
+  CHECK(owns(owners, "00111122"));
+  free(near);
+  free(everywhere);
+  return failures;
+}
+
 int main(int argc, char **argv)
 {
   Schedule schedule = read_schedule(argc > 1 ? argv[1] : "");
   int failures = check_stopping() + check_shuffle() + check_text() + check_steps() + check_late_waits() +
-                 check_arena() + check_buffers();
+                 check_arena() + check_buffers() + check_sharing(argc > 2 ? argv[2] : "");
   CHECK(schedule.count == 2 && schedule.ranks == 4);
   CHECK(schedule.rows[0].peer == 3 && schedule.rows[0].bytes == 8 && schedule.rows[1].seconds == 0.5);
   free_schedule(&schedule);

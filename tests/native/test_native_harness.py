@@ -319,7 +319,11 @@ def test_pure_parts(mpi_programs, tmp_path, write_schedule):
     ]
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    done = subprocess.run([program, tmp_path / "schedule.csv"], capture_output=True, text=True)
+    for address, cpus in (("0000:3b:00.0", "4-5,7\n"), ("0000:00:02.0", "0-7\n")):
+        (tmp_path / address).mkdir()
+        (tmp_path / address / "local_cpulist").write_text(cpus)
+    command = [program, tmp_path / "schedule.csv", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

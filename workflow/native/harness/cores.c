@@ -2,7 +2,8 @@
  *
  * The process binds itself before MPI starts, independently of launcher and image. OpenMP and BLAS libraries read
  * OMP_NUM_THREADS when they are loaded, so the program is executed again with it. The rank comes from the launcher's
- * environment and is compared with MPI's after MPI_Init. The processes of a node share its cores in the order of ranks.
+ * environment and is compared with MPI's after MPI_Init. The processes of a node share its cores in the order of ranks,
+ * except that one that drives a GPU gets cores next to it (sharing.c).
  * A rank that drives a GPU gets its number on the node as COMMODEL_DRIVES; only such ranks keep COMMODEL_ACCELERATOR. */
 #define _GNU_SOURCE
 #include "harness.h"
@@ -93,69 +94,81 @@ static int find_launcher_rank(void)
   return -1;
 }
 
-/* The cores of a rank: of those of its node, without the ones of lower ranks there. */
-typedef struct {
-  long long node, first, count;
-  int gpu; /* its number on the node; -1: none */
-} Share;
-
-/* A line: the node of a rank, the number of its cores, and gpu if it drives one. */
-static bool parse_share(char *line, Share *share)
-{
-  char *second = line ? strchr(line, ' ') : NULL;
-  if (!second) return false;
-  *second++ = '\0';
-  char *third = strchr(second, ' ');
-  if (third) *third++ = '\0';
-  *share = (Share){.gpu = third ? 0 : -1};
-  return (!third || strcmp(third, "gpu") == 0) && parse_integer(line, &share->node) && share->node >= 0 &&
-         parse_integer(second, &share->count) && share->count >= 1 && share->count <= MAX_CPUS;
-}
-
-/* Returns the number of the line that is wrong, or 0. */
-static int read_share(const char *path, int rank, Share *own)
+/* Reads the shares of the processes on the node of a rank, in their order. Returns the number of a wrong line, or 0. */
+static int read_shares(const char *path, int rank, Share **shares, int *processes, int *own)
 {
   char *text = read_text(path, "file of cores"), *cursor = text;
-  Share *shares = allocate((size_t)rank + 1, sizeof *shares);
-  int wrong = 0;
-  for (int r = 0; r <= rank && !wrong; r++)
-    if (!parse_share(next_line(&cursor), &shares[r])) wrong = r + 1;
-  *own = shares[rank];
-  for (const Share *lower = shares; lower < shares + rank && !wrong; lower++) {
-    if (lower->node != own->node) continue;
-    own->first += lower->count;
-    own->gpu += own->gpu >= 0 && lower->gpu >= 0;
+  int lines = 0, most = 1, gpus = 0, wrong = 0;
+  for (const char *c = text; *c; c++) most += *c == '\n';
+  *shares = allocate((size_t)most, sizeof **shares);
+  Share *all = *shares;
+  for (char *line = next_line(&cursor); line && !wrong; line = next_line(&cursor))
+    if (!parse_share(line, &all[lines++])) wrong = lines;
+  if (!wrong && lines <= rank) wrong = rank + 1;
+  const long long node = wrong ? 0 : all[rank].node;
+  for (int r = 0; r < lines && !wrong; r++) {
+    if (all[r].node != node) continue;
+    if (r == rank) *own = *processes;
+    if (all[r].gpu >= 0) all[r].gpu = gpus++;
+    all[(*processes)++] = all[r];
   }
-  free(shares);
   free(text);
   return wrong;
 }
 
-char *bind_to_cores(char **argv)
+/* Finds the CPUs next to the GPUs of the processes. */
+static void find_near_cpus(Share *shares, int processes, const Cpu *cpus, int count, bool (*locate)(int gpu, char *address))
 {
-  const char *path = NULL, *mark = getenv(executed);
-  char own[32], threads[32], gpu[32];
-  for (char **word = argv; *word; word++)
-    if (strcmp(*word, "--cores") == 0) path = word[1];
-  snprintf(own, sizeof own, "%ld", (long)getpid());
-  if (!path || (mark && strcmp(mark, own) == 0)) return NULL;
-  int rank = find_launcher_rank();
-  if (rank < 0) return format_error("the launcher sets no environment variable with the rank, so cores cannot be assigned");
-  Share share;
-  int wrong = read_share(path, rank, &share);
-  if (wrong) return format_error("%s:%d: wanted the node of rank %d and the number of its cores", path, wrong, wrong - 1);
+  int *numbers = allocate((size_t)count, sizeof *numbers);
+  for (int i = 0; i < count; i++) numbers[i] = cpus[i].cpu;
+  for (Share *share = shares; locate && share < shares + processes; share++) {
+    char address[ADDRESS_BYTES] = "";
+    if (share->gpu >= 0 && locate(share->gpu, address))
+      share->near = read_near_cpus("/sys/bus/pci/devices", address, numbers, count);
+  }
+  free(numbers);
+}
+
+/* Binds this process to the CPUs of share `own`, or returns an error. */
+static char *bind_share(Share *shares, int processes, int own, int rank, bool (*locate)(int gpu, char *address))
+{
   Cpu *cpus;
   int count = list_cpus(&cpus);
-  if (share.first + share.count > count)
-    return format_error("rank %d needs cores %lld to %lld of its node, but only %d are available", rank, share.first,
-                     share.first + share.count - 1, count);
+  long long first = 0;
+  for (int p = 0; p < own; p++) first += shares[p].count;
+  if (first + shares[own].count > count)
+    return format_error("rank %d needs cores %lld to %lld of its node, but only %d are available", rank, first,
+                     first + shares[own].count - 1, count);
+  find_near_cpus(shares, processes, cpus, count, locate);
+  int *owners = allocate((size_t)count, sizeof *owners);
+  share_cpus(shares, processes, owners, count);
   cpu_set_t *set = allocate(1, set_size);
-  for (int i = 0; i < share.count; i++) CPU_SET_S((size_t)cpus[share.first + i].cpu, set_size, set);
+  for (int i = 0; i < count; i++)
+    if (owners[i] == own) CPU_SET_S((size_t)cpus[i].cpu, set_size, set);
   if (sched_setaffinity(0, set_size, set)) DIE("rank %d cannot be bound to its cores: %s", rank, strerror(errno));
-  snprintf(threads, sizeof threads, "%lld", share.count);
-  snprintf(gpu, sizeof gpu, "%d", share.gpu);
-  if (share.gpu >= 0 ? setenv("COMMODEL_DRIVES", gpu, 1) : unsetenv("COMMODEL_ACCELERATOR")) DIE("setenv: %s", strerror(errno));
-  if (setenv("OMP_NUM_THREADS", threads, 1) || setenv(executed, own, 1)) DIE("setenv: %s", strerror(errno));
+  return NULL;
+}
+
+char *bind_to_cores(char **argv, bool (*locate)(int gpu, char *address))
+{
+  const char *path = NULL, *mark = getenv(executed);
+  char self[32], threads[32], gpu[32];
+  for (char **word = argv; *word; word++)
+    if (strcmp(*word, "--cores") == 0) path = word[1];
+  snprintf(self, sizeof self, "%ld", (long)getpid());
+  if (!path || (mark && strcmp(mark, self) == 0)) return NULL;
+  int rank = find_launcher_rank();
+  if (rank < 0) return format_error("the launcher sets no environment variable with the rank, so cores cannot be assigned");
+  Share *shares;
+  int processes = 0, own = 0, wrong = read_shares(path, rank, &shares, &processes, &own);
+  if (wrong) return format_error("%s:%d: wanted the node of rank %d and the number of its cores", path, wrong, wrong - 1);
+  char *error = bind_share(shares, processes, own, rank, locate);
+  if (error) return error;
+  snprintf(threads, sizeof threads, "%lld", shares[own].count);
+  snprintf(gpu, sizeof gpu, "%d", shares[own].gpu);
+  bool drives = shares[own].gpu >= 0;
+  if (drives ? setenv("COMMODEL_DRIVES", gpu, 1) : unsetenv("COMMODEL_ACCELERATOR")) DIE("setenv: %s", strerror(errno));
+  if (setenv("OMP_NUM_THREADS", threads, 1) || setenv(executed, self, 1)) DIE("setenv: %s", strerror(errno));
   execv("/proc/self/exe", argv);
   DIE("/proc/self/exe cannot be executed: %s", strerror(errno));
 }
@@ -196,7 +209,7 @@ char *gather_cores(int rank, int ranks)
 }
 #else
 /* Simulated nodes have no real cores. */
-char *bind_to_cores(char **argv) { return (void)argv, NULL; }
+char *bind_to_cores(char **argv, bool (*locate)(int gpu, char *address)) { return (void)argv, (void)locate, NULL; }
 void check_binding(char *wrong, const char *path, int rank) { (void)wrong, (void)path, (void)rank; }
 char *gather_cores(int rank, int ranks) { return (void)rank, (void)ranks, NULL; }
 #endif

@@ -175,6 +175,8 @@ typedef struct {
   bool computes;                                /* every sample also has a time of computation */
   /* Of such a program: writes the device of the rank, or why there is none, to COMPUTING_BYTES bytes. */
   bool (*computing)(char *text);
+  /* Optional: writes the address on the PCI bus of a GPU of this node, such as 0000:3b:00.0, if it is known. */
+  bool (*locate)(int gpu, char *address);
   void (*check)(const Case *c, int ranks);      /* rank 0, for every case before the first sample; ends with case_error */
   void *(*prepare)(const Case *c, Run *run);    /* collective; untimed preparation */
   void (*first_pass)(void *state);              /* optional: the first warm-up pass, with payload check */
@@ -237,17 +239,28 @@ typedef struct {
 void print_description_json(const Program *program, const char *substrate);
 void write_meta(const Program *program, const Options *options, const RunDescription *run);
 #ifdef COMMODEL_WITHOUT_MPI
-enum { HOST_BYTES = 320, CORES_BYTES = 256, COMPUTING_BYTES = 640 };
+enum { HOST_BYTES = 320, CORES_BYTES = 256, COMPUTING_BYTES = 640, ADDRESS_BYTES = 32 };
 #else
-enum { HOST_BYTES = MPI_MAX_PROCESSOR_NAME + 64, CORES_BYTES = 256, COMPUTING_BYTES = 640 };
+enum { HOST_BYTES = MPI_MAX_PROCESSOR_NAME + 64, CORES_BYTES = 256, COMPUTING_BYTES = 640, ADDRESS_BYTES = 32 };
 char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_BYTES bytes each; NULL elsewhere */
 void check_rank_count(const char *path, int ranks); /* against the lines of the placement file */
 void check_placement(const char *path, const char *hosts, int ranks);
 
 /* ---- cores.c: --cores, a file with a line for each rank: its node, the number of its cores, and gpu if it drives one ---- */
-char *bind_to_cores(char **argv); /* before MPI_Init: executes the program again; or returns an error for check_binding */
+/* Before MPI_Init: executes the program again; or returns an error for check_binding. `locate`: as in Program. */
+char *bind_to_cores(char **argv, bool (*locate)(int gpu, char *address));
 void check_binding(char *wrong, const char *path, int rank);
 char *gather_cores(int rank, int ranks); /* rank 0: cores that each rank may use, CORES_BYTES bytes; NULL elsewhere, and in simulated time */
+
+/* ---- sharing.c: which CPUs of a node each of its processes gets ---- */
+typedef struct {
+  long long node, count; /* of CPUs */
+  int gpu;               /* its number on the node; -1: none */
+  const bool *near;      /* of each CPU, whether it is next to the GPU; NULL: unknown */
+} Share;
+bool parse_share(char *line, Share *share); /* a node, a number of cores, and gpu if it drives one */
+bool *read_near_cpus(const char *devices, const char *address, const int *cpus, int count); /* NULL: unknown */
+void share_cpus(const Share *shares, int processes, int *owners, int cpus); /* owners: of each CPU, a process or -1 */
 
 /* ---- devices.c: with what each rank computes ---- */
 /* Collective. Rank 0: such as `ranks 0-2: TEXT; rank 3: TEXT`, in simulated time a text alone; NULL elsewhere. Ends with user_error if a rank has no device. */

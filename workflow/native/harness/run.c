@@ -91,7 +91,7 @@ int harness_main(int argc, char **argv, const Program *program)
     print_description_json(program, version);
     return 0;
   }
-  char *wrong = bind_to_cores(argv);
+  char *wrong = bind_to_cores(argv, program->locate);
   end_with_starter();
   MPI_TRY(MPI_Init(&argc, &argv));
   MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

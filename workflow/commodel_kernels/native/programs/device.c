@@ -48,21 +48,17 @@ static bool read_gpu_number(int *number, char *problem)
   return true;
 }
 
-static bool open_named_gpu(Device *device, const char *kind, char *problem)
+static bool open_named_gpu(Device *device, const char *kind, int number, char *problem)
 {
-  int number;
   device->gpu_kind = kind;
-  if (!read_gpu_number(&number, problem)) return false;
   if (strcmp(kind, "cuda") == 0) return open_cuda_gpu(number, &device->gpu, problem) == GPU_OPEN;
   return open_opencl_gpu(number, false, &device->gpu, problem) == GPU_OPEN;
 }
 
 /* By CUDA, or by OpenCL if there is no driver of CUDA. */
-static bool find_gpu(Device *device, char *problem)
+static bool find_gpu(Device *device, int number, char *problem)
 {
-  int number;
   char of_opencl[GPU_TEXT] = "", of_cuda[GPU_TEXT] = "";
-  if (!read_gpu_number(&number, problem)) return false;
   device->gpu_kind = "cuda";
   GpuCode code = open_cuda_gpu(number, &device->gpu, of_cuda);
   if (code == GPU_OPEN) return true;
@@ -133,15 +129,33 @@ static bool find_blas(Device *device, char *problem)
   return false;
 }
 
+static bool open_gpu(Device *device, int number, char *problem)
+{
+  const char *kind = getenv(accelerator_variable);
+  return kind && *kind ? open_named_gpu(device, kind, number, problem) : find_gpu(device, number, problem);
+}
+
 static bool try_to_open(Device *device, char *problem)
 {
   const char *accelerator = getenv(accelerator_variable);
+  int number;
   *device = (Device){0};
-  if (!read_thread_count(device, problem)) return false;
-  if (accelerator && (strcmp(accelerator, "cuda") == 0 || strcmp(accelerator, "opencl") == 0))
-    return open_named_gpu(device, accelerator, problem);
-  if (accelerator && *accelerator) return open_accelerator(device, accelerator, problem);
-  return getenv("COMMODEL_DRIVES") ? find_gpu(device, problem) : find_blas(device, problem);
+  if (!read_thread_count(device, problem) || !read_gpu_number(&number, problem)) return false;
+  bool named = accelerator && *accelerator, built_in = named && (strcmp(accelerator, "cuda") == 0 || strcmp(accelerator, "opencl") == 0);
+  if (named && !built_in) return open_accelerator(device, accelerator, problem);
+  return built_in || getenv("COMMODEL_DRIVES") ? open_gpu(device, number, problem) : find_blas(device, problem);
+}
+
+bool locate_gpu(int number, char *address)
+{
+  const char *accelerator = getenv(accelerator_variable);
+  Device device = {0};
+  char problem[GPU_TEXT];
+  if (accelerator && *accelerator == '/') return false;
+  if (!open_gpu(&device, number, problem)) return false;
+  snprintf(address, ADDRESS_BYTES, "%s", device.gpu->address);
+  close_device(&device);
+  return *address;
 }
 
 Device open_device(void)

@@ -40,6 +40,7 @@ typedef struct {
 } Device;
 Device open_device(void); /* from the environment; ends with user_error */
 void close_device(Device *device);
+bool locate_gpu(int number, char *address); /* as in Program */
 bool describe_device(char *text); /* or why it cannot be opened, in COMPUTING_BYTES */
 
 /* ---- task.c: computation on a rectangle ---- */

@@ -21,5 +21,6 @@ int kernel_main(int argc, char **argv, Program program)
   program.min_ranks = 1;
   program.timing = TIMED_BY_PASS;
   program.computing = describe_device;
+  program.locate = locate_gpu;
   return harness_main(argc, argv, &program);
 }
