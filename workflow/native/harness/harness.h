@@ -262,7 +262,7 @@ bool parse_share(char *line, Share *share); /* a node, a number of cores, and gp
 bool *read_near_cpus(const char *devices, const char *address, const int *cpus, int count); /* NULL: unknown */
 void share_cpus(const Share *shares, int processes, int *owners, int cpus); /* owners: of each CPU, a process or -1 */
 
-/* ---- devices.c: with what each rank computes ---- */
+/* ---- computing.c: with what each rank computes ---- */
 /* Collective. Rank 0: such as `ranks 0-2: TEXT; rank 3: TEXT`, in simulated time a text alone; NULL elsewhere. Ends with user_error if a rank has no device. */
 char *gather_computing(bool (*computing)(char *text), int rank, int ranks, const char *hosts);
 

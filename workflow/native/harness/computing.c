@@ -1,4 +1,4 @@
-/* devices.c: with what each rank computes, its processor or another device. */
+/* computing.c: with what each rank computes, its processor or another device. */
 #include "harness.h"
 
 #include <stdlib.h>
