@@ -1,5 +1,6 @@
 """Packages of others: installed, used, refused if they cannot be used, and removed again."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -499,49 +500,93 @@ def core(tmp_path):
     return packages
 
 
+# One process for all commands: each start would take as long as ten of them.
+CALL_ALL = """
+import json, sys
+from click.testing import CliRunner
+from commodel.cli import main
+results = [CliRunner().invoke(main, words) for words in json.load(sys.stdin)]
+json.dump([(result.exit_code, result.stdout, result.stderr) for result in results], sys.stdout)
+"""
+CAMPAIGN = """
+from pathlib import Path
+from tests.workflow.conftest import Project
+project = Project(Path("campaign"))
+project.experiment("core", Path("params/experiments/core.yaml").read_text())
+project.compare("core")
+project.verb("report", "--in", "results/core", "--out", "reports/core")
+"""
+REFUSED_VERBS = (
+    "partition",
+    "predict kernel",
+    "advise layouts",
+    "measure speeds",
+    "tune",
+    "export extrap",
+)
+
+
 def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
 
-    def run(*arguments, code=0):
-        return call(sys.executable, *arguments, folder=folder, paths=[core], code=code)
+    def run_python(script, *paths, text=None):
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (core, *paths)))}
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=folder,
+            env=environment,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
-    assert run("show", "extensions").stdout == "No extension is installed.\n"
-    assert "tan" in run(*PREDICT).stdout
-    run("init", ".")
-    refused = run("plan", str(core.parent / "params/experiments/paper-tan.yaml"), code=2)
-    assert "unknown paper 'tan'; install the extension that brings it" in refused.stderr
-    shutil.copy(ROOT / "params/platforms/local.yaml", folder / "params/platforms")
-    (folder / "params/experiments/kernels.yaml").write_text(KERNELS)
-    (folder / "params/experiments/speeds.yaml").write_text(CORE + "speeds: [speeds.yaml]\n")
-    (folder / "speeds.yaml").write_text("")
-    refused = run("plan", "kernels", code=2)
-    assert "operation 'summa' is in commodel_kernels, which is not installed" in refused.stderr
-    refused = run("plan", "speeds", code=2)
-    assert refused.stderr.endswith(
-        "speeds: found files, which commodel_kernels reads, which is not installed\n"
-    )
-    for verb in (
-        "partition",
-        "predict kernel",
-        "advise layouts",
-        "measure speeds",
-        "tune",
-        "export extrap",
+    params = folder / "params"
+    for name in ("platforms", "experiments"):
+        (params / name).mkdir(parents=True)
+    for file in (
+        "platforms/local.yaml",
+        "platforms/local-overlay.yaml",
+        "platforms/fast-ethernet-32.xml",
+        "platforms/fast-ethernet-32.yaml",
+        "experiments/overlay.yaml",
     ):
-        refused = run(*verb.split(), code=2)
-        assert f"No such command '{verb.split()[-1]}'. It is in commodel_" in refused.stderr
-    for file in ("experiments/overlay.yaml", "platforms/local-overlay.yaml"):
-        shutil.copy(ROOT / "params" / file, folder / "params" / file)
-    refused = run("plan", "overlay", code=2)
-    place = f"{folder}/params/platforms/local-overlay.yaml:4: substrate"
+        shutil.copy(ROOT / "params" / file, params / file)
+    (params / "experiments/kernels.yaml").write_text(KERNELS)
+    (params / "experiments/speeds.yaml").write_text(CORE + "speeds: [speeds.yaml]\n")
+    (params / "experiments/core.yaml").write_text(CORE)
+    (folder / "speeds.yaml").write_text("")
     absent = "is in commodel_overlay, which is not installed\n"
-    assert refused.stderr == f"commodel: {place}: substrate 'overlay' {absent}"
-    refused = run("show", "operations", "overlay-startup", code=2)
-    assert f"operation 'overlay-startup' {absent}" in refused.stderr
+    place = f"{params}/platforms/local-overlay.yaml:4: substrate"
+    refused = {
+        f"plan {core.parent}/params/experiments/paper-tan.yaml": (
+            "unknown paper 'tan'; install the extension that brings it"
+        ),
+        "plan kernels": "operation 'summa' is in commodel_kernels, which is not installed",
+        "plan speeds": (
+            "speeds: found files, which commodel_kernels reads, which is not installed\n"
+        ),
+        "plan overlay": f"commodel: {place}: substrate 'overlay' {absent}",
+        "show operations overlay-startup": f"operation 'overlay-startup' {absent}",
+    }
+    refused |= {
+        verb: f"No such command '{verb.split()[-1]}'. It is in commodel_" for verb in REFUSED_VERBS
+    }
+    commands = [["show", "extensions"], PREDICT, *(line.split() for line in refused)]
+    listed, predicted, *others = json.loads(run_python(CALL_ALL, text=json.dumps(commands)))
+    assert listed == [0, "No extension is installed.\n", ""]
+    assert predicted[0] == 0
+    assert "tan" in predicted[1]
+    for (line, message), (code, _, stderr) in zip(refused.items(), others, strict=True):
+        assert code == 2, line
+        assert message in stderr, line
     if find_tool("smpirun"):
-        (folder / "params/experiments/core.yaml").write_text(CORE)
-        run("run", "core")
-        assert (folder / "reports/core/core.xlsx").exists()
+        run_python(CAMPAIGN, core.parent)
+        assert (folder / "campaign/reports/core/core.xlsx").exists()
+        rules = call(sys.executable, "run", "core", "--dry-run", folder=folder, paths=[core])
+        assert "measure" in rules.stdout + rules.stderr
 
 
 def test_names_of_our_extensions_that_may_be_absent_are_those_that_they_bring():

@@ -69,11 +69,14 @@ class Clone:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
+    def edit(self, path: str, more: str = "") -> None:
+        with (self.folder / path).open("a") as stream:
+            stream.write(more or ("\n# edited\n" if path.endswith(".py") else "\n/* edited */\n"))
+
     def after_edit(self, path: str, more: str = "") -> set[str]:
         """Return the jobs that would run after a comment or `more` is appended to a file, such as
         `fitting plogp`."""
-        with (self.folder / path).open("a") as stream:
-            stream.write(more or ("\n# edited\n" if path.endswith(".py") else "\n/* edited */\n"))
+        self.edit(path, more)
         lines = [line.strip() for line in self.run("--dry-run").splitlines()]
         messages = [line.partition(": ")[2] for line in lines if line.startswith("Job ")]
         return {" ".join(message.split()[:2]) for message in messages if message.startswith(VERBS)}
@@ -96,7 +99,7 @@ def test_editing_a_family_refits_only_that_family(cloned_project, after_edit):
     assert after_edit(family) == jobs
     # the verbs by hand have recorded no inputs
     assert "kept" not in cloned_project.run("--until", "fit")
-    assert after_edit(family) == jobs
+    cloned_project.edit(family)
     kept = [
         line
         for line in cloned_project.run("--until", "fit").splitlines()

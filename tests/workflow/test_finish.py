@@ -1,25 +1,49 @@
-"""Batches that fail permanently: the report is made from the existing samples and states the gaps;
-the next run tries these batches again."""
+"""Batches that fail permanently, and a model whose fit ends with an error of the program: the report
+is made from what exists and states the gaps; the next run tries these batches and the fit again."""
 
 import shutil
 import time
 from pathlib import Path
 
+import openpyxl
 import pandas as pd
 import pytest
 
 from commodel.plan.planning import load_plan
 from tests.once import made_once
-from tests.workflow.conftest import Project, ending, raw_paths, samples
+from tests.workflow.conftest import SMALL, Project, ending, raw_paths, samples
+
+BREAK = """
+from dataclasses import replace
+
+from commodel.models.families import loggops
+
+
+def fail(observed):
+    raise ArithmeticError("broken on purpose")
+
+
+loggops.FAMILY = replace(loggops.FAMILY, fit=fail)
+"""
+REASON = (
+    "error of the program: ArithmeticError: broken on purpose; log: "
+    "results/small/logs/fit.loggp-64.loggops.log"
+)
 
 
 @pytest.fixture(scope="module")
 def failed_run(tmp_path_factory, whole_run):
-    """Return a project in which one of three batches failed, one case was given up, and one case
-    came late in every sample; `printed` and `complaints` have the output."""
+    """Return a project in which one of three batches failed, one case was given up, one case came
+    late in every sample, and one of two models could not be fitted; `printed` and `complaints` have
+    the output."""
 
     def run(folder: Path) -> None:
         project = Project(folder, whole_run)
+        project.experiment("small", SMALL.replace("[loggp]", "[loggp, loggops]"))
+        (folder / "broken").mkdir()
+        # Python runs it at its start
+        (folder / "broken" / "sitecustomize.py").write_text(BREAK)
+        project.environment["PYTHONPATH"] = str(folder / "broken")
         shutil.rmtree(folder / "reports")
         for path in (folder / "results/small").iterdir():  # all but samples and plan
             if path.name in ("fitted", "predictions"):
@@ -105,6 +129,29 @@ def test_an_unfinished_batch_is_stated_and_the_others_are_reported(failed):
     assert "stopped on" in status
 
 
+def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(failed):
+    results, reports = failed.folder / "results/small", failed.folder / "reports/small"
+    complaints = (failed.folder / "complaints").read_text().splitlines()
+    printed = (failed.folder / "printed").read_text()
+    assert f"commodel: no fit of loggops on platform 'loggp-64': {REASON}" in complaints
+    assert "Prediction to use: loggp, mean error" in printed
+    assert f". loggp-64: No fit of loggops: {REASON}." in printed
+    log = (results / "logs/fit.loggp-64.loggops.log").read_text()
+    assert '  Traceback (most recent call last):\n    File "' in log
+    assert "in fail\n" in log
+    comparison = pd.read_csv(results / "comparison.csv")
+    assert comparison.loc[comparison["model"] == "loggp", "seconds"].notna().all()
+    assert set(comparison.loc[comparison["model"] == "loggops", "validity"]) == {
+        f"no fit: {REASON}"
+    }
+    assert REASON in (reports / "index.html").read_text()
+    book = openpyxl.load_workbook(reports / "small.xlsx", read_only=True)
+    parameters = [
+        row for row in book["Models"].iter_rows(values_only=True) if "loggops" in row and "G" in row
+    ]
+    assert REASON in parameters[0]
+
+
 def test_timed_out_and_late_cases_are_not_measured_in_any_table(failed):
     given_up, late = cases(failed)
     unmeasured = {
@@ -126,8 +173,8 @@ def test_timed_out_and_late_cases_are_not_measured_in_any_table(failed):
 
 def test_a_retry_run_measures_failed_cases_and_damaged_files_again(failed, whole_run):
     """The existing report does not prevent this. With --retry, cases that timed out or came late
-    are measured again. Samples of a job that outlived a killed run, as under Slurm, are collected.
-    The run after that does nothing."""
+    are measured again, and models that failed are fitted again. Samples of a job that outlived a
+    killed run, as under Slurm, are collected. The run after that does nothing."""
     whole = samples(whole_run)
     given_up, late = cases(failed)
     mark(given_up).unlink()
@@ -144,6 +191,7 @@ def test_a_retry_run_measures_failed_cases_and_damaged_files_again(failed, whole
     assert "cases given up before, to be measured again: 1" in run.stderr
     assert f"{len(damaged)} files moved aside" in run.stderr
     assert "did not finish" not in run.stderr
+    assert "No fit" not in run.stdout
     assert not late_samples(late).exists()
     after = failed.raw_files()
     assert {name for name in before if after[name] != before[name]} == {
