@@ -222,6 +222,12 @@ def test_too_few_workloads_have_no_recommended_prediction():
     assert evaluate_recommended(few).empty
 
 
+def test_without_predictions_there_is_no_recommended_prediction():
+    table = rows({"a": lambda *_: 0.1}).assign(seconds=np.nan)
+    assert Recommender.fit(table) is None
+    assert evaluate_recommended(table).empty
+
+
 def test_the_bench_of_networks_adds_the_recommended_prediction_to_its_rows():
     table = rows({"loggp": lambda *_: 0.1, "plogp": lambda *_: 0.02})
     columns = [

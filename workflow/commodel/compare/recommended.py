@@ -99,9 +99,9 @@ class Recommender:
     ) -> Recommender | None:
         """Return the recommender from predictions that all have a residual and a weight. With
         `scales`, its residual model has these."""
-        points = points.drop_rare_models()
         if len(np.unique(points.places.workload)) < MIN_WORKLOADS:
             return None
+        points = points.drop_rare_models()
         weights = _fit_weights(points.only(points.places.select_evenly(MAX_FITTED_POINTS)))
         residuals = _combine_logs(points.residuals, weights)
         has_stack = np.isfinite(residuals)
