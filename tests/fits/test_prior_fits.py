@@ -44,7 +44,7 @@ ALTERNATIVES = {
 
 
 def make_set(values):
-    units = {"o": "s", "L": "s", "S": "B"}
+    units = {"o": "s", "L": "s", "S": "B", "H": "B"}
     texts = [
         f"{name}={value}{units.get(name[0], 's/B')}"
         for name, value in values.items()
@@ -180,6 +180,30 @@ def test_the_start_does_not_matter(noisy_table):
     assert np.exp(differences.max()) < 1.5
 
 
+def test_short_messages_show_how_many_a_port_takes_in_a_second():
+    """Each message occupies the port of its node for 2,000 bytes besides its own."""
+    eager = {name: value for name, value in TRUE_VALUES.items() if not name.startswith("S")}
+    truth = make_set(eager | {"H": 2000.0})
+    alternatives = {"alltoall": ("linear", "pairwise"), "bcast": ("binomial", "linear")}
+    sizes = 8, 512, 8192, 1 << 17
+    points = list_points((12, 24, 36), per_node=12, alternatives=alternatives, sizes=sizes)
+    fitted = fit_measured(points, measure(truth, points), "shares", "t.csv")
+    assert fitted.numbers["H"] == pytest.approx(2000, rel=0.2)
+
+
+def test_local_work_that_no_rank_does_keeps_its_typical_time(truth):
+    points = list_points((6, 12), alternatives={"alltoall": ("linear", "pairwise")})
+    fitted = fit_measured(points, measure(truth, points), "shares", "t.csv")
+    assert fitted.numbers["gamma.b"] == pytest.approx(2e-10)
+    assert "not identifiable" in fitted.values["gamma.b"].note
+
+
+def test_copies_alone_show_the_time_of_local_work(truth):
+    points = list_points((6, 12), alternatives={"alltoall": ("bruck", "pairwise")})
+    fitted = fit_measured(points, measure(truth, points), "shares", "t.csv")
+    assert fitted.numbers["gamma.b"] == pytest.approx(TRUE_VALUES["gamma.b"], rel=0.3)
+
+
 def test_without_a_distance_its_values_are_missing(truth):
     """One rank a node: nothing is known of messages within a node, and a prediction of them says
     so."""
@@ -194,7 +218,7 @@ def test_without_a_distance_its_values_are_missing(truth):
 
 def test_fewer_points_than_values_are_refused():
     with pytest.raises(
-        UserError, match="model shares: found 4 points, wanted more than its 10 values"
+        UserError, match="model shares: found 4 points, wanted more than its 11 values of messages"
     ):
         fit_measured(list_points((24,))[:4], [1e-5] * 4, "shares", "t.csv")
 

@@ -1,6 +1,8 @@
 """Sockets and memory of nodes in predictions from data sheets: closed forms, limits of all models,
 and what is remarked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import yaml
@@ -136,6 +138,22 @@ def test_predict_and_advise_have_one_time(tmp_path, monkeypatch):
     for alternative in advised:
         (predicted,) = read_rows(f"predict {asked} --algorithm {alternative['alternative']}")
         assert predicted["seconds"] == alternative["seconds"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_rank_copies_as_fast_as_a_message_within_its_node(model, tmp_path):
+    """Bruck's alltoall copies all blocks before and after its rounds, and what each round sends."""
+    parameters = read_set(tmp_path, model, WITH_TOTAL)
+    names = ("alltoall", "bruck")
+    with_copies = predict_one(parameters, *names, ranks=4, bytes=SIZE, layout="block:1").seconds
+    values = {name: estimate for name, estimate in parameters.values.items() if "gamma" not in name}
+    without = predict_one(
+        replace(parameters, values=values, forms={}), *names, ranks=4, bytes=SIZE, layout="block:1"
+    ).seconds
+    copied_blocks = 4 + 2 + 2 + 4
+    assert with_copies - without == pytest.approx(copied_blocks * SIZE / OF_MESSAGE, rel=0.01)
+    note = next(estimate.note for name, estimate in parameters.values.items() if "gamma" in name)
+    assert "not in data sheets: assumed to take as long as a message within a node" in note
 
 
 @pytest.mark.parametrize(

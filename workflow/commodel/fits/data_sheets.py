@@ -15,12 +15,13 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import HOST, NODE, Hierarchy
-from commodel.models.families import find_family, find_unit
+from commodel.models.families import find_family, find_unit, infer_forms
 from commodel.models.keys import add_class, make_key
 from commodel.parameters import DATA_SHEET_SOURCE, Estimate, ParameterSet
 from commodel.predictions.sockets import MEMORY_BANDWIDTH, MESSAGE_BANDWIDTH, SOCKETS
 
 NOT_IN_DATA_SHEETS = "not in data sheets: assumed to be 0"
+COPY_NOTE = "not in data sheets: assumed to take as long as a message within a node"
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
     elif NODE in times.single_message:
         _, seconds_per_byte = times.single_message[NODE]
         settings[MESSAGE_BANDWIDTH] = 1 / seconds_per_byte
+    local_work = _make_local_work(name, times)
     if name == "shares":
         numbers = _make_shares(times)
     else:
@@ -99,17 +101,24 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
                     add_class(text, distance, is_function[text]): value
                     for text, value in of_class.items()
                 }
-    missing = {"gamma": NOT_IN_DATA_SHEETS} | (
-        {} if times.overhead else {"overhead of software": NOT_IN_DATA_SHEETS}
-    )
+    missing = {}
+    if not local_work:
+        missing["gamma"] = NOT_IN_DATA_SHEETS
+    if not times.overhead:
+        missing["overhead of software"] = NOT_IN_DATA_SHEETS
+    estimates = {
+        text: Estimate.exact(value, find_unit(entry, text, {}))
+        for text, value in (numbers | local_work).items()
+    }
+    estimates |= {
+        text: replace(estimates[text], note=COPY_NOTE, known=False) for text in local_work
+    }
     return ParameterSet(
         name,
         platform,
         DATA_SHEET_SOURCE,
-        {
-            text: Estimate.exact(value, find_unit(entry, text, {}))
-            for text, value in numbers.items()
-        },
+        estimates,
+        forms=infer_forms(entry, estimates),
         settings=settings,
         missing=missing,
         provenance={DATA_SHEET_SOURCE: platform},
@@ -124,6 +133,14 @@ def _make_shares(times: SheetTimes) -> dict[str, float]:
     if NODE in times.memory_totals:
         numbers[make_key("c_inside", NODE, "a")] = 1 / times.memory_totals[NODE]
     return numbers if times.eager is None else numbers | {"S": float(times.eager)}
+
+
+def _make_local_work(name: str, times: SheetTimes) -> dict[str, float]:
+    """Return the time per byte that a rank copies or reduces, if a node has several ranks."""
+    if NODE not in times.single_message:
+        return {}
+    _, byte = times.single_message[NODE]
+    return {"gamma.a": 0.0, "gamma.b": byte} if name == "shares" else {"gamma": byte}
 
 
 def _make_hockney(latency: float, byte: float, overhead: float) -> dict[str, float]:

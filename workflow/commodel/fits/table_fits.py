@@ -86,7 +86,6 @@ from commodel.models.keys import make_key, make_sample_key, parse_key
 from commodel.parameters import Estimate, ParameterSet, StoredResiduals
 from commodel.patterns.build import build_schedule, group_by_shape
 from commodel.patterns.layouts import place_ranks
-from commodel.patterns.operations import find_base_name, list_operations
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.places import Places, number_labels
@@ -403,7 +402,8 @@ def fit_points(
         intervals=intervals,
         curves=(fitted_curve,),
         missing={
-            "gamma": "not measured: " + (ONE_SIZE_NOTE if has_local_work else "no point reduces")
+            "gamma": "not measured: "
+            + (ONE_SIZE_NOTE if has_local_work else "no point reduces or copies")
         }
         if lacks_gamma
         else {},
@@ -440,16 +440,16 @@ def _fit_by_priors(
     how = entry.table_fit
     assert how is not None
     assert how.priors is not None
-    operations = list_operations()
-    reduces = any(operations[find_base_name(point.operation)].reduces for point in points)
-    present = {"", *list_placements(points), *([LOCAL_WORK] if reduces else [])}
+    # The prior of local work is used even if no rank of the points works: copies of other
+    # algorithms would else take no time.
+    present = {"", *list_placements(points), LOCAL_WORK}
     all_priors = how.priors(_count_ranks_per_node(points))
     priors = {name: prior for name, prior in all_priors.items() if prior.needs in present}
     limits = [name for name, need in how.eager_limits.items() if need in present]
-    if len(points) <= len(priors):
-        raise UserError(
-            f"model {entry.name}: found {len(points)} points, wanted more than its {len(priors)} values"
-        )
+    of_messages = [name for name, prior in priors.items() if prior.needs != LOCAL_WORK]
+    if len(points) <= len(of_messages):
+        wanted = f"wanted more than its {len(of_messages)} values of messages"
+        raise UserError(f"model {entry.name}: found {len(points)} points, {wanted}")
     constants = dict.fromkeys(_list_origins(priors), 0.0)
     forms = infer_forms(entry, [*priors, *constants])
     settings = dict(how.settings)

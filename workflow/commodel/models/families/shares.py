@@ -315,6 +315,7 @@ PRIORS = {
     "L.beyond.a": Prior(1e-6, 4, BEYOND),
     "G.beyond.a": Prior(1e-10, 6, BEYOND),
     "c_out.node.a": Prior(5e-11, 6, BEYOND),
+    "H": Prior(200, 6, BEYOND),
     "c_inside.node.a": Prior(2e-11, 6, NODE),
     "O_s.b": Prior(1e-10, 4, BEYOND),
     "O_r.b": Prior(1e-10, 4, BEYOND),
