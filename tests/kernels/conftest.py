@@ -2,9 +2,11 @@
 comparison of a study."""
 
 import ctypes
+import subprocess
 
 import pytest
 
+from commodel.platforms.tools import find_tool
 from tests.kernels import gpus
 from tests.native.conftest import at_once, oversubscribed, real, relinked, simulated, start
 from tests.once import made_once
@@ -46,3 +48,20 @@ def gpu(opencl_library):
         pytest.skip("Debian's libclblast1 is not installed")
     yield gpu
     gpu.close(ctypes.addressof(gpu))
+
+
+CHECKED = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+
+
+@pytest.fixture(scope="session")
+def sanitized(mpi_programs, tmp_path_factory):
+    """Return a build of the kernels with the sanitizers for addresses and undefined behaviour."""
+    programs = ("summa", "wave2d", "speed")
+
+    def build(folder):
+        how = [f"MPICC={find_tool('mpicc')}", f"BUILD={folder}", f"CFLAGS={CHECKED}"]
+        how.append("EXTRA_FLAGS=-fopenmp")  # -O3 takes long
+        targets = [folder / name for name in programs]
+        subprocess.run(["make", "-s", "-j2", "-C", gpus.SOURCES.parent, *how, *targets], check=True)
+
+    return made_once(tmp_path_factory, "checked", build)

@@ -89,6 +89,14 @@ def test_all_kernels_verify(fake, oversubscribed, partition, processes):
         assert len(result.files()) == count(cases)
 
 
+def test_the_sanitizers_have_no_complaint(sanitized, fake, oversubscribed, partition, monkeypatch):
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")  # MPI's own
+    ranks = partition("two")
+    for program, cases in (("summa", SUMMA_CASES), ("wave2d", WAVE_CASES), ("speed", SPEED_CASES)):
+        result = oversubscribed(ranks, program, cases, build=sanitized, out=program)
+        assert result.code == 0, result.err
+
+
 def test_memory_is_freed_and_the_input_is_awaited(fake, oversubscribed, partition):
     partition("alone")
     result = oversubscribed(1, "summa", f"{SUMMA}\na,p,512,3,0,1,1")

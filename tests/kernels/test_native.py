@@ -18,7 +18,6 @@ from tests.native.test_native_harness import assert_described
 
 HERE = Path(__file__).parent
 SOURCES = ROOT / "workflow/commodel_kernels/native"
-CHECKED = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 HEADER = "rank,x,y,width,height"
 PARTITIONS = {
     "alone": (1, "0,0,0,8,8"),
@@ -210,31 +209,6 @@ def test_messages_that_change_on_the_way_are_found(
 ):
     folder = relinked(HERE / "turned_messages.c", ["summa", "wave2d"])
     assert_unverified(oversubscribed(partition("even"), program, cases, build=folder), complaint)
-
-
-@pytest.fixture(scope="module")
-def sanitized(mpi_programs, tmp_path_factory):
-    """Return a build of the kernels with the sanitizers for addresses and undefined behaviour."""
-    folder = tmp_path_factory.mktemp("checked")
-    how = [
-        f"MPICC={find_tool('mpicc')}",
-        f"BUILD={folder}",
-        f"CFLAGS={CHECKED}",
-        "EXTRA_FLAGS=-fopenmp",
-    ]  # -O3 takes long
-    subprocess.run(
-        [
-            "make",
-            "-s",
-            "-j2",
-            "-C",
-            SOURCES,
-            *how,
-            *(folder / name for name in ("summa", "wave2d", "speed")),
-        ],
-        check=True,
-    )
-    return folder
 
 
 def test_the_sanitizers_have_no_complaint(sanitized, oversubscribed, partition, monkeypatch):
