@@ -3,6 +3,7 @@
 # it has lies in DIR (a short path: sockets are in it); ports are free ones; nothing of the system changes. Needs root.
 # A topology.conf that lies in DIR already says which switches its nodes n0 to n3 are on. LAB_NODES names other nodes. With
 # LAB_NETWORK, a folder of network.sh, its hosts of these names are the nodes, and the controller runs on its head.
+# LAB_GPUS=N: each node has N GPUs for Slurm, which are /dev/null.
 # LAB_LOSSES=yes: nodes are lost on purpose, which is noticed within seconds. Otherwise a busy machine is no lost node.
 set -euo pipefail
 
@@ -82,14 +83,24 @@ SlurmdTimeout=$([ -n "${LAB_LOSSES:-}" ] && echo 10 || echo 300)
 KillWait=3
 UnkillableStepTimeout=30
 SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_min_interval=0
+$([ -z "${LAB_GPUS:-}" ] || echo GresTypes=gpu)
 TopologyPlugin=topology/$([ -e "$dir/topology.conf" ] && echo tree || echo none)
 $(for i in "${!nodes[@]}"; do
     echo "NodeName=${nodes[i]} NodeHostname=$(on "${nodes[i]}" hostname -s) NodeAddr=$(address "${nodes[i]}")" \
-      "Port=$((port + 1 + i)) CPUs=2 RealMemory=8000" \
+      "Port=$((port + 1 + i)) CPUs=2 RealMemory=8000 ${LAB_GPUS:+Gres=gpu:$LAB_GPUS}" \
       "Feature=$([ "$i" -lt 2 ] && echo fat || echo thin)"
   done)
 PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
+  [ -z "${LAB_GPUS:-}" ] || configure_gpus >"$dir/gres.conf"
+}
+
+configure_gpus() {
+  local number
+  for number in $(seq 0 $((LAB_GPUS - 1))); do
+    ln -sf /dev/null "$dir/card$number" # Slurm wants devices
+    echo "Name=gpu File=$dir/card$number"
+  done
 }
 
 # Snakemake's jobs lose SLURM_CONF, as all SLURM_*, which on a cluster nobody needs: its file lies where Slurm looks.

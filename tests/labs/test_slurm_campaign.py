@@ -6,13 +6,18 @@ whatever binding Slurm would choose, and the product verifies."""
 
 import csv
 import json
+import re
+import subprocess
 
 import pandas as pd
 import pytest
 
 from commodel.plan.config import load_platform
 from commodel.plan.surveys import is_survey
+from commodel.platforms.build import build_toolchain, get_program_folder
 from commodel.platforms.slurm import find_node_levels
+from commodel.platforms.tools import ROOT
+from tests.labs.slurm_lab import PLATFORM
 
 pytestmark = pytest.mark.lab
 
@@ -164,11 +169,43 @@ def test_processes_under_srun_keep_the_cores_of_their_layout(binding, project):
         first, second, third = meta["cores"]
         assert (first, {second, third}) == ("0-1", {"0", "1"})
         assert meta["hosts"][0] != meta["hosts"][1] == meta["hosts"][2]
-        assert meta["computing"].endswith("threads 2")
+        assert re.fullmatch("rank 0: .*, threads 2; ranks 1-2: .*, threads 1", meta["computing"])
     with (results / "summary.csv").open(newline="") as stream:
         points = [row for row in csv.DictReader(stream) if row["kind"] == "point"]
     assert len(points) == 2
     assert all(float(row["computation"]) > 0 for row in points)
+
+
+HYBRID = "rank,node,cores,device\n0,0,1,gpu\n1,0,1,cpu\n2,1,1,gpu\n"
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    """Each node of Slurm has a GPU, which is no card. Programs compute on pocl's device."""
+    build_toolchain(ROOT, "mpi")
+    devices = get_program_folder(ROOT, "mpi") / "devices"
+    listed = subprocess.run([devices], capture_output=True, text=True, check=True).stdout
+    if not re.search("^opencl 0: .*, CLBlast$", listed, re.MULTILINE):
+        pytest.skip("Debian's pocl-opencl-icd and libclblast1 are not installed")
+    monkeypatch.setenv("LAB_GPUS", "1")
+    monkeypatch.setenv("COMMODEL_ACCELERATOR", "opencl")
+
+
+@pytest.mark.own_slurm
+def test_processes_that_drive_gpus_get_them_from_slurm(gpus, project):
+    assert "CUDA_VISIBLE_DEVICES" not in project.slurm("srun", "-N1", "-n1", "env")
+    assert "CUDA_VISIBLE_DEVICES=0" in project.slurm("srun", "-N1", "--gres=gpu:1", "env")
+    project.write(EXPERIMENT, PLATFORM.replace("{mpi: pmi2}", "{mpi: pmi2, gpus: 1}"))
+    (project.folder / "params" / "l.csv").write_text(HYBRID)
+    (project.folder / "params" / "p.csv").write_text(PARTS)
+    code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
+    assert code == 0, said
+    metas = (project.folder / "results/mine").glob("raw/*/summa-3r-*.json")
+    (meta,) = (json.loads(path.read_text()) for path in metas)
+    assert re.fullmatch("ranks 0, 2: opencl, .*; rank 1: .*, threads 1", meta["computing"])
+    jobs = project.slurm("scontrol", "--oneliner", "show", "job").splitlines()
+    assert any("gres:gpu:1" in job for job in jobs)
+    assert any("gres:gpu:1" not in job for job in jobs)  # probes need none
 
 
 def test_a_slurm_that_knows_no_switches_gives_no_levels(slurm):
