@@ -2,6 +2,7 @@
 may, so that a missing wait gives a wrong result. NVRTC compiles the kernel where it is installed."""
 
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from commodel import doctor
+from commodel.files.tables import COMPARISON, read_table
 from tests.kernels import gpus
 from tests.kernels.gpus import compile_library
 from tests.kernels.test_native import (
@@ -164,7 +166,8 @@ def test_cublas_that_fails_is_one_line(fake, oversubscribed, partition, monkeypa
     monkeypatch.setenv("FAKE_FAILS", "cublasDgemm:4")
     partition("alone")
     result = oversubscribed(1, "summa", f"{SUMMA}\na,p,512,all,0,1,1")
-    assert result.errors == ["error: cuBLAS: cublasDgemm failed with code 2: see cublas_api.h"]
+    (line,) = result.errors
+    assert line.endswith(": cuBLAS: cublasDgemm failed with code 2: see cublas_api.h")
 
 
 def test_a_process_that_drives_a_gpu_takes_cuda_s_own(fake, real, partition, tmp_path, monkeypatch):
@@ -183,6 +186,39 @@ def test_a_process_that_drives_a_gpu_takes_cuda_s_own(fake, real, partition, tmp
     monkeypatch.delenv("FAKE_DEVICES")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options, out="none")
     assert result.errors[0].startswith("error: found 0 GPUs by CUDA, wanted at least 1; ")
+
+
+FULL = """
+title: a card that is full
+platform: local
+models: [hockney]
+measure: {sync: barrier, precision: 50%, min_samples: 6, max_samples: 6, seconds: 0.2, passes: 1, warmup: 1}
+probe_bytes: [1, 64KiB]
+library: false
+matrix:
+  - axes:
+      operation: summa
+      algorithm: paper
+      layout: "processes:params/l.csv"
+      parameters: {n: [4, 32, 6], grid: 1x2}
+      bytes: 8KiB
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_a_card_that_is_full_costs_one_point_and_the_rest_goes_on(fake, project, monkeypatch):
+    monkeypatch.setenv("FAKE_MEMORY", str(1 << 20))
+    monkeypatch.delenv("COMMODEL_ACCELERATOR")
+    (project.folder / "params/l.csv").write_text("rank,node,cores,device\n0,0,1,cpu\n1,0,1,gpu\n")
+    project.experiment("full", FULL)
+    results = project.compare("full")
+    (path,) = results.glob("raw/*/*.unmeasured.json")
+    marker = json.loads(path.read_text())
+    assert marker["status"] == "crash"
+    assert "CUDA: cuMemAlloc failed with code 2: out of memory" in marker["reason"]
+    rows = read_table(results / "comparison.csv", COMPARISON)
+    measured = rows[rows["measured"] > 0]
+    assert set(measured["operation"]) == {"summa:n=4:grid=1x2", "summa:n=6:grid=1x2"}
 
 
 def test_doctor_lists_the_devices(fake, mpi_programs, monkeypatch):

@@ -22,7 +22,8 @@ static void copy_rows(double *to, size_t to_stride, const double *from, size_t f
   for (size_t i = 0; i < rows; i++) memcpy(to + i * to_stride, from + i * from_stride, columns * sizeof *to);
 }
 
-static _Noreturn void gpu_error(const Device *device) { user_error("%s", device->gpu->problem); }
+/* The case is lost, not the run: a GPU that is full has memory for smaller ones. */
+static _Noreturn void gpu_error(const Device *device) { DIE("%s", device->gpu->problem); }
 
 Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t columns, size_t block,
                  const double *initial)
