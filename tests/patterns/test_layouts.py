@@ -375,6 +375,15 @@ def test_a_process_table_that_uses_more_cores_than_a_node_has_is_refused(written
     )
 
 
+def test_a_process_table_with_more_gpus_than_a_node_has_is_refused(written):
+    spec = written(HEADER + "0,0,1,gpu\n1,1,1,gpu\n2,0,1,cpu\n3,1,1,gpu\n")
+    assert complete_spec(spec, PlatformDefaults(gpus=2)) == spec
+    assert (
+        "mine.csv:5: found 2 processes with device gpu on node 1, wanted at most 1, the gpus of the "
+        "platform" in catch_error_message(complete_spec, spec, PlatformDefaults(gpus=1))
+    )
+
+
 def test_a_process_table_sets_the_ranks_and_the_cores_change_the_point_id(written):
     def point(text: str):
         wanted = {

@@ -161,6 +161,13 @@ def test_jobs_request_gpus_if_processes_of_their_layouts_drive_them(on_slurm):
         assert {find_gpus(plan, batch.name) for batch in plan.batches} == {gres, ""}
 
 
+def test_a_layout_with_more_gpus_than_the_platform_has_is_refused(on_slurm):
+    Path("mine.csv").write_text("rank,node,cores,device\n0,0,1,gpu\n1,0,1,gpu\n")
+    drives = ON_SLURM.replace("ranks: [2, 4]", '"layout": "processes:mine.csv"')
+    with pytest.raises(UserError, match="found 2 processes with device gpu on node 0"):
+        on_slurm(text=SLURM + "slurm: {gpus: 1}\n", experiment=drives)
+
+
 def test_hosts_that_are_requested_by_name_need_no_features(place, on_slurm):
     typed = SLURM + "types: {fat: 2, thin: 2}\nslurm: {features: {fat: f, thin: t}}\n"
     platform = place(typed)

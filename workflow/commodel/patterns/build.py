@@ -366,6 +366,7 @@ def complete_layout(
         hosts=resources.hosts,
         max_cores=resources.cores,
         fewer_cores=resources.fewer_cores,
+        gpus=resources.gpus,
         levels=resources.levels,
     )
     layout = complete_spec(spec, defaults, requested)

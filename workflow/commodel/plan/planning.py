@@ -253,6 +253,7 @@ def make_resources(platform: Platform) -> PlatformResources:
         hosts=platform.node_names,
         substrate=platform.substrate,
         fewer_cores=tuple(platform.fewer_cores.items()),
+        gpus=(platform.slurm and platform.slurm.gpus) or 0,
         levels=tuple(
             (level, tuple(column)) for level, column in platform.hierarchy.group_lists.items()
         ),

@@ -32,6 +32,7 @@ class PlatformDefaults:
     hosts: tuple[str, ...] = ()  # names of the nodes, if known before a job runs
     max_cores: int = 0  # of a node; 0: unknown
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
+    gpus: int = 0  # of a node; 0: unknown
     # group of each node, innermost level first
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()
 

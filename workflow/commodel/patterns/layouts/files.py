@@ -110,10 +110,17 @@ class Processes:
         return np.array([nodes[process.host] for _, process in self.rows])
 
     def check_cores(self, node: np.ndarray, defaults: PlatformDefaults) -> None:
-        """Refuse a node whose processes use more cores than it has."""
-        used = np.zeros(int(node.max()) + 1, dtype=int)
+        """Refuse a node whose processes use more cores or GPUs than it has."""
+        used, gpus = np.zeros((2, int(node.max()) + 1), dtype=int)
         for number, (line, process) in zip(node.tolist(), self.rows, strict=True):
             used[number] += process.cores
+            gpus[number] += process.device == "gpu"
+            if 0 < defaults.gpus < gpus[number]:
+                message = (
+                    f"found {gpus[number]} processes with device gpu on node {number}, wanted at "
+                    f"most {defaults.gpus}, the gpus of the platform"
+                )
+                raise UserError(message, file=self.path, line=line)
             cores = defaults.cores(number)
             if 0 < cores < used[number]:
                 message = (
@@ -204,7 +211,7 @@ def _make_file_layout(
     def complete(argument: str, defaults: PlatformDefaults) -> str:
         processes, numbers = read_argument(argument)
         added = "" if numbers else processes.find_nodes(defaults.hosts)
-        if defaults.max_cores and name == "processes":
+        if name == "processes" and (defaults.max_cores or defaults.gpus):
             processes.check_cores(processes.place(numbers or added, len(processes.rows)), defaults)
         return f"{argument}@{added}" if added else argument
 
