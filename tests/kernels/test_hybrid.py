@@ -45,3 +45,4 @@ def test_speeds_partitions_predictions_and_measurements_make_a_report(gpu, proje
     cells = [str(value) for sheet in workbook for row in sheet.values for value in row]
     assert any(cell.startswith("rank 0: opencl, ") for cell in cells)
     assert "node/gpu" in cells
+    assert "0 GPU</text>" in (project.folder / "reports/hybrid/index.html").read_text()

@@ -243,7 +243,7 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
     )
     shown = [
         Rectangle(
-            str(rank),
+            f"{rank} GPU" if partition.kinds[rank].endswith("/gpu") else str(rank),
             int(tiling.x[rank]),
             int(tiling.y[rank]),
             int(tiling.width[rank]),
