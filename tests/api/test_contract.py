@@ -279,6 +279,8 @@ SLOW_CALLS["calibrate"] = (
 )
 ELSEWHERE = {
     ("run", "profile"): "tests/workflow/test_run.py",
+    ("run", "until"): "tests/workflow/test_so_far.py",
+    ("report", "so_far"): "tests/workflow/test_so_far.py",
     ("init", "hosts"): "tests/platforms/test_host_site.py",
 }
 # Arguments of the methods and methods without a result, by class and name.

@@ -196,7 +196,11 @@ matrix:
 # measure for long.
 ELSEWHERE = {
     "init": {"tests/platforms/test_host_site.py": ("--hosts",)},
-    "run": {"tests/workflow/test_run.py": ("--profile",)},
+    "run": {
+        "tests/workflow/test_run.py": ("--profile",),
+        "tests/workflow/test_so_far.py": ("--until",),
+    },
+    "report": {"tests/workflow/test_so_far.py": ("--so-far",)},
     "predict": {"tests/cli/test_statistic.py": ("first rank",)},
     "advise": {"tests/cli/test_statistic.py": ("last rank", "first rank")},
     "advise layouts": {"tests/kernels/test_commands.py": ("--measure",)},

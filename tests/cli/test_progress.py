@@ -282,7 +282,10 @@ def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tm
     monkeypatch.setattr(snakemake_runs, "run_snakemake", stopped)
     monkeypatch.setattr(snakemake_runs, "cancel_jobs", {"one-1": "", "two-2": "no answer"}.get)
     campaign = SimpleNamespace(
-        results=SimpleNamespace(log=lambda name: tmp_path / name), plan=None, lock=None
+        results=SimpleNamespace(log=lambda name: tmp_path / name),
+        plan=None,
+        lock=None,
+        folder=tmp_path,
     )
     monkeypatch.setattr(snakemake_runs, "StatusReader", lambda campaign: None)
     with pytest.raises(snakemake_runs.RunStoppedError) as ended:
@@ -303,7 +306,10 @@ def test_a_plan_that_changes_after_the_survey_is_explained_once(monkeypatch, tmp
     def make_campaign(count):
         plan = SimpleNamespace(batches=[SimpleNamespace(ids=range(count))])
         return SimpleNamespace(
-            results=SimpleNamespace(log=lambda name: tmp_path / name), plan=plan, lock=None
+            results=SimpleNamespace(log=lambda name: tmp_path / name),
+            plan=plan,
+            lock=None,
+            folder=tmp_path,
         )
 
     class Reader:

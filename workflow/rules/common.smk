@@ -5,7 +5,7 @@ import sys
 import threading
 from shlex import quote
 
-from commodel.results.campaign import begin_campaign, check_workflow_settings
+from commodel.results.campaign import begin_campaign, check_workflow_settings, list_interim_parts
 from commodel.errors import UserError
 from commodel.plan.planning import require_mpi_types
 from commodel.platforms.slurm import NOTHING_SUBMITTED
@@ -47,6 +47,8 @@ except OSError as error:
 PLAN, RESULTS = CAMPAIGN.plan, CAMPAIGN.results
 BATCHES = {batch.name: batch for batch in PLAN.batches}
 E = PLAN.experiment
+# What is measured so far is reported after each of these lists of batches.
+PARTS = [] if FINISH else list_interim_parts(CAMPAIGN, config.get("so_far"))
 
 
 # Who only looks need not hold the folder: nothing is started then.

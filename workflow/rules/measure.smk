@@ -1,17 +1,17 @@
-from commodel.plan.planning import find_constraint, find_gpus, find_launcher, find_nodelist, find_programs_file
+from commodel.plan.planning import (
+    count_cores,
+    find_constraint,
+    find_gpus,
+    find_launcher,
+    find_nodelist,
+    find_programs_file,
+)
 from commodel.results.campaign import reopen_batches
 from commodel.plan.surveys import is_survey, find_network_file, list_networks_needed
 
 # A batch that was done before it got new points is measured again.
 if CAMPAIGN.lock:
     reopen_batches(CAMPAIGN)
-
-
-def count_threads(batch):
-    """Batches on this machine, or in the allocation of this process, run one after another."""
-    in_allocation = workflow.local_exec and find_launcher(PLAN, batch).in_job
-    return workflow.cores if find_launcher(PLAN, batch).busy or in_allocation else 1
-
 
 SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
 
@@ -53,7 +53,7 @@ rule measure:
         str(RESULTS.done("{batch}")),
     log:
         str(RESULTS.job_log("measure.{batch}")),
-    threads: lambda wildcards: count_threads(wildcards.batch)
+    threads: lambda wildcards: count_cores(PLAN, wildcards.batch, workflow.cores, workflow.local_exec)
     resources:
         mpi="srun",
         nodes=lambda wildcards: BATCHES[wildcards.batch].nodes,

@@ -4,6 +4,7 @@ results of a run as a `Run`, and `report` writes the workbook and page."""
 from __future__ import annotations
 
 import html
+import math
 import os
 import re
 import shutil
@@ -29,7 +30,7 @@ from commodel.api.snakemake_runs import (
 )
 from commodel.compare.comparison import list_model_failures
 from commodel.compare.recommended import split_recommended
-from commodel.errors import UserError, suggest_name
+from commodel.errors import UserError, locate_mistakes, suggest_name
 from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
@@ -52,17 +53,19 @@ from commodel.plan.surveys import is_survey
 from commodel.platforms.launchers import require_hosts
 from commodel.platforms.slurm import NO_SBATCH
 from commodel.records import Batch, Plan
+from commodel.results import interim_answers
 from commodel.results.campaign import (
     OTHER_RUN,
     Campaign,
     find_results,
     forget_failures,
     forget_surveys,
+    list_interim_parts,
     open_lock,
     reopen_batches,
 )
 from commodel.results.raw_samples import read_unmeasured
-from commodel.units import format_count
+from commodel.units import format_count, parse_fraction
 
 if TYPE_CHECKING:
     import altair
@@ -296,18 +299,21 @@ def run(
     cores: int | None = None,
     retry: bool = False,
     survey: bool = True,
+    until: float | str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Run:
     """Measure, fit, predict, compare and report an experiment, and return its results.
 
     Finished stages are not repeated. `only` is the one platform to measure, `profile` a Snakemake
     profile such as `slurm`. With `retry`, points that were given up are measured again. Without
-    `survey`, the levels of a network are those that its platform file names. `progress` is called
-    with a line of text now and then.
+    `survey`, the levels of a network are those that its platform file names. With `until`, such as
+    `"5%"`, measuring ends once the mean expected regret of the advice is below it; the next run
+    measures the rest. `progress` is called with a line of text now and then.
 
     The table `unmeasured` of the results lists the points that could not be measured.
     """
-    request = CampaignRequest(str(experiment), only, profile, cores, survey)
+    limit = None if until is None else parse_regret(until)
+    request = CampaignRequest(str(experiment), only, profile, cores, survey, until=limit)
     folder, _ = run_campaign(request, retry, CallbackDisplay(progress))
     return load(folder)
 
@@ -316,7 +322,7 @@ def run(
 class CampaignRequest:
     """Which experiment to run, and how: on one platform only, by a Snakemake profile, on some
     cores, with or without a survey of the network. `verbose`: also print which models need each
-    probe."""
+    probe. `until`: the expected regret of the advice, below which measuring ends."""
 
     experiment: str
     only: str | None = None
@@ -324,6 +330,7 @@ class CampaignRequest:
     cores: int | None = None
     survey: bool = True
     verbose: bool = False
+    until: float | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -359,7 +366,47 @@ def run_campaign(request: CampaignRequest, retry: bool, display: Display) -> tup
         summary = summarize_plan(campaign.plan, remaining, verbose=request.verbose)
         for line in summary if remaining else summary[:1]:
             display.show_progress(line, last=True)
+        if request.until is not None and _runs_until(campaign, command, request, display):
+            finish = command(settings=settings | {"quiet": True, "finish": True})
+            return Path(str(folder)), run_with_display(campaign, finish, "finish", display)
         return Path(str(folder)), _run_workflow(campaign, command, settings, display)
+
+
+def parse_regret(value: object) -> float:
+    """Return a limit of the expected regret, such as 5% or 0.05."""
+    with locate_mistakes(key="until"):
+        return parse_fraction(value)
+
+
+def _runs_until(
+    campaign: Campaign,
+    command: Callable[..., list[str]],
+    request: CampaignRequest,
+    display: Display,
+) -> bool:
+    """Measure part after part of a campaign. Return whether the expected regret of the advice is
+    below the limit after one of them. If a part fails, the rest of the run says why."""
+    assert request.until is not None
+    settings = request.settings | {"quiet": True, "so_far": True}
+    number = 0
+    while number < len(list_interim_parts(campaign, True)):
+        target = str(campaign.folder / interim_answers.FOLDER / f"part-{number}")
+        part_command = [*command(settings=settings), target]
+        if run_with_display(campaign, part_command, "run", display):
+            return False
+        # a survey changes the plan
+        campaign = replace(campaign, plan=load_plan(campaign.results.plan))
+        answers = interim_answers.read_so_far(campaign.folder)
+        # before any point is measured, intervals do not have the errors of models
+        regret = answers.regret if answers and number > 0 else math.nan
+        if regret < request.until:
+            display.show_message(
+                f"commodel: the expected regret of the advice is {100 * regret:.1f} %, below "
+                f"{100 * request.until:g} %: measuring ends; the next run measures the rest"
+            )
+            return True
+        number += 1
+    return False
 
 
 def _forget_failed_models(results: Results) -> None:
@@ -514,6 +561,7 @@ def report(
     *,
     anonymous: bool = False,
     samples: bool = False,
+    so_far: bool = False,
     pictures: str | Path | None = None,
     every_chart: bool = False,
 ) -> ReportFiles:
@@ -521,6 +569,7 @@ def report(
     and return the files.
 
     `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples.
+    `so_far` writes only the page, of a campaign that still measures, with its first answers.
     `pictures` is a folder for the charts of the first screen as SVG and PNG, or for all with
     `every_chart`; the report is then written only with `out`.
 
@@ -528,6 +577,12 @@ def report(
     """
     from commodel.reports.pictures.render import start_drawing  # slow to load
 
+    if so_far:
+        if anonymous or samples or pictures:
+            raise UserError("found so_far with another option, wanted the page only")
+        from commodel.api.interim_reports import report_so_far  # which uses this module
+
+        return report_so_far(run.folder if isinstance(run, Run) else Path(run), out)
     start_drawing()  # takes half a second, in which the report is built
     from commodel.reports import build_stored_report, draw_charts_early, write_report
 

@@ -26,6 +26,7 @@ from commodel.errors import UserError, suggest_name
 from commodel.files.safe_paths import AnyPath
 from commodel.platforms.slurm import NOTHING_SUBMITTED, STOP_FILE, cancel_jobs
 from commodel.results.campaign import LOCK_VARIABLE, Campaign
+from commodel.results.interim_answers import read_so_far
 from commodel.results.progress import StatusReader, format_status
 from commodel.sources import ROOT
 
@@ -308,6 +309,23 @@ def _forward_signals(process: subprocess.Popen[bytes], stop_file: AnyPath) -> It
             signal.signal(number, handler)
 
 
+class ShownAnswers:
+    """Shows the first answers of a campaign, each time they change. Those of an earlier run are not
+    shown."""
+
+    def __init__(self, folder: AnyPath, show: Callable[[str], None]):
+        self.folder = folder
+        self.show = show
+        earlier = read_so_far(folder)
+        self.shown = earlier.text if earlier else ""
+
+    def show_new(self) -> None:
+        answers = read_so_far(self.folder)
+        if answers is not None and answers.text != self.shown:
+            self.show(answers.text)
+            self.shown = answers.text
+
+
 RUN_ID_LINE = re.compile(r"^SLURM run ID: ([\w-]+)$")
 REMAINING_JOBS_TEXT = (
     "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
@@ -318,6 +336,7 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
     """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in
     NAME.log. The run ends if Slurm refused what all jobs request."""
     reader, errors = StatusReader(campaign), JobErrors(display.show_message)
+    answers = ShownAnswers(campaign.folder, display.show_message)
     log = campaign.results.log(name)
 
     def count_cases() -> int:
@@ -332,6 +351,7 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
                     f"after the survey: {counts}, as probes depend on the levels found", last=True
                 )
             display.show_progress(format_status(status, errors.stage))
+            answers.show_new()
         except (UserError, OSError):  # a damaged or missing file stops no campaign
             display.clear()
 

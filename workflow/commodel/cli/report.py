@@ -32,6 +32,9 @@ from commodel.errors import UserError, make_printable
         "--anonymous", is_flag=True, help="Write numbers instead of the names of machines."
     ),
     click.option("--samples", is_flag=True, help="Add a sheet with every sample to the workbook."),
+    click.option(
+        "--so-far", is_flag=True, help="Write only the page, of a campaign that still measures."
+    ),
 )
 @make_option_group(
     "Output",
@@ -53,12 +56,17 @@ def report(
     out: Path | None,
     anonymous: bool,
     samples: bool,
+    so_far: bool,
     pictures: Path | None,
     every_chart: bool,
 ) -> None:
     source = _choose_folder(given, folder)
     if every_chart and not pictures:
         raise UserError("found --every-chart without --pictures, wanted --pictures FOLDER with it")
+    others = {"--anonymous": anonymous, "--samples": samples, "--pictures": pictures}
+    given_names = [name for name, is_given in others.items() if is_given]
+    if so_far and given_names:
+        raise UserError(f"found --so-far with {given_names[0]}, wanted the page only")
     with show_waiting("writing the report"):
         from commodel.api.campaigns import report as write_report  # slow to load: not for --help
 
@@ -67,6 +75,7 @@ def report(
             out,
             anonymous=anonymous,
             samples=samples,
+            so_far=so_far,
             pictures=pictures,
             every_chart=every_chart,
         )

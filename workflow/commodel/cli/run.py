@@ -17,6 +17,7 @@ from commodel.cli._output import ProgressLine
 from commodel.files.text_tables import format_table
 
 if TYPE_CHECKING:
+    from commodel.results.interim_answers import Answers
     from commodel.results.progress import Status
 
 
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
         "--no-survey",
         is_flag=True,
         help="Do not learn levels that the platform file does not name.",
+    ),
+    click.option(
+        "--until",
+        metavar="REGRET",
+        help="Stop measuring once the expected regret of the advice is below this, e.g. 5%.",
     ),
     click.option("-n", "--dry-run", is_flag=True, help="Show the jobs that would run."),
 )
@@ -62,14 +68,22 @@ def run(
     only: str | None,
     retry: bool,
     no_survey: bool,
+    until: str | None,
     dry_run: bool,
     quiet: bool,
     verbose: bool,
 ) -> None:
-    from commodel.api.campaigns import CampaignRequest, load, run_campaign, show_dry_run
+    from commodel.api.campaigns import (
+        CampaignRequest,
+        load,
+        parse_regret,
+        run_campaign,
+        show_dry_run,
+    )
     from commodel.api.snakemake_runs import RunFailedError, RunStoppedError
 
-    request = CampaignRequest(experiment, only, profile, cores, not no_survey, verbose)
+    limit = None if until is None else parse_regret(until)
+    request = CampaignRequest(experiment, only, profile, cores, not no_survey, verbose, limit)
     if dry_run:
         raise SystemExit(show_dry_run(request, ProgressLine(quiet)))
     try:
@@ -104,6 +118,7 @@ def status(experiment: str, watch: bool, style: str) -> None:
     from commodel.files.results_folder import Results
     from commodel.plan.planning import load_plan
     from commodel.results.campaign import Campaign, find_results, read_lock_holder
+    from commodel.results.interim_answers import read_so_far
     from commodel.results.progress import StatusReader, format_status, make_json_data
 
     named = Results.of(Path("results") / experiment)
@@ -116,12 +131,13 @@ def status(experiment: str, watch: bool, style: str) -> None:
         text = (
             json.dumps(make_json_data(progress))
             if style == "json"
-            else _format_status_tables(progress)
+            else _format_status_tables(progress, read_so_far(folder))
         )
         if watch and style == "table" and sys.stdout.isatty():
             click.clear()
         elif watch and style == "table" and not progress.has_ended:
-            text = format_status(progress)
+            answers = read_so_far(folder)
+            text = "\n".join([*([answers.text] if answers else []), format_status(progress)])
         if text != shown:
             click.echo(text)
         shown = text
@@ -130,9 +146,10 @@ def status(experiment: str, watch: bool, style: str) -> None:
         time.sleep(STATUS_INTERVAL_S)
 
 
-def _format_status_tables(status: Status) -> str:
+def _format_status_tables(status: Status, answers: Answers | None) -> str:
     from commodel.results.progress import format_status, tabulate_batches, tabulate_platforms
 
     lock_line = f"at work: {status.lock_holder}" if status.lock_holder else "no run is active here"
     tables = (format_table(tabulate_platforms(status)), format_table(tabulate_batches(status)))
-    return "\n\n".join([f"{format_status(status)}\n{lock_line}", *tables])
+    answer_texts = [answers.text] if answers and not status.has_ended else []
+    return "\n\n".join([f"{format_status(status)}\n{lock_line}", *tables, *answer_texts])

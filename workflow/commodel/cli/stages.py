@@ -111,20 +111,11 @@ def _read_plan(path: Path) -> tuple[Plan, Path]:
     ),
 )
 def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
-    from commodel.files.results_folder import Results
-    from commodel.files.safe_paths import SafePath
-    from commodel.files.tables import write_table
-    from commodel.results.collection import collect_samples, summarize_raw
-    from commodel.results.latency_distributions import tabulate_distributions
+    from commodel.api.comparisons import collect_results
 
     plan, results = _read_plan(plan_file)
     with show_waiting("collecting the samples"):
-        observations, missing = collect_samples(plan, Results.of(results).all_raw, unfinished)
-        table = SafePath.of_argument(out or results / "observations.csv", results)
-        write_table(table.with_name("unmeasured.csv"), missing)
-        write_table(table.with_name("summary.csv"), summarize_raw(observations))
-        write_table(table.with_name("distributions.csv"), tabulate_distributions(observations))
-        write_table(table, observations)
+        collect_results(plan, results, out, unfinished)
 
 
 @click.command(
@@ -151,58 +142,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     cores_option,
 )
 def compare(folder: Path, out: Path | None, sets: bool, cores: int) -> None:
-    from dataclasses import replace
+    from commodel.api.comparisons import compare_results
 
-    import pandas as pd
-
-    from commodel.compare import comparison as comparing
-    from commodel.compare.comparison_intervals import read_residuals
-    from commodel.compare.recommended import add_recommended, split_recommended
-    from commodel.files.cache import use_archived_inputs
-    from commodel.files.parameter_sets import read_parameters, write_parameters
-    from commodel.files.results_folder import Results
-    from commodel.files.safe_paths import SafePath
-    from commodel.files.tables import (
-        OBSERVATIONS,
-        PREDICTIONS,
-        list_columns,
-        read_table,
-        write_table,
-    )
-    from commodel.parallel import map_in_processes, use_processes
-    from commodel.plan.planning import load_plan
-    from commodel.records import RECOMMENDED
-    from commodel.results.provenance import count_processors
-    from commodel.results.raw_samples import read_unmeasured
-
-    with show_waiting("comparing"), use_processes(cores):
-        results = Results.of(folder)
-        plan = load_plan(results.plan)
-        observations = read_table(results.table("observations"), OBSERVATIONS)
-        parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.models]
-        unmeasured = read_unmeasured(results.table("unmeasured"))
-        with use_archived_inputs(results, plan.files):
-            processors = {
-                batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches
-            }
-            compared = comparing.compare(
-                plan, observations, pd.concat(parts), unmeasured, processors
-            )
-        all_rows = add_recommended(compared)
-        write_table(SafePath.of_argument(out or folder / "comparison.csv", folder), all_rows)
-        # A table elsewhere is a trial, which changes nothing in the results.
-        if out is None or out.resolve().parent == folder.resolve():
-            _, recommended = split_recommended(all_rows)
-            write_table(results.predictions(RECOMMENDED), recommended[list_columns(PREDICTIONS)])
-
-        def validate(entry: tuple[str, SafePath]) -> None:
-            platform, path = entry
-            fitted = read_parameters(path)
-            residuals = read_residuals(compared, platform, fitted.model)
-            write_parameters(
-                results.validated(platform, fitted.model), replace(fitted, residuals=residuals)
-            )
-
-        fitted_sets = [(name, path) for name in plan.platforms for path in results.sets(name)]
-        for _ in map_in_processes(validate, fitted_sets if sets else []):
-            pass
+    with show_waiting("comparing"):
+        compare_results(folder, out, sets, cores)

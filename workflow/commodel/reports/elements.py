@@ -521,6 +521,7 @@ class Report:
     screens: tuple[FirstScreen, ...] = ()  # the first screen, of each platform
     samples: Section | None = None  # all samples, for the workbook only
     source: str = "experiment"  # what `experiment` names
+    incomplete: str = ""  # how much is measured; empty: all
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)

@@ -197,7 +197,11 @@ def find_results(experiment: str) -> SafePath:
     return SafePath(Path("results") / find_config_file("experiment", experiment).stem)
 
 
-WORKFLOW_SETTINGS = ("experiment", "only", "finish", "quiet", "survey")
+WORKFLOW_SETTINGS = ("experiment", "only", "finish", "quiet", "survey", "so_far")
+# estimated seconds of measuring, from which on a campaign reports what it has measured so far
+MIN_INTERIM_SECONDS = 300.0
+# shares of the measuring time after the probes, at which it does
+INTERIM_SHARES = (0.25, 0.5, 0.75)
 
 
 def check_workflow_settings(names: Iterable[str]) -> None:
@@ -277,3 +281,29 @@ def forget_failures(campaign: Campaign) -> int:
             remove_marker(folder, case)
         count += len(given_up)
     return count
+
+
+def list_interim_parts(campaign: Campaign, setting: object = None) -> list[list[Batch]]:
+    """Return the batches after which a campaign reports what it has measured so far: those of the
+    probes, then further ones of all batches. None for a short campaign, unless the `setting` of the
+    workflow asks for it."""
+    batches = campaign.plan.batches
+    is_long = sum(batch.seconds for batch in campaign.unfinished) >= MIN_INTERIM_SECONDS
+    is_wanted = is_long if setting is None else str(setting).lower() == "true"
+    if not is_wanted:
+        return []
+    probes = [batch for batch in batches if batch.cases or is_survey(batch)]
+    others = [batch for batch in batches if batch not in probes]
+    parts = [probes] if probes and others else []
+    total = sum(batch.seconds for batch in others)
+    for share in INTERIM_SHARES:
+        part = list(probes)
+        seconds = 0.0
+        for batch in others:
+            if seconds >= share * total:
+                break
+            part.append(batch)
+            seconds += batch.seconds
+        if len(part) < len(batches) and part not in parts:
+            parts.append(part)
+    return parts

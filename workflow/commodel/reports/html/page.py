@@ -66,6 +66,7 @@ from commodel.reports.report_builder import list_commands
 MAX_MARKUP_ROWS = 200  # rows of a table in the markup
 MAX_DATA_ROWS = 20_000  # rows of a table as data for the script: about ten megabytes
 MIN_WRAPPED_LENGTH = 60  # characters: longer texts wrap over lines
+RELOAD_SECONDS = 60  # after which a browser loads the page of a running campaign again
 SHADES = 10  # shades to either side of the middle of a colour scale
 
 
@@ -587,6 +588,8 @@ def format_page(report: Report) -> str:
         title=report.title,
         origin=describe_origin(report),
         banner=report.banner,
+        incomplete=report.incomplete,
+        reload_seconds=RELOAD_SECONDS,
         policy=CONTENT_SECURITY_POLICY,
         style=Markup(STYLE + format_shade_rules()),  # noqa: S704 – from the package
         script=Markup("".join(SCRIPTS)),  # noqa: S704 – from the package
