@@ -1,14 +1,14 @@
 """Campaigns that still measure: their page, their first answers, and an early end."""
 
-import json
 import re
 from contextlib import chdir
 
 import pytest
 
 import commodel
+from commodel.files.safe_paths import SafePath
 from commodel.plan.planning import load_plan
-from commodel.results.campaign import Campaign, list_interim_parts
+from commodel.results.campaign import Campaign, list_interim_parts, open_lock
 from commodel.results.interim_answers import read_so_far
 from tests.cli.running import refused
 from tests.workflow.conftest import SMALL, Project
@@ -74,15 +74,8 @@ def test_status_shows_the_first_answers_of_a_running_campaign(begun):
         commodel.report("results/small", so_far=True)
         # a campaign without a process has ended
         assert "first answers" not in begun.verb("status", "small")
-        status = begun.start("commodel", "run", "small", "--cores", "1")
-        try:
-            for _ in range(100):
-                text = begun.verb("status", "small")
-                if "at work: " in text:
-                    break
-            assert "first answers (incomplete, " in text or status.poll() is not None
-        finally:
-            begun.ended(status)
+        with open_lock(SafePath.at(begun.folder / "results/small"), "a run"):
+            assert "first answers (incomplete, " in begun.verb("status", "small")
 
 
 def test_a_page_of_nothing_is_refused(tmp_path):
@@ -137,7 +130,7 @@ def test_a_run_until_a_regret_ends_before_all_is_measured_and_the_next_one_goes_
     assert (tmp_path / "reports/small/small.xlsx").exists()
     project.commodel("run", "small", "--no-survey", "--until", "0%", "--cores", "1")
     assert all((folder / "raw" / batch.name / "done").exists() for batch in plan.batches)
-    assert json.loads((folder / "so-far/answers.json").read_text())["regret"] >= 0
+    assert not (folder / "so-far").exists()
 
 
 def test_a_limit_that_is_no_share_is_one_line(begun):

@@ -369,7 +369,11 @@ def run_campaign(request: CampaignRequest, retry: bool, display: Display) -> tup
         if request.until is not None and _runs_until(campaign, command, request, display):
             finish = command(settings=settings | {"quiet": True, "finish": True})
             return Path(str(folder)), run_with_display(campaign, finish, "finish", display)
-        return Path(str(folder)), _run_workflow(campaign, command, settings, display)
+        code = _run_workflow(campaign, command, settings, display)
+        if not replace(campaign, plan=load_plan(campaign.results.plan)).unfinished:
+            # a copy of all samples, which nobody needs any more
+            (folder / interim_answers.FOLDER).remove_tree()
+        return Path(str(folder)), code
 
 
 def parse_regret(value: object) -> float:
