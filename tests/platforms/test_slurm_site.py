@@ -150,6 +150,8 @@ def test_accounts_are_those_of_the_partition_and_gpus_are_named():
     site = read(GPUS, mpi=OPEN_MPI_5)
     assert site.mpi == "pmix"
     assert "GPUs gpu:a100:4" in write_platform(site)
+    assert "\n  gpus: 4  # of a node" in write_platform(site)
+    assert "gpus:" not in write_platform(read(HYPER_THREADS))
     assert "# Not learned: account: you have astro, bio; the first is written" in write_platform(
         site
     )

@@ -49,6 +49,11 @@ class NodeKind:
         gpus = f", GPUs {self.gpus}" if self.gpus else ""
         return f"{self.sockets} × {self.cores // self.sockets} cores{threads}{gpus}"
 
+    def count_gpus(self) -> int:
+        """Return the number of GPUs of a node, such as 4 of gpu:a100:4; without a number, one."""
+        counts = (part.rpartition(":")[2] for part in self.gpus.split("+") if part)
+        return sum(int(count) if count.isdigit() else 1 for count in counts)
+
 
 @dataclass(frozen=True)
 class NodeType:
@@ -327,6 +332,9 @@ def write_platform(site: Site) -> str:
             lines.append("fewer_cores:")
             lines += [f"  {of_type.name}: {of_type.kind.cores}" for of_type in fewer]
     lines += ["slurm:", f"  mpi: {site.mpi}  # {site.mpi_reason}"]
+    gpus = {of_type.kind.count_gpus() for of_type in site.types}
+    if len(gpus) == 1 and 0 not in gpus:
+        lines.append(f"  gpus: {gpus.pop()}  # of a node (scontrol show node)")
     if len(site.types) > 1:
         lines.append("  features:  # by which Slurm gives nodes of a type")
         lines += [f"    {of_type.name}: {_quote(of_type.feature)}" for of_type in site.types]
