@@ -5,7 +5,7 @@ SETUP := $(wildcard envs/*) pyproject.toml
 
 .PHONY: help setup demo demo-openmpi papers example test test-core test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
 	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-hierarchical bench-coverage bench-tune bench-default bench-alltoall \
-	bench-workbook axe partitions schemas map pages docs wheel clean
+	bench-workbook axe partitions schemas map pages docs wheel release clean
 
 help:
 	@echo "make setup    prepare .venv/bin/commodel"
@@ -45,6 +45,7 @@ help:
 	@echo "make pages    write constants of the code into docs"
 	@echo "make docs     build docs/ as a site in build/docs; a warning is an error"
 	@echo "make wheel    build/dist/*.whl, checked; a wheel has all that a cluster's users share"
+	@echo "make release  build/release: distributions, checked, and notes from CHANGELOG.md; uploads nothing"
 	@echo "make clean    remove what was built and generated, but not .venv"
 
 setup: $(READY)
@@ -244,6 +245,13 @@ wheel: $(READY)
 	rm -rf build/lib build/dist
 	.venv/bin/python -m build --quiet --wheel --no-isolation --outdir build/dist
 	.venv/bin/twine check --strict build/dist/*
+
+# The wheel is built from the source distribution, which shows that this is complete. Nothing is uploaded.
+release: $(READY)
+	rm -rf build/lib build/release
+	.venv/bin/python -m build --quiet --no-isolation --outdir build/release
+	.venv/bin/twine check --strict build/release/*
+	.venv/bin/python packaging/release.py build/release
 
 # CONTAINER_BUILD takes the builder's own options, e.g. '--build-arg BOOTSTRAP=localimage --build-arg FROM=rootfs'.
 container:
