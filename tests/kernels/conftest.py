@@ -44,7 +44,7 @@ def gpu(opencl_library):
     gpu, problem = gpus.open_gpu(opencl_library, "opencl", 0, False)
     if gpu is None:
         pytest.skip(f"Debian's pocl-opencl-icd is not installed: {problem}")
-    if "no CLBlast" in gpu.description.decode():
+    if "no CLBlast" in gpus.describe(gpu):
         pytest.skip("Debian's libclblast1 is not installed")
     yield gpu
     gpu.close(ctypes.addressof(gpu))

@@ -19,6 +19,7 @@ MEMBERS = {
     "start": ctypes.CFUNCTYPE(c_int, c_void_p),
     "finished": ctypes.CFUNCTYPE(c_int, c_void_p, c_bool, PIECES),
     "end": ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p),
+    "describe_libraries": ctypes.CFUNCTYPE(None, c_void_p, c_void_p),
     "close": ctypes.CFUNCTYPE(None, c_void_p),
 }
 OPEN, ABSENT, FAILED = range(3)
@@ -76,6 +77,13 @@ def open_gpu(library, kind, number=0, *arguments):
     open_it = getattr(ctypes.CDLL(str(library)), f"open_{kind}_gpu")
     code = open_it(number, *arguments, ctypes.byref(gpu), problem)
     return (gpu.contents, None) if code == OPEN else (None, problem.value.decode())
+
+
+def describe(gpu):
+    """Return what a GPU and its libraries are."""
+    libraries = ctypes.create_string_buffer(TEXT)
+    gpu.describe_libraries(ctypes.addressof(gpu), ctypes.addressof(libraries))
+    return f"{gpu.description.decode()}, {libraries.value.decode()}"
 
 
 def step_wave(old, current, adjacent):

@@ -34,14 +34,14 @@ __all__ = ["partition"]
 CALLS = """
 import sys
 from pathlib import Path
-from tests.kernels.gpus import assert_product, assert_wave, open_gpu
+from tests.kernels.gpus import assert_product, assert_wave, describe, open_gpu
 gpu, problem = open_gpu(Path(sys.argv[1]), "cuda", 0)
 assert gpu, problem
 for shape in [(1, 1, 1), (7, 5, 3), (64, 33, 16)]:
     assert_product(gpu, *shape)
 for shape in [(1, 1), (1, 9), (9, 1), (67, 131)]:
     assert_wave(gpu, *shape)
-print(gpu.description.decode(), gpu.address.decode())
+print(describe(gpu), gpu.address.decode())
 """
 
 
@@ -76,7 +76,7 @@ def test_results_are_the_processor_s_to_1e_12(fake, folder):
     assert done.returncode == 0, done.stderr
     described = done.stdout.split()
     assert " ".join(described[:4]) == "Fake 0, 80.0 GiB,"
-    assert "CUDA 12.4, compute capability 9.0" in done.stdout
+    assert "CUDA 12.4, compute capability 9.0, cuBLAS 12.11.10, NVRTC 12.4" in done.stdout
     assert described[-1] == "0000:a0:00.0"
 
 
@@ -226,6 +226,7 @@ def test_doctor_lists_the_devices(fake, mpi_programs, monkeypatch):
     notes = [note for note in doctor().notes if "GPU" in note]
     assert notes[0].startswith("GPU cuda 0: Fake 0, 80.0 GiB, driver ")
     assert notes[1].startswith("GPU cuda 1: Fake 1, 80.0 GiB, driver ")
+    assert notes[1].endswith(", cuBLAS 12.11.10, NVRTC 12.4.")
     assert "opencl" in notes[2]
     monkeypatch.delenv("FAKE_DEVICES")
     assert "No GPU by cuda: found 0 GPUs by CUDA, wanted at least 1." in doctor().notes

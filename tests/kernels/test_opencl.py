@@ -55,7 +55,7 @@ def test_a_rectangle_larger_than_the_device_is_refused(gpu):
 
 
 def test_the_description_has_the_device_and_its_versions(gpu):
-    description = gpu.description.decode()
+    description = gpus.describe(gpu)
     assert "GiB, driver" in description
     assert "OpenCL" in description
     assert "CLBlast" in description
@@ -133,7 +133,7 @@ def fake(tmp_path, monkeypatch):
         ({"DEVICES": 0, "DOUBLES": 0}, "found 0 devices by OpenCL, wanted at least 1"),
         (
             {"DEVICES": 1, "DOUBLES": 0},
-            "OpenCL device 0, Plain, 2.0 GiB, driver 7, OpenCL 1.2, ",
+            "OpenCL device 0, Plain, 2.0 GiB, driver 7, OpenCL 1.2: ",
         ),
         (
             {"DEVICES": 1, "DOUBLES": 63},

@@ -55,7 +55,7 @@ static const LibraryFunction functions[] = {
     FUNCTION(CudaApi, cuGetErrorString),
 };
 static const LibraryFunction blas_functions[] = {
-    FUNCTION(CublasApi, cublasCreate_v2), FUNCTION(CublasApi, cublasDestroy_v2), FUNCTION(CublasApi, cublasGetVersion_v2),
+    FUNCTION(CublasApi, cublasCreate_v2), FUNCTION(CublasApi, cublasDestroy_v2), FUNCTION(CublasApi, cublasGetProperty),
     FUNCTION(CublasApi, cublasSetStream_v2), FUNCTION(CublasApi, cublasDgemm_v2),
 };
 static const LibraryFunction compiler_functions[] = {
@@ -135,6 +135,36 @@ static GpuCode choose_device(CudaGpu *g, int number, char *problem)
   return GPU_OPEN;
 }
 
+static bool load_blas(CudaGpu *g, char *problem)
+{
+  if (!g->blas_library) g->blas_library = open_library(blas_names, BLAS_NAMES, problem);
+  return g->blas_library && find_functions(g->blas_library, blas_functions, BLAS_FUNCTIONS, &g->cublas, problem);
+}
+
+static bool load_compiler(NvrtcApi *nvrtc, char *problem)
+{
+  void *library = open_library(compiler_names, COMPILER_NAMES, problem);
+  return library && find_functions(library, compiler_functions, COMPILER_FUNCTIONS, nvrtc, problem);
+}
+
+static void describe_libraries(Gpu *gpu, char *text)
+{
+  CudaGpu *g = (CudaGpu *)gpu;
+  NvrtcApi nvrtc;
+  char blas[GPU_TEXT / 2], compiler[GPU_TEXT / 2], problem[GPU_TEXT] = "";
+  int version[3] = {0, 0, 0}, major = 0, minor = 0;
+  if (load_blas(g, problem)) {
+    for (int part = 0; part < 3; part++) g->cublas.cublasGetProperty(part, &version[part]);
+    snprintf(blas, sizeof blas, "cuBLAS %d.%d.%d", version[0], version[1], version[2]);
+  } else
+    snprintf(blas, sizeof blas, "no cuBLAS (%.150s)", problem);
+  if (load_compiler(&nvrtc, problem) && nvrtc.nvrtcVersion(&major, &minor) == 0)
+    snprintf(compiler, sizeof compiler, "NVRTC %d.%d", major, minor);
+  else
+    snprintf(compiler, sizeof compiler, "no NVRTC (%.150s)", problem);
+  snprintf(text, GPU_TEXT, "%.190s, %.190s", blas, compiler);
+}
+
 /* The primary context stays, so that the next case of the program finds it. */
 static void close_gpu(Gpu *gpu)
 {
@@ -201,8 +231,7 @@ static bool blas_succeeded(CudaGpu *g, const char *call, int code)
 static bool open_blas(CudaGpu *g)
 {
   if (g->blas) return true;
-  if (!g->blas_library) g->blas_library = open_library(blas_names, BLAS_NAMES, g->gpu.problem);
-  if (!g->blas_library || !find_functions(g->blas_library, blas_functions, BLAS_FUNCTIONS, &g->cublas, g->gpu.problem)) return false;
+  if (!load_blas(g, g->gpu.problem)) return false;
   return blas_succeeded(g, "cublasCreate", g->cublas.cublasCreate_v2(&g->blas));
 }
 
@@ -227,8 +256,7 @@ char *compile_cuda_wave(int major, int minor, size_t *bytes, char *problem)
   NvrtcApi nvrtc;
   CudaObject program = NULL;
   char architecture[40], *binary = NULL;
-  void *library = open_library(compiler_names, COMPILER_NAMES, problem);
-  if (!library || !find_functions(library, compiler_functions, COMPILER_FUNCTIONS, &nvrtc, problem)) return NULL;
+  if (!load_compiler(&nvrtc, problem)) return NULL;
   snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d%d", major, minor);
   int code = nvrtc.nvrtcCreateProgram(&program, wave_source, "wave.cu", 0, NULL, NULL);
   if (code) return fail(problem, "NVRTC: nvrtcCreateProgram failed: %.200s", nvrtc.nvrtcGetErrorString(code)), NULL;
@@ -380,7 +408,8 @@ GpuCode open_cuda_gpu(int number, Gpu **gpu, char *problem)
 {
   CudaGpu *g = calloc(1, sizeof *g);
   if (!g) return fail(problem, "the memory of the host is full"), GPU_FAILED;
-  g->gpu = (Gpu){.begin = begin, .load = load, .start = start, .finished = finished, .end = end, .close = close_gpu};
+  g->gpu = (Gpu){.begin = begin, .load = load, .start = start, .finished = finished, .end = end,
+                 .describe_libraries = describe_libraries, .close = close_gpu};
   GpuCode code = GPU_ABSENT;
   void *library = open_library(driver_names, DRIVER_NAMES, problem);
   if (library && find_functions(library, functions, FUNCTIONS, &g->api, problem)) code = choose_device(g, number, problem);

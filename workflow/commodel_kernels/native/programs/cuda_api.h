@@ -56,7 +56,7 @@ typedef struct {
 typedef struct {
   int (*cublasCreate_v2)(CudaObject *);
   int (*cublasDestroy_v2)(CudaObject);
-  int (*cublasGetVersion_v2)(CudaObject, int *);
+  int (*cublasGetProperty)(int, int *); /* 0: major version, 1: minor, 2: patch */
   int (*cublasSetStream_v2)(CudaObject, CudaObject);
   int (*cublasDgemm_v2)(CudaObject, int, int, int, int, int, const double *, CudaAddress, int, CudaAddress, int, const double *,
                         CudaAddress, int);

@@ -176,8 +176,10 @@ void close_device(Device *device)
 static void describe_open_device(const Device *device, char *text)
 {
   char *(*config)(void) = NULL;
+  char libraries[GPU_TEXT] = "";
+  if (device->gpu) device->gpu->describe_libraries(device->gpu, libraries);
   if (device->gpu)
-    snprintf(text, COMPUTING_BYTES, "%s, %.*s", device->gpu_kind, GPU_TEXT, device->gpu->description);
+    snprintf(text, COMPUTING_BYTES, "%s, %.300s, %.300s", device->gpu_kind, device->gpu->description, libraries);
   else if (device->library)
     snprintf(text, COMPUTING_BYTES, "%.400s", getenv(accelerator_variable));
   else if (!device->dgemm)

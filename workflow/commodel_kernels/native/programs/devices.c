@@ -21,7 +21,9 @@ static void list_devices(const char *kind, bool cuda)
     Gpu *gpu = NULL;
     GpuCode code = open_gpu(cuda, number, &gpu, problem);
     if (code == GPU_OPEN) {
-      printf("%s %d: %s\n", kind, number, gpu->description);
+      char libraries[GPU_TEXT];
+      gpu->describe_libraries(gpu, libraries);
+      printf("%s %d: %s, %s\n", kind, number, gpu->description, libraries);
       gpu->close(gpu);
       continue;
     }

@@ -21,7 +21,7 @@
 enum { GPU_TEXT = 400, GPU_ADDRESS = 32 };
 typedef struct Gpu Gpu;
 struct Gpu {
-  char description[GPU_TEXT]; /* name, memory, driver and versions */
+  char description[GPU_TEXT]; /* name, memory, driver and version */
   char address[GPU_ADDRESS];  /* on the PCI bus, such as 0000:3b:00.0; empty: unknown */
   char problem[GPU_TEXT];     /* of the last call that failed */
   void *(*begin)(Gpu *gpu, const char *kernel, size_t rows, size_t columns, size_t block, const double *initial);
@@ -29,6 +29,7 @@ struct Gpu {
   int (*start)(void *state);
   int (*finished)(void *state, bool wait, double *const out[4]);
   int (*end)(void *state, double *result); /* writes the rectangle to `result`, and frees everything */
+  void (*describe_libraries)(Gpu *gpu, char *text); /* their versions, or which are missing, in GPU_TEXT bytes */
   void (*close)(Gpu *gpu);
 };
 

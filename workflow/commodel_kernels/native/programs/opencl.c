@@ -116,10 +116,20 @@ static void describe(OpenClGpu *g)
   read_text_of_device(g, CL_DEVICE_VERSION, version, sizeof version);
   uint64_t memory = read_number_of_device(g, CL_DEVICE_GLOBAL_MEM_SIZE);
   bool processor = !(read_number_of_device(g, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU);
-  snprintf(g->gpu.description, sizeof g->gpu.description, "%s%s, %.1f GiB, driver %s, %.100s, %s", name,
-           processor ? " (no GPU)" : "", (double)memory / (1 << 30), driver, version, g->dgemm ? "CLBlast" : "no CLBlast");
+  snprintf(g->gpu.description, sizeof g->gpu.description, "%s%s, %.1f GiB, driver %s, %.100s", name,
+           processor ? " (no GPU)" : "", (double)memory / (1 << 30), driver, version);
   if (g->api.clGetDeviceInfo(g->device, CL_DEVICE_PCI_BUS_INFO_KHR, sizeof place, &place, NULL) == 0)
     snprintf(g->gpu.address, sizeof g->gpu.address, "%04x:%02x:%02x.%x", place.domain, place.bus, place.device, place.function);
+}
+
+/* CLBlast does not tell its version. */
+static void describe_libraries(Gpu *gpu, char *text)
+{
+  const OpenClGpu *g = (const OpenClGpu *)gpu;
+  if (g->dgemm)
+    snprintf(text, GPU_TEXT, "CLBlast");
+  else
+    snprintf(text, GPU_TEXT, "no CLBlast (%.300s)", g->blas_problem);
 }
 
 static void close_gpu(Gpu *gpu)
@@ -377,7 +387,8 @@ GpuCode open_opencl_gpu(int number, bool only_gpus, Gpu **gpu, char *problem)
   static const char *const names[] = {"libOpenCL.so.1", "libOpenCL.so"};
   OpenClGpu *g = calloc(1, sizeof *g);
   if (!g) return fail(problem, "the memory of the host is full"), GPU_FAILED;
-  g->gpu = (Gpu){.begin = begin, .load = load, .start = start, .finished = finished, .end = end, .close = close_gpu};
+  g->gpu = (Gpu){.begin = begin, .load = load, .start = start, .finished = finished, .end = end,
+                 .describe_libraries = describe_libraries, .close = close_gpu};
   GpuCode code = GPU_ABSENT;
   g->library = open_library(names, sizeof names / sizeof *names, problem);
   if (g->library && find_functions(g->library, functions, sizeof functions / sizeof *functions, &g->api, problem)) {
