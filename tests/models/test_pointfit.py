@@ -142,7 +142,9 @@ def test_values_of_hockney_are_recovered():
         assert values[key].known
         assert values[key].low <= value <= values[key].high
         assert values[key].value == pytest.approx(value, rel=0.03)
-    assert set(values) == {"alpha.a", "beta.a"}  # one piece is enough
+    assert set(values) == {"alpha.a", "beta.a", "gamma"}  # one piece is enough
+    assert not values["gamma"].known
+    assert "a typical value: no point reduces or copies" in values["gamma"].note
 
 
 def test_values_that_change_with_the_protocol_are_recovered():
@@ -157,7 +159,7 @@ def test_values_that_change_with_the_protocol_are_recovered():
     chosen = points([("bcast", "binomial"), ("bcast", "linear")], sizes=sizes, counts=(4, 8))
     parameters = fitted("hockney", truth, chosen)
     assert parameters.forms == {"alpha": "piecewise", "beta": "piecewise"}
-    assert set(parameters.values) == {*values, *edges}
+    assert set(parameters.values) == {*values, *edges, "gamma"}
     for key, value in edges.items():
         assert parameters.values[key].value == value
         assert parameters.values[key].note.startswith("found in the points")

@@ -71,7 +71,14 @@ from commodel.fits.prior_search import (
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
-from commodel.models.families import LOCAL_WORK, Family, find_family, infer_forms, list_family_names
+from commodel.models.families import (
+    LOCAL_WORK,
+    LOCAL_WORK_PRIOR,
+    Family,
+    find_family,
+    infer_forms,
+    list_family_names,
+)
 from commodel.models.fitting.numerics import (
     MIN_DIVISOR,
     draw_normals,
@@ -287,6 +294,7 @@ MAX_MESSAGE_DRAWS, MIN_DRAWS = 4_000_000, 40
 GUESS_PENALTY = 0.05
 EDGE_NOTE = "found in the points; the change lies between this size and the next larger message"
 ONE_SIZE_NOTE = "points of one size do not determine it"
+NO_LOCAL_WORK_NOTE = "not measured, a typical value: no point reduces or copies"
 
 
 def list_fitted_by_collectives() -> list[str]:
@@ -392,21 +400,23 @@ def fit_points(
         [end for _, pattern, _ in stacks if pattern.messages for end in pattern.extremes()]
     )
     size_range = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
-    lacks_gamma = "gamma" in entry.by_name and "gamma" not in values
+    missing, unidentified = {}, find_unidentified(intervals)
+    if "gamma" in entry.by_name and "gamma" not in values:
+        if has_local_work or not entry.uses_bytes:
+            missing["gamma"] = f"not measured: {ONE_SIZE_NOTE}"
+        else:
+            values["gamma"] = np.full(len(logs), LOCAL_WORK_PRIOR.typical)
+            intervals["gamma"] = LOCAL_WORK_PRIOR.interval
+            unidentified["gamma"] = NO_LOCAL_WORK_NOTE
     return Fitted(
         values,
         size_range,
         forms=task.forms,
         notes=dict.fromkeys(task.fixed, EDGE_NOTE),
-        unidentified=find_unidentified(intervals),
+        unidentified=unidentified,
         intervals=intervals,
         curves=(fitted_curve,),
-        missing={
-            "gamma": "not measured: "
-            + (ONE_SIZE_NOTE if has_local_work else "no point reduces or copies")
-        }
-        if lacks_gamma
-        else {},
+        missing=missing,
         residuals=residuals,
     )
 

@@ -63,7 +63,7 @@ from commodel.models.evaluation.shared_links import (
     TORUS,
 )
 from commodel.models.families import (
-    LOCAL_WORK,
+    LOCAL_WORK_PRIOR,
     Array,
     Family,
     Fitted,
@@ -319,7 +319,7 @@ PRIORS = {
     "c_inside.node.a": Prior(2e-11, 6, NODE),
     "O_s.b": Prior(1e-10, 4, BEYOND),
     "O_r.b": Prior(1e-10, 4, BEYOND),
-    "gamma.b": Prior(2e-10, 4, LOCAL_WORK),
+    "gamma.b": LOCAL_WORK_PRIOR,
 }
 
 FAMILY = Family(

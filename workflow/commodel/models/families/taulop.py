@@ -67,7 +67,7 @@ from commodel.models.evaluation.taulop_algebra import (
 )
 from commodel.models.evaluation.values import Pairs
 from commodel.models.families import (
-    LOCAL_WORK,
+    LOCAL_WORK_PRIOR,
     Array,
     Family,
     Fitted,
@@ -306,7 +306,7 @@ def list_priors(ranks_per_node: int) -> dict[str, Prior]:
         "p_0": Prior(3e-7, 4, NODE),
         "o_1.a": Prior(2e-6, 4, BEYOND),
         "p_1": Prior(3e-7, 4, BEYOND),
-        "gamma.b": Prior(2e-10, 4, LOCAL_WORK),
+        "gamma.b": LOCAL_WORK_PRIOR,
     }
     for channel, need in ((MEMORY, NODE), (NETWORK, BEYOND)):
         for level in (1, max(ranks_per_node, 2)):
