@@ -141,6 +141,14 @@ def test_predict_and_advise_have_one_time(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_sets_are_read_as_they_were_written(model, tmp_path):
+    parameters = read_set(tmp_path, model, WITH_TOTAL)
+    path = tmp_path / "set.yaml"
+    write_parameters(path, parameters)
+    assert read_parameters(path).values == parameters.values
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_a_rank_copies_as_fast_as_a_message_within_its_node(model, tmp_path):
     """Bruck's alltoall copies all blocks before and after its rounds, and what each round sends."""
     parameters = read_set(tmp_path, model, WITH_TOTAL)

@@ -106,9 +106,11 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
         missing["gamma"] = NOT_IN_DATA_SHEETS
     if not times.overhead:
         missing["overhead of software"] = NOT_IN_DATA_SHEETS
+    numbers |= local_work
+    forms = infer_forms(entry, numbers)
     estimates = {
-        text: Estimate.exact(value, find_unit(entry, text, {}))
-        for text, value in (numbers | local_work).items()
+        text: Estimate.exact(value, find_unit(entry, text, forms))
+        for text, value in numbers.items()
     }
     estimates |= {
         text: replace(estimates[text], note=COPY_NOTE, known=False) for text in local_work
@@ -118,7 +120,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
         platform,
         DATA_SHEET_SOURCE,
         estimates,
-        forms=infer_forms(entry, estimates),
+        forms=forms,
         settings=settings,
         missing=missing,
         provenance={DATA_SHEET_SOURCE: platform},
