@@ -3,6 +3,8 @@ the report."""
 
 import csv
 import json
+import os
+import shutil
 from dataclasses import replace
 
 import openpyxl
@@ -18,6 +20,7 @@ from commodel.models.families import list_family_names
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.planning import load_resources
 from commodel.records import LIBRARY
+from tests.documented import ROOT
 
 ALL_FAMILIES = """
 platform: two-types
@@ -91,6 +94,7 @@ TREES = """
 title: trees of 32 leaves and of 64
 platform: tree-256
 survey: false
+library: false
 models: [tan, logp, loggp]
 measure: {{precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 0}}
 probe_bytes: [1, 64, 1KiB]
@@ -100,19 +104,42 @@ matrix:
 """
 
 
-@pytest.fixture
-def measured(project):
-    """Return the fitted sets and the comparison of the platform, and the candidate trees of 64
-    leaves."""
+# The sets and the comparison of this campaign.
+RECORDED = ROOT / "tests/workflow/recorded"
+
+
+def list_candidates():
+    """Return the trees of 64 leaves that are measured."""
     specs = [spec for spec in list_trees(64, [1.5, 4.0, 7.0]) if make_tree(spec).nodes <= 256]
     grown = [spec for spec in specs if spec.startswith(("flat", "knomial", "postal"))]
     split = [spec for spec in specs if spec not in grown]
-    candidates = [*grown, *split[::9]]
-    project.experiment("trees", TREES.format(small=SMALL_TREES, large=candidates))
+    return [*grown, *split[::9]]
+
+
+@pytest.fixture
+def measured():
+    """Return the recorded sets and comparison of the platform, and the trees of 64 leaves."""
+    sets = [read_parameters(path) for path in sorted(RECORDED.glob("*.yaml"))]
+    resources = load_resources(str(ROOT / "params" / "platforms" / "tree-256.yaml"))
+    comparison = read_table(RECORDED / "trees.csv", COMPARISON)
+    return Evidence(sets, resources, comparison), list_candidates()
+
+
+@pytest.mark.slow
+def test_the_recorded_campaign_of_trees_is_that_of_the_simulator(project):
+    """With COMMODEL_RECORD=yes, write it again."""
+    project.experiment("trees", TREES.format(small=SMALL_TREES, large=list_candidates()))
     results = project.compare("trees")
-    sets = [read_parameters(path) for path in sorted(results.glob("fitted/tree-256/*.yaml"))]
-    resources = load_resources(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
-    return Evidence(sets, resources, read_table(results / "comparison.csv", COMPARISON)), candidates
+    if os.environ.get("COMMODEL_RECORD"):
+        shutil.copy(results / "comparison.csv", RECORDED / "trees.csv")
+        for path in results.glob("fitted/tree-256/*.yaml"):
+            shutil.copy(path, RECORDED)
+    columns = ["point", "model", "seconds", "measured"]
+    rows, recorded = (
+        read_table(path, COMPARISON)[columns]
+        for path in (results / "comparison.csv", RECORDED / "trees.csv")
+    )
+    pd.testing.assert_frame_equal(rows, recorded, rtol=1e-6)
 
 
 def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured):
