@@ -47,6 +47,9 @@ LIBRARY = "library"
 BASELINE = "baseline"  # in place of a prediction's validity
 # without those that correct a model
 BASELINES = (NEAREST, INTERPOLATION, REGRESSION, ALWAYS_SAME, LIBRARY)
+# Columns of a comparison that decide about errors and choices. All others would be copied with every
+# baseline.
+EVALUATED_COLUMNS = ["workload", "point", "algorithm", "held_out", "measured"]
 OTHER_SETTING_DOUBLINGS = 1e3  # doublings: another setting is farther than any point of the same
 # doublings: of equally near points, one of the same layout is nearest
 OTHER_LAYOUT_DOUBLINGS = 1e-3
@@ -94,7 +97,9 @@ def summarize_baselines(recommended: pd.DataFrame, comparison: pd.DataFrame) -> 
     for platform, points in recommended.groupby("platform", sort=False):
         of_platform = comparison[comparison["platform"] == platform]
         for name, predicted in _predict_folds(points, of_platform).items():
-            evaluated = points.assign(model=name, seconds=predicted, low=np.nan, high=np.nan)
+            evaluated = points[EVALUATED_COLUMNS].assign(
+                model=name, seconds=predicted, low=np.nan, high=np.nan
+            )
             evaluated = add_choices(add_errors(evaluated).assign(covered=np.nan)).dropna(
                 subset="seconds"
             )

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.alternatives import WORKLOAD, find_fastest
-from commodel.compare.comparison import is_library_default
+from commodel.compare.comparison import ERROR_COLUMNS, is_library_default
 from commodel.compare.model_ranking import drop_equal_models, find_best_model
 from commodel.models.evaluation.values import TABLE, format_form
 from commodel.parameters import Curve, ParameterSet
@@ -51,6 +51,13 @@ MAX_TIME_CHARTS = 6  # charts of time over message size, a platform
 MAX_MODELS = 5  # in one chart: the best ones
 MAX_CURVES = 8  # drawn of one model on one platform
 MAX_DOTS = 5_000  # predictions in one chart; with more, some points are left out
+# Columns of a comparison that charts of times need. All others would be copied with every chart.
+TIME_CHART_COLUMNS = [
+    *WORKLOAD,
+    *("ranks", "leaves", "bytes", "point", "algorithm", "alternative_label", "simulated"),
+    *("measured", "measured_low", "measured_high", "library_default"),
+    *("model", "seconds", "held_out", *ERROR_COLUMNS),
+]
 MIN_RELATIVE_RANGE = 1e-6  # a curve that varies by less is constant except for rounding
 MAX_BAND_ERROR = 0.1  # μ − 1 at the edges of the strip along the identity line
 
@@ -149,6 +156,7 @@ def describe_accuracy(part: pd.DataFrame, model: str) -> str:
 def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:
     """Return charts by platform: first workloads whose fastest alternative changes with the message
     size, then those with the largest differences."""
+    frame = frame[TIME_CHART_COLUMNS]
     drawn = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0)
     charts: dict[str, list[Chart]] = {}
     measured_points = frame.loc[
