@@ -29,8 +29,16 @@ def add_container(comparison, factor):
     return pd.concat([native, boxed], ignore_index=True)
 
 
-def rows_of(report):
-    (table,) = report.section("Container overhead").tables
+def make_overhead(comparison, containers):
+    """Return the sections of a report on containers, and their sentences in its Summary."""
+    selected = overhead.select_containers(containers)
+    pairs = overhead.pair_with_native(prepare_comparison(comparison), selected)
+    sections = overhead.make_sections(pairs, selected, set())
+    return sections, overhead.describe_overhead(pairs, selected, set())
+
+
+def rows_of(section):
+    (table,) = section.tables
     keys = [column.key for column in table.columns]
     return [dict(zip(keys, row, strict=True)) for row in table.rows]
 
@@ -38,14 +46,13 @@ def rows_of(report):
 @pytest.mark.parametrize("factor", [1.0, 1.3, 0.5])
 def test_a_known_ratio_is_found_at_every_point(small, factor):
     both = add_container(small, factor)
-    report = make_report(both, experiment="boxes", containers=CONTAINERS)
-    rows = rows_of(report)
+    (section,), (line,) = make_overhead(both, CONTAINERS)
+    rows = rows_of(section)
     measured = both[(both["platform"] == "boxed") & both["measured"].notna()]["point"].nunique()
     assert len(rows) == measured
     assert [row["ratio"] for row in rows] == pytest.approx([factor] * measured)
     assert all(row["low"] < factor < row["high"] for row in rows)
     assert {row["outcome"] for row in rows} == {{1.0: "tied", 1.3: "slower", 0.5: "faster"}[factor]}
-    (line,) = sentences(report, OVERHEAD)
     assert (
         f"{factor:.3f}× the time (95 %: {factor:.3f}–{factor:.3f}), geometric mean over {measured} points"
         in line
@@ -66,7 +73,7 @@ def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
     boxed = both[(both["platform"] == "boxed") & both["measured"].notna()]
     slowest = boxed.iloc[0]
     both.loc[both["point"] == slowest["point"], ["measured", "measured_low", "measured_high"]] *= 16
-    (line,) = sentences(make_report(both, experiment="boxes", containers=CONTAINERS), OVERHEAD)
+    _, (line,) = make_overhead(both, CONTAINERS)
     assert f"{16 ** (1 / boxed['point'].nunique()):.3f}× the time" in line
     assert (
         f"16.00× at worst ({slowest['operation']} {slowest['alternative']}, {slowest['ranks']} ranks"
@@ -76,18 +83,20 @@ def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
 
 
 def test_the_sheet_has_the_whole_digest(small):
-    section = make_report(add_container(small, 1.1), experiment="b", containers=CONTAINERS).section(
-        "Container overhead"
-    )
+    both = add_container(small, 1.1)
+    report = make_report(both, experiment="b", containers=CONTAINERS)
+    section = report.section("Container overhead")
+    (alone,), lines = make_overhead(both, CONTAINERS)
+    assert repr(section) == repr(alone)
+    assert sentences(report, OVERHEAD) == lines
     assert any(DIGEST in line for line in section.blocks[0].sentences)
 
 
 def test_without_a_native_platform_there_is_no_overhead(small):
     for native in ("", "elsewhere"):
         containers = {"boxed": CONTAINERS["boxed"] | {"native": native}}
-        report = make_report(add_container(small, 1.1), experiment="b", containers=containers)
-        assert "Container overhead" not in [section.name for section in report.sections]
-        lines = sentences(report, OVERHEAD)
+        sections, lines = make_overhead(add_container(small, 1.1), containers)
+        assert not sections
         assert all("no point was measured on both" in line for line in lines)
         assert len(lines) == bool(native)
 
