@@ -265,8 +265,9 @@ def test_a_prediction_of_zero_is_off_the_chart_and_infinitely_wrong(small, tmp_p
     )
 
 
-def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
-    again = pd.read_csv(io.StringIO(inputs["comparison"].to_csv(index=False)))
+def test_a_comparison_read_from_csv_gives_the_same_report(inputs, small):
+    report = make_report(**inputs | {"comparison": small})
+    again = pd.read_csv(io.StringIO(small.to_csv(index=False)))
     assert again["algorithm"].isna().any(), "the trap: an empty text comes back as NaN"
     from_csv = make_report(**inputs | {"comparison": again})
     for direct, other in zip(report.sections, from_csv.sections, strict=True):

@@ -193,7 +193,7 @@ def test_measured_platforms_come_before_simulated_ones(fewer):
         assert len(set(words)) == 2
 
 
-def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
+def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer, report):
     """If all other workloads are within one node, the error of predictions between nodes is
     unknown."""
     ends = {f"parameter_{end}": fewer[end] for end in ("low", "high")}
@@ -206,9 +206,9 @@ def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
     )
     frame = fewer.assign(basis=words, **ends)
     end = "a parameter interval only: no other workload was measured between nodes."
-    report, other = make_report(frame, experiment="near"), make_report(fewer, experiment="near")
-    assert all(any(line.endswith(end) for line in screen.anomalies) for screen in report.screens)
-    assert not any(line.endswith(end) for screen in other.screens for line in screen.anomalies)
+    near = make_report(frame, experiment="near")
+    assert all(any(line.endswith(end) for line in screen.anomalies) for screen in near.screens)
+    assert not any(line.endswith(end) for screen in report.screens for line in screen.anomalies)
 
 
 def test_the_network_tile_shows_measured_half_round_trips_of_two_ranks(report, inputs, round_trips):

@@ -22,6 +22,7 @@ from commodel.compare.model_ranking import (
 from commodel.compare.recommended import evaluate_recommended, recommend_points
 from commodel.reports import charts, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
+from commodel.reports.evaluated_campaign import evaluate_campaign
 from commodel.reports.html.page import format_page
 from commodel.reports.pictures.specifications import specify_lines
 from commodel.reports.sections import measurement_conditions
@@ -29,6 +30,7 @@ from commodel.reports.sections.rankings import (
     compare_with_default,
     describe_default,
     list_recommendations,
+    tabulate_choices,
 )
 from commodel.reports.sections.summary import describe_what_to_use
 from tests.reading import sentences
@@ -369,20 +371,29 @@ def test_without_a_measured_mpi_default_no_gain_is_reported(small):
         if shown.name == "Gain over the default"
     ]
     assert not any("MPI" in line for line in sentences(bare, "What to use"))
-    assert all(math.isnan(row["gain"]) for row in combined_table(bare))
+    assert all(
+        math.isnan(row["gain"])
+        for row in read_rows(find_table(bare, "Standings", "Recommended choices"))
+    )
 
 
 DEFAULT_SLOWDOWN = 2.0  # the MPI default's time over that of the fastest alternative
 
 
-def combined_table(report):
-    tables = [
-        table for table in report.section("Standings").tables if table.name == "Recommended choices"
-    ]
-    if not tables:
-        return []
-    keys = [column.key for column in tables[0].columns]
-    return [dict(zip(keys, row, strict=True)) for row in tables[0].rows]
+def read_rows(table):
+    keys = [column.key for column in table.columns]
+    return [dict(zip(keys, row, strict=True)) for row in table.rows]
+
+
+def list_choices(comparison):
+    """Return the rows of choices by the recommended prediction, as a report tabulates them."""
+    choices = evaluate_campaign(prepare_comparison(comparison)).choices
+    return read_rows(tabulate_choices(choices)) if len(choices) else []
+
+
+def test_standings_have_the_choices_by_the_recommended_prediction(library_report, with_library):
+    table = find_table(library_report, "Standings", "Recommended choices")
+    assert read_rows(table) == list_choices(with_library)
 
 
 def add_defaults(comparison, slowdown):
@@ -454,7 +465,7 @@ def regrets(comparison):
 
 
 def test_regret_and_gain_of_the_recommended_prediction_agree_with_loops(with_slow_library, regrets):
-    rows = combined_table(make_report(with_slow_library, experiment="studied"))
+    rows = list_choices(with_slow_library)
     assert (
         len(rows)
         == regrets[["platform", "operation"]].drop_duplicates().shape[0]
@@ -481,7 +492,7 @@ def test_regret_and_gain_of_the_recommended_prediction_agree_with_loops(with_slo
 
 def test_a_recommended_prediction_that_is_always_right_has_no_regret(small):
     exact = small.assign(seconds=small["measured"], mu=1.0, validity="valid")
-    rows = combined_table(make_report(exact, experiment="exact"))
+    rows = list_choices(exact)
     assert {row["platform"] for row in rows} == {"ether16", "fattree"}
     assert {(row["right"], row["regret_mean"], row["regret_max"]) for row in rows} == {
         (100.0, 0.0, 0.0)
@@ -489,16 +500,15 @@ def test_a_recommended_prediction_that_is_always_right_has_no_regret(small):
 
 
 def test_one_operation_needs_no_row_for_all(small):
-    rows = combined_table(make_report(small[small["operation"] == "bcast"], experiment="bcast"))
+    rows = list_choices(small[small["operation"] == "bcast"])
     assert [row["operation"] for row in rows] == ["bcast", "bcast"]
 
 
 def test_nothing_to_choose_gives_no_table(small):
     single = small[small["alternative"].isin(["binomial", "ring", "flat"])]
-    assert (
-        combined_table(make_report(single[single["operation"] != "reduce"], experiment="single"))
-        == []
-    )
+    report = make_report(single[single["operation"] != "reduce"], experiment="single")
+    names = [table.name for table in report.section("Standings").tables]
+    assert "Recommended choices" not in names
 
 
 FAN_INS = {"1": (0, 1), "2–4": (2, 4), "5–16": (5, 16), "> 16": (17, math.inf)}
