@@ -34,13 +34,16 @@ __all__ = ["partition"]
 CALLS = """
 import sys
 from pathlib import Path
-from tests.kernels.gpus import assert_product, assert_wave, describe, open_gpu
+from tests.kernels.gpus import Task, assert_product, assert_wave, describe, open_gpu
 gpu, problem = open_gpu(Path(sys.argv[1]), "cuda", 0)
 assert gpu, problem
 for shape in [(1, 1, 1), (7, 5, 3), (64, 33, 16)]:
     assert_product(gpu, *shape)
 for shape in [(1, 1), (1, 9), (9, 1), (67, 131)]:
     assert_wave(gpu, *shape)
+task = Task(gpu, "wave", 262141, 1)
+assert not task.state
+assert task.problem == "CUDA: found 262141 rows of cells, wanted at most 262140"
 print(describe(gpu), gpu.address.decode())
 """
 

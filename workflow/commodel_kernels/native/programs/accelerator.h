@@ -1,6 +1,7 @@
 /* accelerator.h: interface of a shared object that computes for a rank instead of its processor.
  *
- * COMMODEL_ACCELERATOR=PATH in a rank's environment names it. Matrices are stored row by row, in doubles. A rank's
+ * COMMODEL_ACCELERATOR=PATH in a rank's environment names it; COMMODEL_DRIVES there is the number of the rank's GPU on its
+ * node, from 0. Matrices are stored row by row, in doubles. A rank's
  * rectangle has `rows` x `columns` of them. One thread of the rank calls the three functions in this order.
  *
  *   commodel_begin   allocates a rectangle with the values `initial`, or zeros if that is NULL; a wave starts at rest.

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 2, GROUP_WIDTH = 64, GROUP_HEIGHT = 4 };
+enum { SLOTS = 2, GROUP_WIDTH = 64, GROUP_HEIGHT = 4, MAX_GROUPS = 65535 }; /* MAX_GROUPS: CUDA's, one below the other */
 
 typedef struct {
   Gpu gpu; /* the first member, so that a Gpu is a CudaGpu */
@@ -287,6 +287,10 @@ static bool build_wave(CudaGpu *g)
 static bool begin_wave(State *s, const double *initial)
 {
   CudaGpu *g = s->gpu;
+  if (s->rows > (size_t)MAX_GROUPS * GROUP_HEIGHT) {
+    fail(g->gpu.problem, "CUDA: found %zu rows of cells, wanted at most %d", s->rows, MAX_GROUPS * GROUP_HEIGHT);
+    return false;
+  }
   return build_wave(g) && create_matrix(s, initial, &s->old) &&
          create_staged(g, count_input_bytes(true, s->rows, s->columns, 1), &s->out) &&
          succeeded(g, "cuModuleGetFunction", g->api.cuModuleGetFunction(&s->kernel, g->module, "wave_step"));
