@@ -31,6 +31,8 @@ NEEDED_PROGRAMS = "COMMODEL_NEEDED_PROGRAMS"
 LEFT_SECONDS = 20.0  # seconds after the tests in which processes may end
 LONGEST = (
     "tests/workflow/",
+    "tests/test_docs_commands",
+    "tests/test_extensions",
     *(f"tests/labs/test_slurm_{name}" for name in ("survey", "docs", "campaign")),
 )
 
