@@ -353,7 +353,7 @@ def count_crossings(weights: Any, node: np.ndarray, columns: Sequence[np.ndarray
 MAX_CELLS = 2_000_000  # draws × messages of one prediction
 # messages of all alternatives, up to which streams of all are predicted; otherwise those of as many
 # of each model's fastest ones
-MAX_STREAM_MESSAGES = 2_000_000
+MAX_STREAM_MESSAGES = 300_000
 MAX_LIMITED_STREAMS = 6
 MAX_STREAM_WIDTH = 100_000  # costs of a stream in that case
 MAX_NAMED_ALTERNATIVES = 4  # alternatives that a sentence names
