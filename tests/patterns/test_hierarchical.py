@@ -265,7 +265,7 @@ def test_spellings_of_an_algorithm_have_one_canonical_form(operation, spec, own)
 @pytest.mark.parametrize(
     ("operation", "spec", "text"),
     [
-        ("bcast", "hier:inter=rng", "no algorithm 'rng' for bcast"),
+        ("bcast", "hier:inter=rng", "inter=rng: no algorithm 'rng' for bcast"),
         ("bcast", "hier:linear", "found 'linear', wanted inter=binomial"),
         ("bcast", "hier:inter=linear:inter=chain", "found inter twice"),
         ("bcast", "hier:intra=linear+chain", "wanted one algorithm of bcast"),

@@ -187,18 +187,18 @@ def _read_way(
     allows_pair = wanted_pair or (key == INTER and form.operation == "allreduce")
     if plus and not allows_pair:
         raise UserError(f"found {key}={text}, wanted one algorithm of {operations[0]}")
-    if plus and not wanted_pair:
-        return Way(find("reduce", up), find("bcast", down), split=True)
-    if not wanted_pair:
-        name = find(operations[0], up)
-        return Way(name, name)
     try:
+        if plus and not wanted_pair:
+            return Way(find("reduce", up), find("bcast", down), split=True)
+        if not wanted_pair:
+            name = find(operations[0], up)
+            return Way(name, name)
         return Way(find(operations[0], up), find(operations[1], down or up))
     except UserError as error:
-        if plus:
-            raise
-        pair = f"{key}=UP+DOWN, algorithms of {operations[0]} and {operations[1]}"
-        raise UserError(f"{error.message}; or wanted {pair}") from None
+        pair = ""
+        if wanted_pair and not plus:
+            pair = f"; or wanted {key}=UP+DOWN, algorithms of {operations[0]} and {operations[1]}"
+        raise UserError(f"{key}={text}: {error.message}{pair}") from None
 
 
 def write_composition(form: Form, composition: Composition) -> str:
