@@ -108,7 +108,10 @@ def test_a_run_shows_answers_and_its_last_page_is_complete(tmp_path, simgrid_pro
     page = (tmp_path / "reports/small/index.html").read_text()
     assert REFRESH not in page
     assert "incomplete, " not in page
-    assert (tmp_path / "results/small/so-far/answers.json").exists()
+    assert (tmp_path / "results/small/so-far/part-0").exists()
+    with chdir(tmp_path):
+        files = commodel.report("results/small", so_far=True).files
+    assert REFRESH not in (tmp_path / files[0]).read_text()
     again = project.snakemake("survey=false", "--dry-run")
     assert "Nothing to be done" in again.stdout + again.stderr
 
@@ -129,6 +132,8 @@ def test_a_run_until_a_regret_ends_before_all_is_measured_and_the_next_one_goes_
     assert not all((folder / "raw" / batch.name / "done").exists() for batch in plan.batches)
     assert (tmp_path / "reports/small/small.xlsx").exists()
     project.commodel("run", "small", "--no-survey", "--until", "0%", "--cores", "1")
+    again = project.commodel("run", "small", "--no-survey", "--until", "90%", "--cores", "1")
+    assert "measuring ends" not in again.stderr
     assert all((folder / "raw" / batch.name / "done").exists() for batch in plan.batches)
     assert not (folder / "so-far").exists()
 

@@ -1,10 +1,10 @@
 from commodel.plan.planning import (
-    count_cores,
     find_constraint,
     find_gpus,
     find_launcher,
     find_nodelist,
     find_programs_file,
+    runs_alone,
 )
 from commodel.results.campaign import reopen_batches
 from commodel.plan.surveys import is_survey, find_network_file, list_networks_needed
@@ -53,7 +53,7 @@ rule measure:
         str(RESULTS.done("{batch}")),
     log:
         str(RESULTS.job_log("measure.{batch}")),
-    threads: lambda wildcards: count_cores(PLAN, wildcards.batch, workflow.cores, workflow.local_exec)
+    threads: lambda wildcards: workflow.cores if runs_alone(PLAN, wildcards.batch, workflow.local_exec) else 1
     resources:
         mpi="srun",
         nodes=lambda wildcards: BATCHES[wildcards.batch].nodes,

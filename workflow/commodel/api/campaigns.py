@@ -366,7 +366,8 @@ def run_campaign(request: CampaignRequest, retry: bool, display: Display) -> tup
         summary = summarize_plan(campaign.plan, remaining, verbose=request.verbose)
         for line in summary if remaining else summary[:1]:
             display.show_progress(line, last=True)
-        if request.until is not None and _runs_until(campaign, command, request, display):
+        has_limit = request.until is not None and bool(campaign.unfinished)
+        if has_limit and _runs_until(campaign, command, request, display):
             finish = command(settings=settings | {"quiet": True, "finish": True})
             return Path(str(folder)), run_with_display(campaign, finish, "finish", display)
         code = _run_workflow(campaign, command, settings, display)

@@ -56,8 +56,9 @@ def report_so_far(folder: str | Path, out: str | Path | None = None, cores: int 
         raise UserError("found nothing measured yet", file=folder)
     page = target / "index.html"
     known = read_so_far(folder)
-    if known and known.measured == status.measured and page.exists():
-        return ReportFiles.of([page], folder)
+    is_complete = not Campaign(plan, results.folder).unfinished
+    if is_complete or (known and known.measured == status.measured and page.exists()):
+        return ReportFiles.of([page] if page.exists() else [], folder)
     copy = folder / FOLDER
     _copy_measured(results, plan, copy)
     _analyse(plan, copy, cores)

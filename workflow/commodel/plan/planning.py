@@ -672,12 +672,11 @@ def find_launcher(plan: Plan, batch: str) -> Launcher:
     return LAUNCHERS[plan.platforms[plan.batch(batch).platform].launcher]
 
 
-def count_cores(plan: Plan, batch: str, cores: int, is_started_here: bool) -> int:
-    """Return the cores of this machine that the job of a batch takes. It takes all if no other
-    batch may run meanwhile: its ranks use this machine, or the allocation in which it is
-    started."""
+def runs_alone(plan: Plan, batch: str, is_started_here: bool) -> bool:
+    """Return whether no other batch may run at the same time: its ranks use this machine, or the
+    allocation of this process, in which it is started."""
     launcher = find_launcher(plan, batch)
-    return cores if launcher.busy or (launcher.in_job and is_started_here) else 1
+    return launcher.busy or (launcher.in_job and is_started_here)
 
 
 def require_mpi_types(plan: Plan, batches: Iterable[Batch]) -> None:
