@@ -3,7 +3,7 @@ COMMODEL := .venv/bin/commodel
 READY := .venv/.ready
 SETUP := $(wildcard envs/*) pyproject.toml
 
-.PHONY: help setup demo demo-openmpi papers example test test-core test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
+.PHONY: help setup demo demo-openmpi papers example test test-core test-slow test-random approve lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
 	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-hierarchical bench-coverage bench-tune bench-default bench-alltoall \
 	bench-workbook axe partitions schemas map pages docs wheel release clean
 
@@ -16,6 +16,7 @@ help:
 	@echo "make test     all tests but those of test-slow"
 	@echo "make test-core  the tests of the core in a copy without our extensions: 8 minutes"
 	@echo "make test-slow  the slow tests of the same behaviour: minutes"
+	@echo "make approve  write the approved report of the tests again, tests/reports/recorded/approved.json"
 	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/labs has; needs root"
 	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root; EXPERIMENT=netns-hier: leaders"
 	@echo "make lab-kernels  SUMMA and the wave equation there at 1 Gbit/s, one host slowed down: ten minutes, needs root"
@@ -99,6 +100,10 @@ test-core: $(READY)
 # The same at more length: intervals over hundreds of machines, stories told by plain Snakemake as well.
 test-slow: $(READY)
 	.venv/bin/python -m pytest -n 2 --dist loadfile -m 'slow and not lab'
+
+approve: $(READY)
+	COMMODEL_APPROVE=yes .venv/bin/python -m pytest tests/reports/test_approved.py
+	git diff --stat -- tests/reports/recorded
 
 # Properties alone, with examples that nobody has seen yet.
 test-random: $(READY)
