@@ -1,9 +1,12 @@
 """If a platform file names no levels, a run detects them, plans its probes by them, and other runs
 use them."""
 
+from contextlib import chdir
+
 import pytest
 import yaml
 
+from commodel.api import campaigns
 from commodel.files.safe_paths import SafePath
 from commodel.plan.planning import load_plan
 from commodel.plan.surveys import is_survey
@@ -58,6 +61,41 @@ def test_levels_are_learned_in_the_run_and_used_by_the_next(project):
     assert not any(map(is_survey, plan.batches))
     project.verb("plan", "second", "--write", "--no-survey")
     assert not load_plan(folder / "results/second/plan.json").platforms["leaves"].levels
+
+
+class Messages(list):
+    """A display that keeps what stays."""
+
+    show_message = list.append
+
+    def show_progress(self, text, last=False):
+        pass
+
+    def clear(self):
+        pass
+
+
+def test_after_a_failed_survey_the_workflow_runs_again_without_it(project, monkeypatch):
+    commands = {}
+
+    def run(campaign, command, name, display):
+        """Fail as long as the workflow surveys."""
+        commands[name] = command
+        return int("survey=False" not in command)
+
+    monkeypatch.setattr(campaigns, "run_with_display", run)
+    folder = project.folder
+    (folder / "params/platforms/leaves.xml").write_text(NETWORK)
+    (folder / "params/platforms/leaves.yaml").write_text(PLATFORM)
+    project.experiment("small", EXPERIMENT)
+    said = Messages()
+    with chdir(folder):
+        _, code = campaigns.run_campaign(campaigns.CampaignRequest("small"), False, said)
+    assert code == 0
+    assert list(commands) == ["run", "unsurveyed"]
+    assert said == [
+        "commodel: the survey of leaves failed: the levels of platform files are used instead"
+    ]
 
 
 @pytest.mark.slow
