@@ -4,7 +4,7 @@ READY := .venv/.ready
 SETUP := $(wildcard envs/*) pyproject.toml
 
 .PHONY: help setup demo demo-openmpi papers example test test-core test-slow test-random approve lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
-	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-hierarchical bench-coverage bench-tune bench-default bench-alltoall \
+	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-hierarchical bench-han bench-coverage bench-tune bench-default bench-alltoall \
 	bench-workbook axe partitions schemas map pages docs wheel release clean
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo "make bench-workbook  time, memory and size of workbook and page of 200,000 comparison rows: a minute"
 	@echo "make bench-networks  errors of the models on simulated networks of several levels; TABLE=T.csv, too: minutes"
 	@echo "make bench-hierarchical  hierarchical algorithms against flat ones on simulated fat nodes, predicted and measured: minutes"
+	@echo "make bench-han  pipelines through leaders: HAN's tasks against models fitted to probes, on the same clusters: minutes"
 	@echo "make bench-heldout TABLE=T.csv  errors at held-out sizes, ranks and allocations of the table (FAMILIES, RANKS, STATISTIC): minutes a model"
 	@echo "make bench-coverage  coverage and width of prediction intervals; TABLE=T.csv, too: minutes"
 	@echo "make bench-default DATA=FOLDER  predictions of the MPI default at held-out points (SPLIT=largest, next, …, all): seconds to minutes"
@@ -205,6 +206,10 @@ bench-alltoall: $(READY)
 bench-hierarchical: export OMP_NUM_THREADS = 1
 bench-hierarchical: $(READY)
 	.venv/bin/python -m benchmarks.hierarchical $(PLATFORMS)
+
+bench-han: export OMP_NUM_THREADS = 1
+bench-han: $(READY)
+	.venv/bin/python -m benchmarks.han_tasks $(PLATFORMS)
 
 bench-networks: $(READY)
 	@test -z "$(TABLE)" -o -r "$(TABLE)" || { echo "bench-networks: found no table '$(TABLE)'" >&2; exit 2; }

@@ -11,6 +11,7 @@ that is predicted to be the fastest.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from itertools import combinations
@@ -144,19 +145,6 @@ CYCLIC = {"allreduce": ["by-node:ring"], "allgather": ["by-node:ring"], "bcast":
 
 def write_project(folder: Path) -> None:
     """Write the platforms and the experiment."""
-    for name in ("platforms", "experiments"):
-        (folder / "params" / name).mkdir(parents=True, exist_ok=True)
-    for name, cluster in CLUSTERS.items():
-        (folder / "params/platforms" / f"{name}.xml").write_text(cluster.format_xml())
-        platform = {
-            "title": f"Fat nodes: {name} (simulated)",
-            "launcher": "simgrid",
-            "nodes": cluster.nodes,
-            "cores": cluster.cores,
-            "simgrid": {"file": f"{name}.xml", "config": make_config(cluster.overhead, 65536)},
-        }
-        platform |= {"levels": {"leaf": cluster.leaf}} if cluster.leaf else {}
-        (folder / "params/platforms" / f"{name}.yaml").write_text(yaml.safe_dump(platform))
     blocks = []
     for name, cluster in CLUSTERS.items():
         ranks = cluster.nodes * cluster.cores
@@ -171,8 +159,19 @@ def write_project(folder: Path) -> None:
                 }
                 axes |= {} if operation == "barrier" else {"bytes": sizes}
                 blocks.append({"platform": name, "axes": axes})
+    write_experiment(folder, EXPERIMENT, "Hierarchical algorithms on fat nodes (simulated)", blocks)
+
+
+def write_experiment(
+    folder: Path, name: str, title: str, blocks: Sequence[Mapping[str, object]]
+) -> None:
+    """Write the platforms, and an experiment with these blocks of its matrix."""
+    for kind in ("platforms", "experiments"):
+        (folder / "params" / kind).mkdir(parents=True, exist_ok=True)
+    for platform, cluster in CLUSTERS.items():
+        write_platform(folder / "params/platforms", platform, cluster)
     experiment = {
-        "title": "Hierarchical algorithms on fat nodes (simulated)",
+        "title": title,
         "platform": next(iter(CLUSTERS)),
         "models": MODELS,
         "probes": "auto",
@@ -187,9 +186,22 @@ def write_project(folder: Path) -> None:
             "warmup": 1,
         },
         "probe_bytes": {"from": 1, "to": "1MiB", "factor": 4},
-        "matrix": blocks,
+        "matrix": list(blocks),
     }
-    (folder / "params/experiments" / f"{EXPERIMENT}.yaml").write_text(yaml.safe_dump(experiment))
+    (folder / "params/experiments" / f"{name}.yaml").write_text(yaml.safe_dump(experiment))
+
+
+def write_platform(folder: Path, name: str, cluster: FatCluster) -> None:
+    (folder / f"{name}.xml").write_text(cluster.format_xml())
+    platform = {
+        "title": f"Fat nodes: {name} (simulated)",
+        "launcher": "simgrid",
+        "nodes": cluster.nodes,
+        "cores": cluster.cores,
+        "simgrid": {"file": f"{name}.xml", "config": make_config(cluster.overhead, 65536)},
+    }
+    platform |= {"levels": {"leaf": cluster.leaf}} if cluster.leaf else {}
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(platform))
 
 
 def is_hierarchical(algorithm: str) -> bool:
