@@ -180,6 +180,18 @@ def samples(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in raw_paths(folder)}
 
 
+class Messages(list):
+    """A display of a run that keeps what stays."""
+
+    show_message = list.append
+
+    def show_progress(self, text: str, last: bool = False) -> None:
+        pass
+
+    def clear(self) -> None:
+        pass
+
+
 @pytest.fixture
 def project(tmp_path, simgrid_programs):
     yield from ending(Project(tmp_path))

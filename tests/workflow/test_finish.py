@@ -3,15 +3,17 @@ is made from what exists and states the gaps; the next run tries these batches a
 
 import shutil
 import time
+from contextlib import chdir
 from pathlib import Path
 
 import openpyxl
 import pandas as pd
 import pytest
 
+from commodel.api import campaigns
 from commodel.plan.planning import load_plan
 from tests.once import made_once
-from tests.workflow.conftest import SMALL, Project, ending, raw_paths, samples
+from tests.workflow.conftest import SMALL, Messages, Project, ending, raw_paths, samples
 
 BREAK = """
 from dataclasses import replace
@@ -150,6 +152,25 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(failed):
         row for row in book["Models"].iter_rows(values_only=True) if "loggops" in row and "G" in row
     ]
     assert REASON in parameters[0]
+
+
+@pytest.mark.parametrize("retry", [True, False])
+def test_only_a_retry_fits_a_model_again_that_an_error_of_the_program_stopped(
+    failed, monkeypatch, retry
+):
+    """The workflow makes what is missing; here it makes nothing."""
+    monkeypatch.setattr(campaigns, "run_with_display", lambda *_: 0)
+    with chdir(failed.folder):
+        campaigns.run_campaign(campaigns.CampaignRequest("small"), retry, Messages())
+    results = failed.folder / "results/small"
+    made = {
+        path.name
+        for place in ("fitted/loggp-64", "predictions")
+        for path in (results / place).glob("logg*")
+    }
+    of_failed = {"loggops.yaml", "loggops.csv"}
+    assert made == {"loggp.yaml", "loggp.csv"} | (set() if retry else of_failed)
+    assert (results / "comparison.csv").exists() == (not retry)
 
 
 def test_timed_out_and_late_cases_are_not_measured_in_any_table(failed):

@@ -11,6 +11,7 @@ from commodel.files.safe_paths import SafePath
 from commodel.plan.planning import load_plan
 from commodel.plan.surveys import is_survey
 from commodel.results.raw_samples import CRASH, write_marker
+from tests.workflow.conftest import Messages
 
 NETWORK = """<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -61,18 +62,6 @@ def test_levels_are_learned_in_the_run_and_used_by_the_next(project):
     assert not any(map(is_survey, plan.batches))
     project.verb("plan", "second", "--write", "--no-survey")
     assert not load_plan(folder / "results/second/plan.json").platforms["leaves"].levels
-
-
-class Messages(list):
-    """A display that keeps what stays."""
-
-    show_message = list.append
-
-    def show_progress(self, text, last=False):
-        pass
-
-    def clear(self):
-        pass
 
 
 def test_after_a_failed_survey_the_workflow_runs_again_without_it(project, monkeypatch):
