@@ -371,6 +371,9 @@ def test_the_columns_are_there_where_there_is_a_stream(streamed, report):
             assert first != first
     assert set(rows["waves"]) == {1, 50}
     assert set(rows) - set(rows_of(report)) == {"waves", "first", "last"}
+    (table,) = streamed.section("Comparison").tables
+    headers = {column.header for column in table.columns}
+    assert {"waves", "first wave [µs]", "last wave [µs]"} <= headers
 
 
 def test_a_stream_of_waves_is_reported_as_a_separate_operation(streamed, report):
