@@ -216,10 +216,23 @@ def test_a_model_with_small_errors_far_beyond_the_data_decides_between_alternati
     assert times[tied].max() < 1.2 * times[0]
 
 
-def test_too_few_workloads_have_no_recommended_prediction():
-    few = rows({"one": lambda *at: 0.0}, sizes=[8, 64], ranks=(4,))
-    assert Recommender.fit(few) is None
-    assert evaluate_recommended(few).empty
+def test_points_of_two_workloads_are_not_compared_with_predictions_without_them():
+    assert evaluate_recommended(rows({"one": lambda *at: 0.0}, sizes=[8, 64], ranks=(4,))).empty
+
+
+def test_one_measured_workload_corrects_its_points_and_widens_all_others():
+    """The model predicts one algorithm 1.4 times too fast, and another right."""
+    errors = {"one": lambda choice, *at: -np.log(1.4) if choice == "chain" else 0.0}
+    table = rows(errors)
+    is_known = table["workload"] == "bcast 8 512"
+    recommender = Recommender.fit(table[is_known])
+    assert recommender is not None
+    known = recommend_rows(recommender, table[is_known])
+    assert np.abs(np.log(known["seconds"] / known["measured"])).max() < np.log(1.05)
+    others = recommend_rows(recommender, table[~is_known])
+    assert ((others["low"] <= others["measured"]) & (others["measured"] <= others["high"])).all()
+    assert (others["high"] / others["low"]).min() > 1.3
+    assert recommender.residuals.find_bases(Places.of_rows(others))[0].of_residuals
 
 
 def test_without_predictions_there_is_no_recommended_prediction():

@@ -47,8 +47,12 @@ def test_with_fewer_than_five_allocations_the_interval_is_a_lower_bound(count):
     assert "45 workloads of bcast" in words
 
 
-def test_one_workload_gives_no_interval():
-    assert ResidualModel.fit(make_residuals([0.1, 0.2], [0, 0])) is None
+def test_one_workload_gives_a_wide_interval():
+    few = ResidualModel.fit(make_residuals([0.1, 0.2], [0, 0]))
+    assert few is not None
+    assert few.deviations["workload"] == pytest.approx(3.18, abs=0.01)  # Student's, 3 of freedom
+    nothing = make_residuals([0.1], [0]).only(np.zeros(1, dtype=bool))
+    assert ResidualModel.fit(nothing) is None
 
 
 def test_streams_are_a_class_of_their_own():

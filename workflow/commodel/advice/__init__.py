@@ -47,7 +47,7 @@ from commodel.compare.combined_prediction import (
     is_default_kept,
     weigh_equally,
 )
-from commodel.compare.recommended import MIN_WORKLOADS, Recommender
+from commodel.compare.recommended import Recommender
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.build import build_schedule, complete_layout, list_parts
@@ -299,9 +299,7 @@ def advise(
         )
     notes += describe_evidence(evidence, workload.operation, deciding, points)
     if len(deciding) and not recommended.recommenders:
-        notes.append(
-            f"fewer than {MIN_WORKLOADS} workloads were measured here: all weights are equal"
-        )
+        notes.append("no measured point has a valid prediction here: all weights are equal")
     notes += describe_missing_intervals(rows["basis"])
     requested_layouts = {point.layout for point in points} if layouts else ()
     default = None

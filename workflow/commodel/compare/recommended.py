@@ -39,7 +39,9 @@ from commodel.records import RECOMMENDED
 
 # share of the weights; models with this share or less give no combined prediction
 MIN_TOTAL_WEIGHT = 0.5
-MIN_WORKLOADS = 3  # measured workloads; with fewer, none can be left out
+# measured workloads of a set whose residuals count, and of a comparison whose points are predicted
+# one workload after the other from all others
+MIN_WORKLOADS = 3
 # points; with fewer, the bias of an operation is that of all operations
 MIN_POINTS_OF_OPERATION_BIAS = 6
 FOLDS = 10  # parts of the workloads, each left out once by `recommend_points`
@@ -99,14 +101,14 @@ class Recommender:
     ) -> Recommender | None:
         """Return the recommender from predictions that all have a residual and a weight. With
         `scales`, its residual model has these."""
-        if len(np.unique(points.places.workload)) < MIN_WORKLOADS:
+        if not len(points.rows):
             return None
         points = points.drop_rare_models()
         weights = _fit_weights(points.only(points.places.select_evenly(MAX_FITTED_POINTS)))
         residuals = _combine_logs(points.residuals, weights)
         has_stack = np.isfinite(residuals)
         measured = collect_residuals(points.rows, residuals, points.places).only(has_stack)
-        if len(np.unique(measured.places.workload)) < MIN_WORKLOADS:
+        if not len(measured):
             return None
         weight_of_model = {
             name: float(weight)
@@ -278,7 +280,9 @@ def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
     """Return whether the mean gain of workloads is above 0 by more than MIN_GAIN_ERRORS standard
     errors."""
     sums = np.bincount(groups, gains)
-    return bool(sums.mean() > MIN_GAIN_ERRORS * sums.std(ddof=1) / np.sqrt(len(sums)))
+    return len(sums) > 1 and bool(
+        sums.mean() > MIN_GAIN_ERRORS * sums.std(ddof=1) / np.sqrt(len(sums))
+    )
 
 
 def _combine_logs(logs: Array, weights: Array) -> Array:
@@ -325,6 +329,8 @@ def recommend_points(comparison: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for _, of_placement in usable.groupby(["platform", _find_placements(usable)], sort=False):
         points = PredictedPoints.of_rows(of_placement)
+        if len(np.unique(points.places.workload)) < MIN_WORKLOADS:
+            continue
         recommender = Recommender.fit_usable(points)
         if recommender is None:
             continue

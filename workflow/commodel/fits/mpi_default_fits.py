@@ -35,7 +35,6 @@ from commodel.predictions.residual_model import (
     COVERAGE,
     FAR_DOUBLINGS,
     MAX_FITTED_POINTS,
-    MIN_WORKLOADS,
     MeasuredResiduals,
     Posterior,
     ResidualModel,
@@ -61,6 +60,7 @@ SHARED_DEVIATIONS = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.2, 1.0, 0.3])
 DEGREES_OF_FREEDOM = 4.0  # of Student's distribution of the residuals
 WEIGHT_STEPS, FEWER_WEIGHT_STEPS = 2, 2  # of the weights of points, with and without new scales
 MAX_STORED_POINTS = 5000
+MIN_WORKLOADS = 2  # of an operation: with one, none can be left out
 
 
 def fit_default(points: Sequence[Point], seconds: Sequence[float], source: str) -> ParameterSet:

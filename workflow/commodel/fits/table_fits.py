@@ -225,6 +225,9 @@ def find_unidentified(intervals: Mapping[str, tuple[float, float]]) -> dict[str,
 # parts of workloads, sizes, places or operations that are left out in turn, if there are more
 FOLDS = 6
 LEFT_OUT = ("workload", "size", "place", "operation")
+MIN_WORKLOADS = (
+    2  # of a table: with one, none can be left out, and residuals of fitted points are too small
+)
 ONE_ALLOCATION = "table"  # a table names no allocations
 # returns ln(measured/predicted) of all points, after a fit to each row of flags
 Refit = Callable[[np.ndarray], Array]
@@ -234,6 +237,8 @@ def cross_validate_points(points: Sequence[Point], refit: Refit) -> StoredResidu
     """Return the residuals at the points of a table, as the set stores them. Their scatter is that
     of fits without a workload, a size, a place or an operation."""
     places = Places.of_points(points)
+    if len(np.unique(places.workload)) < MIN_WORKLOADS:
+        return None
     folds = {
         kind: number_labels(label) % FOLDS
         for kind, label in places.labels().items()

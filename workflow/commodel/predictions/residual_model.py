@@ -65,8 +65,7 @@ DISTANCE_OF_ONE_NODE = 1.0
 # differ by 5 to 10 % between these.
 DEVIATION_BEYOND_SIZES = 0.05
 SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from those of all points
-MIN_WORKLOADS = 2
-MIN_FREEDOM = 3  # least number of workloads, and of degrees of freedom
+MIN_FREEDOM = 3  # least number of degrees of freedom
 ROUNDING = 1e-9  # tolerance of a sum of weights
 SETTING = "setting"
 
@@ -476,9 +475,9 @@ class ResidualModel:
     def fit(
         cls, residuals: MeasuredResiduals, scales: Mapping[str, Scales] | None = None
     ) -> ResidualModel | None:
-        """Return the model of residuals at measured points; None if there are too few workloads.
-        With `scales`, it has these, and none are searched."""
-        if len(np.unique(residuals.places.workload)) < MIN_WORKLOADS:
+        """Return the model of residuals at measured points; None without any. With `scales`, it has
+        these, and none are searched."""
+        if not len(residuals):
             return None
         return cls(
             residuals=residuals,
