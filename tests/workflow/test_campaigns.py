@@ -13,6 +13,7 @@ import pytest
 from commodel.advice import Workload, advise
 from commodel.advice.alternatives import list_trees
 from commodel.advice.evidence import Evidence
+from commodel.compare.recommended import RECOMMENDED
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.tables import COMPARISON, read_table
 from commodel.models.families import list_family_names
@@ -54,7 +55,7 @@ def test_one_campaign_fits_all_models(project):
     assert not empty
     comparison = pd.read_csv(results / "comparison.csv")
     predicted = comparison.groupby("model")["seconds"].apply(lambda column: column.notna().all())
-    assert set(predicted.index) == set(list_family_names())
+    assert set(predicted.index) == {*list_family_names(), RECOMMENDED}
     assert predicted.all(), predicted[~predicted]
 
     values = sets["hloggp"].values

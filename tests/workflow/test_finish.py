@@ -136,7 +136,7 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(failed):
     complaints = (failed.folder / "complaints").read_text().splitlines()
     printed = (failed.folder / "printed").read_text()
     assert f"commodel: no fit of loggops on platform 'loggp-64': {REASON}" in complaints
-    assert "Prediction to use: loggp, mean error" in printed
+    assert "Prediction to use: recommended, mean error" in printed
     assert f". loggp-64: No fit of loggops: {REASON}." in printed
     log = (results / "logs/fit.loggp-64.loggops.log").read_text()
     assert '  Traceback (most recent call last):\n    File "' in log

@@ -10,7 +10,7 @@ left-out points.
     >>> points = [Point("", "bcast", "linear", "", "", ranks=2, bytes=size) for size in (0, 1000, 2000, 4000)]
     >>> fitted = fit_points(find_family("hockney"), points, [1e-5 + 1e-9 * point.bytes for point in points])
     >>> {name: f"{draws[0]:.3g}" for name, draws in fitted.values.items()}
-    {'alpha.a': '1e-05', 'beta.a': '1e-09'}
+    {'alpha.a': '1e-05', 'beta.a': '1e-09', 'gamma': '2e-10'}
 
 Loss: the sum of squares of ln(predicted/measured), the relative error for small errors, in which a
 factor of 2 counts the same in both directions. Large residuals count less than their square (see
