@@ -355,7 +355,7 @@ MAX_CELLS = 2_000_000  # draws × messages of one prediction
 # of each model's fastest ones
 MAX_STREAM_MESSAGES = 300_000
 MAX_LIMITED_STREAMS = 6
-MAX_STREAM_WIDTH = 100_000  # costs of a stream in that case
+MAX_STREAM_WIDTH = 40_000  # costs of a stream in that case
 MAX_NAMED_ALTERNATIVES = 4  # alternatives that a sentence names
 
 
