@@ -1,6 +1,7 @@
 """Batches that fail permanently, and a model whose fit ends with an error of the program: the report
 is made from what exists and states the gaps; the next run tries these batches and the fit again."""
 
+import os
 import shutil
 import time
 from contextlib import chdir
@@ -45,7 +46,8 @@ def failed_run(tmp_path_factory, whole_run):
         (folder / "broken").mkdir()
         # Python runs it at its start
         (folder / "broken" / "sitecustomize.py").write_text(BREAK)
-        project.environment["PYTHONPATH"] = str(folder / "broken")
+        paths = [str(folder / "broken"), os.environ.get("PYTHONPATH", "")]
+        project.environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         shutil.rmtree(folder / "reports")
         for path in (folder / "results/small").iterdir():  # all but samples and plan
             if path.name in ("fitted", "predictions"):
