@@ -35,6 +35,7 @@ from commodel.predictions.residual_model import (
     COVERAGE,
     FAR_DOUBLINGS,
     MAX_FITTED_POINTS,
+    MIN_FITTED_WORKLOADS,
     MeasuredResiduals,
     Posterior,
     ResidualModel,
@@ -60,7 +61,6 @@ SHARED_DEVIATIONS = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.2, 1.0, 0.3])
 DEGREES_OF_FREEDOM = 4.0  # of Student's distribution of the residuals
 WEIGHT_STEPS, FEWER_WEIGHT_STEPS = 2, 2  # of the weights of points, with and without new scales
 MAX_STORED_POINTS = 5000
-MIN_WORKLOADS = 2  # of an operation: with one, none can be left out
 
 
 def fit_default(points: Sequence[Point], seconds: Sequence[float], source: str) -> ParameterSet:
@@ -69,13 +69,13 @@ def fit_default(points: Sequence[Point], seconds: Sequence[float], source: str) 
     measured = _select_branches(DefaultTimes(list(points), np.array(seconds, dtype=float)))
     if not measured.points:
         raise UserError(
-            f"found too few times of the MPI default, wanted {MIN_WORKLOADS} workloads of an operation"
+            f"found too few times of the MPI default, wanted {MIN_FITTED_WORKLOADS} workloads of an operation"
         )
     laws = _fit_laws(measured)
     residuals = measured.find_residuals(laws)
     residuals, scales = _fit_scales(residuals)
     model = ResidualModel.fit(residuals, scales)
-    assert model is not None  # a branch has MIN_WORKLOADS
+    assert model is not None  # a branch has MIN_FITTED_WORKLOADS
     errors = [
         error
         for branch in _split_branches(measured)
@@ -162,7 +162,7 @@ def _select_branches(measured: DefaultTimes) -> DefaultTimes:
     branches = []
     for branch in _split_branches(measured):
         # times on several layouts are those of one workload
-        if len({point.workload for point in branch.points}) >= MIN_WORKLOADS:
+        if len({point.workload for point in branch.points}) >= MIN_FITTED_WORKLOADS:
             branches.append(branch)
     if not branches:
         return DefaultTimes([], np.zeros(0))

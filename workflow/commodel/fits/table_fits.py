@@ -97,7 +97,11 @@ from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.places import Places, number_labels
 from commodel.predictions.predictions import explain_missing_statistic, predict
-from commodel.predictions.residual_model import MeasuredResiduals, ResidualModel
+from commodel.predictions.residual_model import (
+    MIN_FITTED_WORKLOADS,
+    MeasuredResiduals,
+    ResidualModel,
+)
 from commodel.predictions.stored_residuals import store_residuals
 from commodel.predictions.validity import MIN_COUNTED_BYTES
 from commodel.progress import report_step
@@ -225,9 +229,6 @@ def find_unidentified(intervals: Mapping[str, tuple[float, float]]) -> dict[str,
 # parts of workloads, sizes, places or operations that are left out in turn, if there are more
 FOLDS = 6
 LEFT_OUT = ("workload", "size", "place", "operation")
-MIN_WORKLOADS = (
-    2  # of a table: with one, none can be left out, and residuals of fitted points are too small
-)
 ONE_ALLOCATION = "table"  # a table names no allocations
 # returns ln(measured/predicted) of all points, after a fit to each row of flags
 Refit = Callable[[np.ndarray], Array]
@@ -237,7 +238,7 @@ def cross_validate_points(points: Sequence[Point], refit: Refit) -> StoredResidu
     """Return the residuals at the points of a table, as the set stores them. Their scatter is that
     of fits without a workload, a size, a place or an operation."""
     places = Places.of_points(points)
-    if len(np.unique(places.workload)) < MIN_WORKLOADS:
+    if len(np.unique(places.workload)) < MIN_FITTED_WORKLOADS:
         return None
     folds = {
         kind: number_labels(label) % FOLDS

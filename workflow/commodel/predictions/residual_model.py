@@ -65,6 +65,9 @@ DISTANCE_OF_ONE_NODE = 1.0
 # differ by 5 to 10 % between these.
 DEVIATION_BEYOND_SIZES = 0.05
 SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from those of all points
+# workloads of points to which a model was fitted: their residuals are too small unless one is left
+# out
+MIN_FITTED_WORKLOADS = 2
 MIN_FREEDOM = 3  # least number of degrees of freedom
 ROUNDING = 1e-9  # tolerance of a sum of weights
 SETTING = "setting"
