@@ -365,7 +365,7 @@ def fit_points(
         return _fit_by_priors(entry, points, sorted_seconds, rng)
     stacks = list(stack_parts(points))
     guess = dict(how.initial_values)
-    has_local_work = any(pattern.reduces for _, pattern, _ in stacks)
+    has_local_work = any(pattern.has_local_work for _, pattern, _ in stacks)
     if has_local_work and entry.uses_bytes and "gamma" in entry.by_name:
         guess["gamma"] = GAMMA_GUESS  # at a single small size it is not identifiable
     if len(points) <= len(guess):

@@ -145,9 +145,9 @@ class CompactSchedule(Schedule):
         )
 
     @property
-    def reduces(self) -> bool:
+    def has_local_work(self) -> bool:
         rounds = (
-            part.combines and part.sizes.any() if isinstance(part, Rounds) else part.reduces
+            part.combines and part.sizes.any() if isinstance(part, Rounds) else part.has_local_work
             for part in self.parts
         )
         return any(rounds)

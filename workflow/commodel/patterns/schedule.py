@@ -360,7 +360,8 @@ class Schedule:
         return self.bytes.shape[-1]
 
     @property
-    def reduces(self) -> bool:
+    def has_local_work(self) -> bool:
+        """Whether some rank reduces or copies."""
         return bool(self.work.bytes.any())
 
     @property
