@@ -1,11 +1,20 @@
 """The verbs that set a project up: its files, the installed software, and completion by TAB."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH
+
+
+def make_partition_option(text: str) -> Callable[[Any], Any]:
+    """Return the option --slurm, whose value may be left out: the default partition."""
+    return click.option(
+        "--slurm", "partition", metavar="PARTITION", is_flag=False, flag_value="", help=text
+    )
 
 
 @click.command(
@@ -16,13 +25,8 @@ from commodel.cli._options import PATH
 @click.argument("folder", metavar="DIR", type=PATH)
 @make_option_group(
     "Where it measures: a platform and a first experiment",
-    click.option(
-        "--slurm",
-        "partition",
-        metavar="PARTITION",
-        is_flag=False,
-        flag_value="",
-        help="Describe this partition of Slurm, else the default one, and the profile.",
+    make_partition_option(
+        "Describe this partition of Slurm, else the default one, and the profile."
     ),
     click.option(
         "--here",
@@ -53,13 +57,8 @@ def init(folder: Path, partition: str | None, here: bool, hosts: str | None) -> 
 )
 @make_option_group(
     "Cluster",
-    click.option(
-        "--slurm",
-        "partition",
-        metavar="PARTITION",
-        is_flag=False,
-        flag_value="",
-        help="Prove by a job of two nodes in this partition, else the default one, that MPI programs start.",
+    make_partition_option(
+        "Prove by a job of two nodes in this partition, else the default one, that MPI programs start."
     ),
     click.option(
         "--wait",
