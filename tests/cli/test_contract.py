@@ -122,6 +122,7 @@ INVOCATIONS = {
     "show network": ("mine --platform mycluster",),
     "show schedule": (
         "--operation bcast --algorithm binomial --ranks 8 --bytes 1KiB --layout cyclic:2",
+        "--operation bcast --algorithm binomial --ranks 8 --bytes 1KiB --platform mycluster",
     ),
     "show topology": ("kary:2^3", "kary:2^3 --operation reduce --bytes 8 --params loggp.yaml"),
     "import folder": (

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -557,3 +558,13 @@ def test_a_folder_without_a_time_is_refused(tmp_path):
     assert "found '1', wanted" in output(f"import folder {tmp_path}/notes --ranks 1", code=2)
     assert "wanted a folder" in output(f"import {tmp_path}/none", code=2)
     assert "No such command" in output("import none", code=2)
+
+
+def test_a_folder_with_the_name_of_a_format_is_read_by_its_path(tmp_path):
+    with chdir(tmp_path):
+        assert "import osu: found no file, wanted" in refused("import osu -o t.csv")
+        Path("osu").mkdir()
+        (Path("osu") / "np8.txt").write_text(ALLREDUCE)
+        message = refused("import osu --out imported")
+        assert "the folder is read by: commodel import ./osu" in message
+        assert "1 of 1 file" in output("import ./osu --out imported")

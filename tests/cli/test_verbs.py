@@ -25,11 +25,12 @@ from commodel.patterns import schedule_files
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import list_operations
 from commodel.patterns.trees import files
+from commodel.plan.planning import load_resources
 from commodel.platforms.toolchains import list_toolchains
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
 from commodel_formats import extrap
-from tests.cli.running import CAB, output, read_rows, run
+from tests.cli.running import CAB, output, read_rows, refused, run
 
 
 def test_doctor_lists_tools_and_fails_if_a_needed_program_is_missing():
@@ -58,6 +59,17 @@ def test_schedule_formats():
     assert output(
         "show schedule --operation bcast --topology flat:3 --bytes 1 --format dot"
     ).startswith("digraph")
+
+
+def test_the_levels_of_a_schedule_are_those_of_the_platform():
+    """Without the platform, the spec has to name the groups."""
+    words = "show schedule --operation bcast --ranks 16 --layout block:1 --bytes 8 --algorithm"
+    at_platform = output(f"{words} hier:leaf=chain --platform fat-tree-64")
+    size = sum(group == 0 for group in load_resources("fat-tree-64").levels[0][1])
+    assert at_platform == output(f"{words} hier:leaf@{size}=chain")
+    assert "found 'leaf', wanted inter or intra, or a platform" in refused(
+        f"{words} hier:leaf=chain"
+    )
 
 
 def test_schedule_of_several_patterns_is_refused():

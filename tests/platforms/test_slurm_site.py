@@ -194,6 +194,16 @@ def test_nodes_that_get_no_jobs_do_not_count():
     assert "sacctmgr shows none for you" in write_platform(site)
 
 
+# as Slurm's commands print on a machine that belongs to no cluster, or while the controller is away
+WITHOUT_CONFIGURATION = (
+    "scontrol: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host; "
+    "scontrol: error: fetch_config: DNS SRV lookup failed; "
+    "scontrol: error: _establish_config_source: failed to fetch config; "
+    "scontrol: fatal: Could not establish a configuration source"
+)
+AWAY = "Unable to contact slurm controller (connect failure)"
+
+
 @pytest.mark.parametrize(
     ("ask", "partition", "message"),
     [
@@ -223,6 +233,22 @@ def test_nodes_that_get_no_jobs_do_not_count():
             "found no scontrol on PATH",
         ),
         (lambda *command: ("", "Unknown host"), "", "scontrol show partition: Unknown host"),
+        (
+            lambda *command: ("", WITHOUT_CONFIGURATION),
+            "",
+            (
+                "scontrol show partition: found no configuration of Slurm on this machine (slurm.conf), "
+                "wanted a login node of the cluster; SLURM_CONF names a file elsewhere"
+            ),
+        ),
+        (
+            lambda *command: ("", "slurm_load_partitions error: " + AWAY),
+            "",
+            (
+                "Slurm's controller does not answer: slurm_load_partitions error: Unable to contact slurm "
+                "controller (connect failure). Look: scontrol ping"
+            ),
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(ask, partition, message):

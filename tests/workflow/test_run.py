@@ -5,6 +5,7 @@ measure and report that earlier attempts are lost."""
 
 import json
 import re
+import shutil
 
 import openpyxl
 import pandas as pd
@@ -133,6 +134,18 @@ def test_plain_snakemake_measures_the_new_points_of_batches_that_are_done(finish
     assert {name: time for name, time in after.items() if name in before} == before
     plan = load_plan(finished.folder / "results/small/plan.json")
     assert {2048, 1024, 8} == {point.bytes for point in plan.points}
+
+
+def test_fitted_sets_and_predictions_that_were_deleted_are_made_again(finished):
+    results = finished.folder / "results/small"
+    before = {path.name: path.read_bytes() for path in (results / "fitted/loggp-64").iterdir()}
+    predicted = (results / "predictions/loggp.csv").read_bytes()
+    shutil.rmtree(results / "fitted")
+    (results / "predictions/loggp.csv").unlink()
+    finished.commodel("run", "small")
+    after = {path.name: path.read_bytes() for path in (results / "fitted/loggp-64").iterdir()}
+    assert after == before
+    assert (results / "predictions/loggp.csv").read_bytes() == predicted
 
 
 def test_a_dry_run_needs_no_plan(project):

@@ -420,12 +420,14 @@ def show_schedule(
     ranks: Amounts | None = None,
     bytes: Amounts | None = None,
     layout: str | None = None,
+    platform: str | None = None,
     style: str = "csv",
 ) -> Shown:
     """Show the messages and the local work of one pattern, as the table that `file:PATH` reads, or
-    as a drawing."""
+    as a drawing. A platform has the levels and node types of algorithms and layouts."""
     from commodel.api.predictions import build_one_schedule, join_amounts, list_names
     from commodel.patterns.schedule_files import STYLES
+    from commodel.plan.planning import load_resources
 
     names = {
         "operation": operation,
@@ -433,7 +435,8 @@ def show_schedule(
         "topology": list_names(topology),
     }
     amounts = {"ranks": join_amounts(ranks), "sizes": join_amounts(bytes)}
-    schedule = build_one_schedule(**names, **amounts, layout=layout)
+    resources = load_resources(platform) if platform else None
+    schedule = build_one_schedule(**names, **amounts, layout=layout, resources=resources)
 
     def list_messages() -> list[dict[str, Any]]:
         columns = (schedule.src.tolist(), schedule.dst.tolist(), schedule.bytes.tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,6 +112,14 @@ def _list_time_formats() -> list[str]:
     return [*TIME_FORMATS, *(name for name, *_ in list_names_in_text("FORMAT"))]
 
 
+def _require_files(name: str, files: Sequence[Path]) -> None:
+    """Refuse a format without a file. The user may mean a folder of that name."""
+    if files:
+        return
+    folder = f"; the folder is read by: commodel import ./{name}" if Path(name).is_dir() else ""
+    raise UserError(f"import {name}: found no file, wanted the files to read{folder}")
+
+
 def _make_time_command(entry: Format) -> click.Command:
     pattern_options = [OPTIONS[name] for name in entry.options]
 
@@ -120,13 +129,14 @@ def _make_time_command(entry: Format) -> click.Command:
         help=f"Read times of {entry.title} into a table for fit table.",
         examples=[f"commodel import {entry.name} {arguments}" for arguments in entry.examples],
     )
-    @click.argument("files", nargs=-1, required=True, type=PATH)
+    @click.argument("files", nargs=-1, metavar="FILES...", type=PATH)
     @make_option_group("Times to read", *pattern_options)
     @make_option_group("Output", TABLE_OPTION)
     def command(files, out: Path, ranks: tuple[str, ...] = (), **properties) -> None:
         from commodel.api.imports import import_times
         from commodel.interchange import StatedProperties
 
+        _require_files(entry.name, files)
         counts = [parse_count(text, 2) for text in ranks]
         with show_waiting("reading"):
             imported = import_times(entry, files, StatedProperties(**properties), counts)

@@ -194,6 +194,7 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     )
 )
 @pattern_options
+@make_option_group("Platform", platform_option)
 @make_option_group(
     "Output",
     format_option("csv", "dot", help_text="Print the table that file:PATH reads, or a drawing."),

@@ -44,6 +44,8 @@ CONTROLLER_UNREACHABLE = re.compile(
     r"contact slurm controller|timed out|connect|zero bytes|standby|(send|receive) failure|temporarily unavailable",
     re.IGNORECASE,
 )
+# A machine with Slurm's commands that belongs to no cluster: several errors, of a search in DNS too.
+UNCONFIGURED = re.compile(r"configuration source|failed to fetch config")
 # What sbatch, or the Slurm executor before it, refuses for every job of a campaign: settings that
 # all jobs have.
 REFUSED_SETTING = re.compile(
@@ -120,6 +122,19 @@ def try_slurm(program: str | Path, *arguments: str) -> tuple[str, str]:
     reply = tools.run_tool([str(program), *arguments], COMMAND_TIMEOUT)
     failure = (make_printable(reply.errors.strip()) or reply.failure) if reply.failure else ""
     return reply.output + (reply.errors if "--mpi=list" in arguments else ""), failure
+
+
+def explain_failure(failure: str) -> str:
+    """Return why a command of Slurm failed, with what to do if Slurm is not here or does not
+    answer."""
+    if UNCONFIGURED.search(failure):
+        return (
+            "found no configuration of Slurm on this machine (slurm.conf), wanted a login node of "
+            "the cluster; SLURM_CONF names a file elsewhere"
+        )
+    if CONTROLLER_UNREACHABLE.search(failure):
+        return f"Slurm's controller does not answer: {failure}. Look: scontrol ping"
+    return failure
 
 
 def cancel_jobs(name: str) -> str:

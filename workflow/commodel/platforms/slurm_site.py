@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from commodel.errors import UserError, make_printable, suggest_name
 from commodel.platforms.mpi_libraries import WITHOUT_PMI2, find_kind
-from commodel.platforms.slurm import parse_mpi_types, split_fields
+from commodel.platforms.slurm import explain_failure, parse_mpi_types, split_fields
 from commodel.platforms.tools import find_tool, run_tool
 
 Ask = Callable[..., tuple[str, str]]  # (program, arguments) -> its output, why it failed
@@ -110,12 +110,12 @@ def read_site(partition: str, user: str, mpi_version: str, ask: Ask) -> Site:
     if "No such file" in failure:
         raise UserError("found no scontrol on PATH, wanted a machine with the commands of Slurm")
     if failure:
-        raise UserError(f"scontrol show partition: {failure}")
+        raise UserError(f"scontrol show partition: {explain_failure(failure)}")
     fields = _choose_partition(partition, listing)
     name = fields["PartitionName"]
     listing, failure = ask("scontrol", "show", "node", "--oneliner")
     if failure:
-        raise UserError(f"scontrol show node: {failure}")
+        raise UserError(f"scontrol show node: {explain_failure(failure)}")
     kinds, unusable = _count_kinds(name, listing)
     unknown: list[str] = []
     types = _name_types(kinds, unknown)
