@@ -41,7 +41,7 @@ def read_words(example: str) -> list[str]:
 
 def test_the_overview_has_at_most_22_verbs_in_groups_in_the_order_of_use():
     verbs = main.list_commands(None)
-    assert {name for group in GROUPS.values() for name in group} < set(verbs)
+    assert {name for group in GROUPS.values() for name in group} <= set(verbs)
     assert len(verbs) <= 22
     text = run("--help").output
     titles = re.findall(r"^(\w.+):$", text, re.MULTILINE)
@@ -82,14 +82,11 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
             "predict --ranks 4 matrix demo",
             "predict: found --ranks before 'matrix', wanted options behind it",
         ),
-        ("predict kernel summa --params p.yaml --ranks 4 --draws 3", "No such option '--draws'"),
         ("predict --params p.yaml --operation bcast --blocks 3", "No such option '--blocks'"),
         ("predict bcast --ranks 4", "No such command 'bcast'"),
-        ("advise layouts gemm --speeds s.yaml --blocks 8", "Missing option '--platform'"),
         ("advise --operation bcast --ranks 4 --bytes 8 --cores 4", "No such option '--cores'"),
         ("advise score --set L=1us", "No such option '--set'"),
         ("measure --in plan.json --out raw", "give --in PLAN and --batch NAME"),
-        ("measure speeds gemm --out s.yaml", "Missing option '--layout'"),
         ("report mine", "found 'mine', wanted --in results/mine"),
         ("report", "--in is missing, wanted --in results/NAME"),
     ],

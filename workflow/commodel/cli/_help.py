@@ -148,13 +148,15 @@ class VerbGroup(HelpPage, click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        commands = [
-            (name, command)
-            for name in self.list_commands(ctx)
-            if (command := self.get_command(ctx, name))
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.help or "") for name, command in commands])
+        lines = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command:
+                lines.append((name, command.help or ""))
+        # Without extensions, `measure` has no subcommand.
+        if lines:
+            with formatter.section("Commands"):
+                formatter.write_dl(lines)
 
 
 class VerbWithModes(VerbGroup):
