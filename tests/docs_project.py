@@ -13,7 +13,8 @@ from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.predictions.predictions import predict
 from commodel_kernels.speeds import KernelSpeeds, Speeds, write_speeds
 from tests.documented import ROOT
-from tests.interchange.samples import HEAD, OSU, RUN, TABLES, line, packed, samples
+from tests.formats.samples import HEAD, RUN, TABLES, line, packed, samples
+from tests.interchange.samples import OSU
 from tests.patterns.catalogue import point
 from tests.workflow.conftest import Project
 

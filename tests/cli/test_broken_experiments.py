@@ -55,7 +55,6 @@ MUTATIONS = {
     ),
     "no such topology file": ('"flat:1"', '"file:none.top"', 12, "none.top"),
     "topology file with a cycle": ('"flat:1"', '"file:cycle.top"', 12, "cycle"),
-    "unknown paper": ("probes: auto", "paper: clutser", 4, "did you mean 'cluster'"),
     "misspelt key": ("models:", "modles:", 3, "models"),
     "negative size": ("[8, 1KiB]", "[-8]", 11, "-8"),
     "empty axis": ("[8, 1KiB]", "[]", 11, "empty"),

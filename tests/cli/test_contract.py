@@ -31,9 +31,9 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.sources import ROOT
 from tests.cli.test_help import EXAMPLES, PAGES, read_words
-from tests.cli.test_import import NETGAUGE
 from tests.docs_project import make_project, reduce_experiment
-from tests.interchange.samples import IMB, MICROBENCH, MPIBLIB, PICO, REPROMPI, SKAMPI
+from tests.formats.samples import MICROBENCH, MPIBLIB, NETGAUGE, PICO, REPROMPI, SKAMPI
+from tests.interchange.samples import IMB
 from tests.once import made_once
 from tests.patterns.goal_files import BINARY, TEXT
 from tests.platforms.slurm_commands import install_commands

@@ -54,30 +54,6 @@ def test_mrnet(tmp_path):
     assert run(f"export mrnet flat:2 --hosts {tmp_path}/hosts").stdout == "front:0 => b1:0 b2:0 ;\n"
 
 
-def test_extrap(tmp_path):
-    table = tmp_path / "comparison.csv"
-    table.write_text(
-        "point,platform,operation,alternative,layout,ranks,bytes,measured,model\n"
-        "a,x,bcast,binomial,block:1,4,8,1.25e-5,logp\na,x,bcast,binomial,block:1,4,8,1.25e-5,loggp\n"
-    )
-    said = run(f"export extrap {table} -o {tmp_path}/x.txt").stdout
-    assert said == f"{tmp_path / 'x.txt'}\n"
-    assert (
-        (tmp_path / "x.txt")
-        .read_text()
-        .endswith("REGION bcast->binomial\nMETRIC time\nDATA 0.0000125\n")
-    )
-    run(f"export extrap {table} --format jsonl -o {tmp_path}/x.jsonl")
-    assert '"value": [1.25e-05]' in (tmp_path / "x.jsonl").read_text()
-
-
-def test_simgrid(params, tmp_path):
-    printed = run(f"export simgrid {params} --nodes 8 -o {tmp_path}/p.yaml").stdout
-    assert printed == f"{tmp_path}/p.yaml\n{tmp_path}/p.xml\n"
-    assert "file: p.xml" in (tmp_path / "p.yaml").read_text()
-    assert 'radical="0-7"' in (tmp_path / "p.xml").read_text()
-
-
 def test_rules(tmp_path):
     (tmp_path / "t.csv").write_text(
         "operation,ranks,bytes,algorithm,seconds\nbarrier,4,0,dissemination,1\n"

@@ -89,11 +89,12 @@ def test_plain_snakemake_plans_there(new_project):
 
 def test_the_error_for_an_included_file_gives_a_working_copy_command(new_project, monkeypatch):
     monkeypatch.chdir(new_project)
-    for kind, name in (("experiment", "paper-tan"), ("platform", "tree-256")):
-        said = run("plan paper-tan", code=2).stderr
+    platforms = [("platform", name) for name in ("fat-tree-64", "trunks-72", "dragonfly-96")]
+    for kind, name in [("experiment", "networks"), *platforms]:
+        said = run("plan networks", code=2).stderr
         copy = said.partition(f"unknown {kind} '{name}'; commodel includes one of that name: ")[2]
         subprocess.run(["sh", "-c", copy], check=True)
-    assert "points and" in run("plan paper-tan").stdout
+    assert "points and" in run("plan networks").stdout
     said = run("plan infiniband-64", code=2).stderr
     copy = said.partition("unknown experiment 'infiniband-64'; a platform has this name: ")[2]
     subprocess.run(["sh", "-c", copy], check=True)

@@ -485,11 +485,6 @@ def test_ends_of_an_interval_stay_columns_if_only_one_of_them_is_equal_in_all_ro
             "--format csv -o F.xlsx",
             "--out: found F.xlsx for the format csv",
         ),
-        (
-            "kernel summa --blocks 8",
-            "--format xlsx -o F.csv",
-            "--out: found F.csv for the format xlsx",
-        ),
     ],
 )
 def test_only_a_workbook_is_written_to_xlsx(tmp_path, pattern, output, wanted):

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,15 +35,12 @@ from commodel.compare.held_out import (
 )
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
-from commodel.interchange import StatedProperties
 from commodel.models.families import list_family_names
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions.predictions import predict
-from commodel_formats import pico
 from tests.patterns.catalogue import point
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"
 LOGGP = make_given_set("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
 HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=1ns", "gamma=1ns"])
 WAYS = [
@@ -222,28 +218,6 @@ def test_tabulated_errors_equal_the_definitions_of_mu_and_bias():
     (total,) = tabulate_errors(rows, ["model"]).to_dict("records")
     assert total["points"] == len(rows) == 40
     assert total["worst"].startswith(f"{rows.loc[rows['mu'].idxmax(), 'operation']} ")
-
-
-@pytest.mark.skipif(not REAL.exists(), reason="no measurements of MareNostrum 5 beside this clone")
-def test_other_sizes_of_a_real_machine(tmp_path):
-    """In recursive doubling, pairs of ranks exchange whole vectors. Hockney is expected to be
-    accurate for this algorithm."""
-    imported = pico.read_file(REAL, StatedProperties())
-    rows = [
-        time
-        for time in imported.times
-        if time.algorithm == "recursive-doubling" and time.operation == "allreduce"
-    ]
-    table = tmp_path / "t.csv"
-    columns = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds")
-    lines = [",".join(str(getattr(time, name)) for name in columns) for time in rows]
-    table.write_text("\n".join([",".join(columns), *lines]) + "\n")
-    (total,) = tabulate_errors(
-        held_out(read_points(table), OTHER_SIZES, "hockney"), ["model"]
-    ).to_dict("records")
-    assert total["points"] == 8
-    assert 1 < total["mu_median"] < 1.5
-    assert total["mu_worst"] < 3
 
 
 def at(choice, ranks, size, operation="bcast"):

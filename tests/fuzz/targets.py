@@ -20,7 +20,7 @@ from tests.fuzz import forms, native, overlay, readers
 from tests.fuzz.folders import received_folder, received_folders
 from tests.fuzz.mutation import edited, written
 from tests.fuzz.readers import Run, of_file, samples
-from tests.interchange.samples import SAMPLES
+from tests.interchange.format_reading import SAMPLES
 from tests.patterns.goal_files import BINARY
 
 

@@ -17,40 +17,20 @@ from commodel.interchange.mrnet import name_hosts
 from commodel.patterns.operations import canonicalize_operation, find_base_name, list_operations
 from commodel.patterns.trees.files import format_mrnet
 from commodel.patterns.trees.topologies import make_tree
-from commodel.registry import discover
-from tests.interchange.samples import SAMPLES
+from tests.interchange.format_reading import (
+    FORMATS,
+    READ,
+    SAMPLES,
+    list_statistics,
+    read,
+    times,
+)
 from tests.refusals import catch_error_message
 
-FORMATS = discover("interchange", "FORMAT")
-
-
-def read(name, folder, text, **given):
-    path = folder / "file.txt"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_all_times(FORMATS[name], [path], StatedProperties(**given))
-
-
-READ = sorted(name for name, entry in FORMATS.items() if entry.read_times)
 WRITTEN = {"goal", "mrnet", "rules", "selection"}
 
 
-def times(table):
-    """Return the times of a table without their positions in the file."""
-    names = (
-        "operation",
-        "algorithm",
-        "layout",
-        "ranks",
-        "bytes",
-        "seconds",
-        "statistic",
-        "repetitions",
-    )
-    return [tuple(getattr(time, name) for name in names) for time in table.times]
-
-
 def test_every_format_is_read_or_written():
-    assert sorted(SAMPLES) == READ
     for name, entry in FORMATS.items():
         assert entry.title
         assert bool(entry.read_times or entry.read_parameters) != (name in WRITTEN)
@@ -93,18 +73,7 @@ def test_an_impossible_time_is_refused_with_file_and_line(name, word, tmp_path):
     first = read(name, tmp_path, sample.text, **sample.given).times[0]
     number = int(first.source.split(":")[1].split()[0])
     lines = sample.text.splitlines()
-    digits = {
-        "osu": "3.50",
-        "imb": "0.50",
-        "reprompi": "0.0000109819",
-        "mpiblib": "4.0e-06",
-        "skampi": "6.0",
-    }
-    lines[number - 1] = lines[number - 1].replace(
-        digits.get(name, {"pico": "1e-5", "csv": "12.5", "microbench": "5.0e-07"}.get(name)),
-        word,
-        1,
-    )
+    lines[number - 1] = lines[number - 1].replace(sample.first_time, word, 1)
     with pytest.raises(UserError, match=rf"file\.txt:{number}: "):
         read(name, tmp_path, "\n".join(lines), **sample.given)
 
@@ -191,16 +160,6 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
             "# Benchmarking Reduce_scatter\n# #processes = 4\n#bytes t_max[usec]\n8 1\n",
             "does not name the version",
         ),
-        (
-            "reprompi",
-            "test nrep count runtime_sec\nMPI_Reduce_scatter_block 0 4 1e-6\n",
-            "give --ranks",
-        ),
-        ("reprompi", "test nrep count seconds\nMPI_Bcast 0 1 1\n", "found no column runtime_sec"),
-        ("reprompi", "test nrep count runtime_sec\nMPI_Bcast 0 1\n", "found 3 cells, wanted"),
-        ("mpiblib", "#msg time wtick reps ci\n1 1 1 1 1\n", "give --operation"),
-        ("skampi", 'begin result "MPI_Bcast"\ncount= 4 4 1.0\nend result\n', "found 2 numbers"),
-        ("pico", "collective,algorithm\nbcast,ring\n", "found no column 'nodes'"),
         ("csv", "operation,seconds,ranks,bytes\nbcst,1,2,3\n", "did you mean 'bcast'?"),
         (
             "csv",
@@ -262,21 +221,11 @@ def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
         )
 
 
-@pytest.mark.parametrize("name", [name for name in READ if name != "microbench"])
+@pytest.mark.parametrize("name", [name for name in READ if SAMPLES[name].no_bytes])
 def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
     """MPI_Bcast of 0 bytes returns at once and is left out."""
-    texts = {
-        "osu": "# OSU MPI Broadcast Latency Test v7.3\n# Size  Avg Latency(us)\n0 0.03\n8 1.0\n",
-        "imb": "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_max[usec]\n0 9 0.03\n8 9 1.0\n",
-        "reprompi": "#@nprocs=4\ntest nrep count runtime_sec\nMPI_Bcast 0 0 3e-8\nMPI_Bcast 0 8 1e-6\n",
-        "mpiblib": "#msg time wtick reps ci\n0 3e-8 1 1 1\n8 1e-6 1 1 1\n",
-        "skampi": 'begin result "MPI_Bcast"\nprocs= 4 0 0.03 0 1 1\nprocs= 4 8 1.0 0 1 1\nend result\n',
-        "pico": "collective,algorithm,nodes,ranks_per_node,bytes,median_s\n"
-        "gather,default,4,1,2,3e-8\ngather,default,4,1,32,1e-6\n",
-        "csv": "operation,seconds,ranks,bytes\nbcast,3e-8,4,0\nbcast,1e-6,4,8\n",
-    }
-    given = {"osu": {"ranks": 4}, "mpiblib": {"ranks": 4, "operation": "bcast"}}.get(name, {})
-    table = read(name, tmp_path, texts[name], **given)
+    text, given = SAMPLES[name].no_bytes
+    table = read(name, tmp_path, text, **given)
     assert [(time.bytes, time.seconds) for time in table.times] == [(8, pytest.approx(1e-6))]
     assert list(table.left_out.values()) == [1]
     assert next(iter(table.left_out)).endswith(" of 0 bytes")
@@ -331,20 +280,6 @@ def test_hosts_that_are_none(tmp_path):
         name_hosts(make_tree("flat:2"), hosts)
 
 
-def test_parameters_of_netgauge_are_microseconds(tmp_path):
-    """L is half of the smallest round-trip time of 10 µs, minus both overheads; g and G are those
-    of the last row."""
-    path = tmp_path / "loggp.txt"
-    path.write_text(
-        "1 10 10.0 20.0 40.0 5.0 1.5 1.0 -nan -nan -nan\n2049 10 10.0 20.0 40.0 5.0 3.2 3.2 2.1 0.0005 0.6\n"
-    )
-    values = FORMATS["netgauge"].read_parameters(path).values
-    seconds = {"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6}
-    wanted = {name: (pytest.approx(value), "s") for name, value in seconds.items()}
-    wanted["G"] = (pytest.approx(0.5e-9), "s/B")
-    assert {name: (value.value, value.unit) for name, value in values.items()} == wanted
-
-
 @pytest.mark.parametrize(
     ("version", "size"),  # from the sources of IMB: recvcounts are shares of #bytes, or #bytes each
     [
@@ -368,35 +303,6 @@ def test_imb_means_a_block_or_a_vector(version, size, tmp_path):
     means = [time for time in table.times if time.statistic == "rank mean"]
     assert [time.bytes for time in means] == [size, 256, 64, 64]
     assert [time.seconds for time in means] == pytest.approx([2e-6] * 4)
-
-
-def test_reprompi_counts_of_reduce_scatters_are_per_rank(tmp_path):
-    """By the sources of ReproMPI, the count of both reduce-scatters is per rank; that of an
-    allreduce is the vector."""
-    names = ("Reduce_scatter", "Reduce_scatter_block", "Allreduce", "Allgather", "Gather")
-    rows = "".join(f"MPI_{name} 0 10 1e-6\n" for name in names)
-    table = read(
-        "reprompi",
-        tmp_path,
-        f"#@datatype_extent_bytes=8\n#@nprocs=4\ntest nrep count runtime_sec\n{rows}",
-    )
-    assert [time.bytes for time in table.times] == [320, 320, 80, 80, 80]
-
-
-@pytest.mark.parametrize(("elements", "size"), [(64, 0), (128, 4), (255, 4), (256, 8)])
-def test_blocks_of_pico_have_whole_elements(elements, size, tmp_path):
-    """There are 128 ranks, and an element has 4 bytes. Without elements, 64 elements would give
-    blocks of 2 bytes."""
-    head = "collective,algorithm,nodes,ranks_per_node,elements,bytes,median_s\n"
-    rows = (
-        "bcast,linear_ompi,128,1,1,4,1e-6\n",
-        f"allgather,ring_ompi,128,1,{elements},{4 * elements},1e-5\n",
-    )
-    table = read("pico", tmp_path, head + "".join(rows))
-    assert [time.bytes for time in table.times if time.operation == "allgather"] == [size] * bool(
-        size
-    )
-    assert table.left_out["allgather of 0 bytes"] == (not size)
 
 
 @pytest.mark.parametrize(
@@ -423,13 +329,6 @@ def test_imb_sends_windows_of_a_size_that_depends_on_version_and_option(
         4,
     )
     assert time.seconds == pytest.approx(2 * 2 * window / 1e6)
-
-
-def list_statistics(table):
-    """Return the times of a table in microseconds, each with its statistic and its repetitions."""
-    return [
-        (round(time.seconds * 1e6, 6), time.statistic, time.repetitions) for time in table.times
-    ]
 
 
 @pytest.mark.parametrize(
@@ -503,24 +402,6 @@ def test_imb_with_a_rotating_root_has_no_first_and_last_rank(version, options, r
     assert list_statistics(table) == [*wanted, *ALL_RANKS]
 
 
-@pytest.mark.parametrize(
-    ("columns", "wanted"),
-    [
-        ("runtime_sec", (2.0, "last rank", "single")),
-        ("mean_sec median_sec", (3.0, "last rank", "median")),
-        ("max_sec mean_sec", (3.0, "last rank", "mean")),
-        ("min_sec max_sec", (2.0, "last rank", "least")),
-        ("max_sec", (2.0, "last rank", "largest")),
-    ],
-)
-def test_reprompi_prints_times_of_the_last_rank_by_repetition_or_summarised(
-    columns, wanted, tmp_path
-):
-    cells = ["2e-6", "3e-6"][: len(columns.split())]
-    text = f"#@nprocs=4\ntest count {columns}\nMPI_Bcast 8 {' '.join(cells)}\n"
-    assert list_statistics(read("reprompi", tmp_path, text)) == [wanted]
-
-
 CSV_ROWS = (
     "operation,seconds,ranks,bytes,kind,of\nreduce,1us,4,8,Rank Mean,median\nreduce,2us,4,16,,\n"
 )
@@ -572,23 +453,6 @@ def test_a_wrong_statistic_is_refused_in_one_line(given, complaint, tmp_path):
         read("csv", tmp_path, CSV_ROWS, **given)
     assert complaint in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_a_process_a_row_has_the_first_and_last_process_and_their_mean(tmp_path):
-    text = "test process nrep count runtime_sec\n" + "".join(
-        f"MPI_Bcast {process} {nrep} 4 {1e-6 * (1 + process + 10 * nrep):.9f}\n"
-        for nrep in (0, 1)
-        for process in (1, 0)
-    )
-    table = read("reprompi", tmp_path, "#@nprocs=2\n" + text)
-    assert list_statistics(table) == [
-        (1.0, "first rank", "single"),
-        (1.5, "rank mean", "single"),
-        (2.0, "last rank", "single"),
-        (11.0, "first rank", "single"),
-        (11.5, "rank mean", "single"),
-        (12.0, "last rank", "single"),
-    ]
 
 
 @given(

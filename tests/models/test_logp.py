@@ -18,6 +18,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import complete_values, find_family
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
+from commodel.patterns.operations import find_base_name, list_operations
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import LOGGP, Truth, fit_machine, loggp_times, observed, truth
@@ -202,7 +203,8 @@ def recorded():
 
 
 def test_predictions_equal_the_finish_times_of_the_loggopsim_simulator():
-    rows = list(recorded())
+    known = list_operations()
+    rows = [row for row in recorded() if find_base_name(row[0].operation) in known]
     assert len(rows) > 250
     differing = [
         row

@@ -175,29 +175,8 @@ def test_charts_of_fits_and_figures_of_a_paper_have_different_anchors():
     assert len(places) == len(set(places))
 
 
-def test_figures_have_sheets_and_sections_and_files_are_reproducible(results_with_paper, tmp_path):
-    folder = results_with_paper("cluster")
-    report, again = build_stored_report(folder), build_stored_report(folder)
-    write_xlsx(report, tmp_path / "one.xlsx")
-    write_xlsx(again, tmp_path / "two.xlsx")
-    assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
-    sheets = openpyxl.load_workbook(tmp_path / "one.xlsx").sheetnames
-    sheets = sheets[len(report.screens) :]  # behind the first sheets
-    shown = [section.name for section in report.sections[: sheets.index("Summary")]]
-    assert shown == sheets[: len(shown)]
-    assert shown[0] == "The paper"
-    assert "Table 1" in shown
-    page = format_page(report)
-    assert page == format_page(again)
-    for section in report.sections[: len(shown)]:
-        assert f"<h2>{section.name}</h2>" in page
-        assert all(
-            isinstance(block, Chart) is (block in section.charts) for block in section.blocks
-        )
-
-
 @pytest.mark.parametrize(
-    "hostile", ["clutser", "../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000]
+    "hostile", ["../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000]
 )
 def test_an_unknown_paper_is_refused_in_one_line_naming_the_key(results_with_paper, hostile):
     with pytest.raises(UserError) as refused:
@@ -206,8 +185,6 @@ def test_an_unknown_paper_is_refused_in_one_line_naming_the_key(results_with_pap
     assert "plan.json" in refused.value.message
     assert "paper" in refused.value.message
     assert len(refused.value.message) < 700
-    if hostile == "clutser":
-        assert "did you mean 'cluster'?" in refused.value.message
 
 
 @pytest.mark.parametrize("hostile", [7, None, ["cluster"], {"name": "cluster"}])

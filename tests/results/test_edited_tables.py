@@ -24,7 +24,6 @@ READERS = {  # and which of them each verb reads
     "fit": ("observations",),
     "report": ("comparison", "summary", "distributions", "unmeasured"),
     "advise": ("comparison",),
-    "extrap": ("comparison", "observations"),
 }
 WRONG = {  # by the type of a column: what a cell of it may not hold
     int: ("x", "1.5", "-1", "9" * 40, "1e300", "inf"),
@@ -141,11 +140,7 @@ def test_verbs_refuse_an_edited_table_in_one_line_and_change_no_file(
     ):
         write(path, content)
         before = here.files()
-        done = (
-            here.run("export", "extrap", str(path), "-o", "x.txt")
-            if verb == "extrap"
-            else here.invoke(verb)
-        )
+        done = here.invoke(verb)
         assert (done.exit_code, done.output.count("\n")) == (2, 1), (done.output, done.exception)
         assert f"{path.name}:" in done.output
         assert here.files() == before

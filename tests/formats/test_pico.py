@@ -12,7 +12,7 @@ from commodel.interchange.folders.reading import FolderProperties, read_folder
 from commodel_formats import pico
 from commodel_formats.pico import find_equal_to_default, translate_algorithm
 from tests.cli.running import output
-from tests.interchange.samples import CUDA, HEAD, RUN, alloc, line, packed, samples
+from tests.formats.samples import CUDA, HEAD, RUN, alloc, line, packed, samples
 from tests.refusals import catch_error_message
 
 
@@ -308,3 +308,16 @@ def test_a_run_in_an_imported_folder_is_read_as_a_whole(run, tmp_path):
     assert [file.path for file in files if not file.times] == ["mare_nostrum_metadata.csv"]
     (alone,) = read_folder(tmp_path / "results" / "mare_nostrum" / RUN, FolderProperties(), set())
     assert alone.digest == used[0].digest
+
+
+def test_an_archive_that_is_none_has_this_reason_and_stops_no_other_file(tmp_path):
+    (tmp_path / "run.tar.gz").write_bytes(b"not an archive")
+    (tmp_path / "good_np8.txt").write_text(
+        "# OSU MPI Allreduce Latency Test v5.8\n# Size  Avg Latency(us)\n4  10.00\n8  20.00\n"
+    )
+    files = {file.path: file for file in read_folder(tmp_path, FolderProperties(), set())}
+    assert len(files["good_np8.txt"].times) == 2
+    reason = files["run.tar.gz"].reason
+    assert "unpack it, unless it is of PICO (found no tar archive" in reason
+    assert "\n" not in reason
+    assert not files["run.tar.gz"].times
