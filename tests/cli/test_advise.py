@@ -192,55 +192,6 @@ def test_a_model_without_buffers_is_flagged_as_not_modelling_packet_loss(params)
     assert "overflows" not in small
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (WORKLOAD, "found no run in results, wanted --params FILE"),
-        (f"{WORKLOAD} --platform nowhere", "no platforms in params/platforms"),
-        (f"{WORKLOAD} --experiment none", "found no results of experiment 'none'; run it first"),
-        (f"{WORKLOAD} --params P --params P", "found two sets of model loggp"),
-        (f"{WORKLOAD} --params P --leaves 8", "give ranks, or leaves of a tree, not both"),
-        (
-            "--operation allreduce --bytes 8 --params P",
-            "ranks is missing; allreduce needs a number of ranks",
-        ),
-        (
-            "--operation allreduc --ranks 8 --bytes 1KiB --params P",
-            "unknown operation 'allreduc'; did you mean",
-        ),
-        ("--operation allreduce --ranks 8 --params P", "bytes is missing"),
-        ("--ranks 8 --bytes 1KiB --params P", "give --operation NAME"),
-        ("--operation bcats", "unknown operation 'bcats'; did you mean 'bcast'?"),
-        (
-            "--operation bcast,reduce",
-            "--operation: found 'bcast,reduce', wanted one name; repeat --operation for each",
-        ),
-        ("--operation bcast --ranks 0 --bytes 8", "ranks: found '0', wanted a whole number from 2"),
-        (f"{WORKLOAD} --params P --out t.txt", "found 't.txt', wanted a file .csv, .xlsx or .conf"),
-        (f"{WORKLOAD} --params P --only rng", "no algorithm 'rng' for allreduce"),
-        (f"{WORKLOAD} --params P --layout block --layout cyclic --out t.conf", "give one --layout"),
-        (f"{WORKLOAD} --params P --only ring:1KiB:2 --open-mpi", "'1KiB:2'"),
-        (
-            "--operation gather --ranks 8 --bytes 1KiB --params P --only windowed:2 --open-mpi",
-            "Open MPI's rules cannot name 'windowed:2' for gather",
-        ),
-        (
-            "--operation reduce --leaves 8 --bytes 8 --params P --out t.conf",
-            "Open MPI's rules are of collectives: give --ranks, not --leaves",
-        ),
-    ],
-)
-def test_invalid_advise_arguments_are_refused_in_one_line(
-    params, tmp_path, monkeypatch, arguments, said
-):
-    monkeypatch.chdir(tmp_path)
-    before = sorted(tmp_path.iterdir())
-    line = refused(f"advise {arguments}".replace(" P", f" {params}"))
-    assert said in line
-    assert line.startswith("commodel: ")
-    assert sorted(tmp_path.iterdir()) == before
-
-
 def test_several_workloads_are_a_table(platform):
     text = run(f"advise {WORKLOADS} --platform {platform}").stdout
     assert ". SIMULATED: the parameters were fitted to a simulated platform." in text

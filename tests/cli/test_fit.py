@@ -176,37 +176,6 @@ def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
     assert "model tan: found 2 points, wanted more than its 3 values" in said.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (
-            ["--hold-out", "bytes > 8 or bytes <= 8"],
-            "--hold-out: 'bytes > 8 or bytes <= 8' holds out all 16 points",
-        ),
-        (["--hold-out", "bytes < 8"], "--hold-out: 'bytes < 8' holds out none of the 16 points"),
-        (
-            ["--hold-out", "byte < 8"],
-            "--hold-out: 'byte < 8': unknown name 'byte'; did you mean 'bytes'?",
-        ),
-        (
-            ["--hold-out", "log2(bytes - 8) > 2"],
-            "--hold-out: 'log2(bytes - 8) > 2' cannot be evaluated",
-        ),
-        (
-            ["--model", "cluster", "--hold-out", "ranks > 4"],
-            "model cluster cannot be fitted to collectives alone",
-        ),
-        (["--model", "logg", "--hold-out", "ranks > 4"], "logg"),
-    ],
-)
-def test_invalid_fit_arguments_are_reported_in_one_line(table, arguments, words):
-    families = [] if "--model" in arguments else ["--model", "hockney"]
-    said = run(f"fit table {table}", *families, *arguments, code=2)
-    message = [line for line in said.stderr.splitlines() if "left out" not in line]
-    assert len(message) == 1
-    assert words in message[0]
-
-
 def test_several_families_want_a_folder(table):
     said = run(f"fit table {table} --model all --hold-out", "ranks > 4", "--out", table, code=2)
     assert "found a file, wanted a folder" in said.stderr

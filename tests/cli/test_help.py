@@ -73,30 +73,6 @@ def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch
         assert len(option.help.split()) <= 22, (page, option.name)
 
 
-@pytest.mark.parametrize(
-    ("line", "wanted"),
-    [
-        ("predict matrix demo --params p.yaml --out a.csv --ranks 4", "No such option '--ranks'"),
-        ("predict matrix demo --out a.csv", "Missing option '--params'"),
-        (
-            "predict --ranks 4 matrix demo",
-            "predict: found --ranks before 'matrix', wanted options behind it",
-        ),
-        ("predict --params p.yaml --operation bcast --blocks 3", "No such option '--blocks'"),
-        ("predict bcast --ranks 4", "No such command 'bcast'"),
-        ("advise --operation bcast --ranks 4 --bytes 8 --cores 4", "No such option '--cores'"),
-        ("advise score --set L=1us", "No such option '--set'"),
-        ("measure --in plan.json --out raw", "give --in PLAN and --batch NAME"),
-        ("report mine", "found 'mine', wanted --in results/mine"),
-        ("report", "--in is missing, wanted --in results/NAME"),
-    ],
-)
-def test_missing_options_and_those_of_another_mode_are_refused(line, wanted):
-    error = run(line, code=2).stderr
-    assert wanted in error
-    assert error.count("\n") == 1
-
-
 def test_results_do_not_depend_on_help_texts():
     """Snakemake runs a rule again if one of its source files changes. These include no file of the
     package `cli`."""

@@ -151,53 +151,6 @@ def test_each_file_has_the_number_of_ranks_of_its_name_its_output_or_its_option(
     assert import_ranks(f"osu {tmp_path}/job.txt", out) == ([4, 8], "")
 
 
-@pytest.mark.parametrize(
-    ("names", "options", "wanted"),
-    [
-        (
-            ("a_32.txt", "a_64.txt", "a_128.txt"),
-            "--ranks 32",
-            "numbers in their names (32, 64, 128); leave --ranks out, or give one for each file in their order",
-        ),
-        (
-            ("a_32.txt", "a_64.txt"),
-            "--ranks 128",
-            "found --ranks 128 for files with different numbers",
-        ),
-        (("a_64.txt",), "--ranks 32", "a_64.txt: found --ranks 32, but 64 in the file's name"),
-        (
-            ("a_np64.txt",),
-            "--ranks 128",
-            "a_np64.txt: found --ranks 128, but 64 in the file's name",
-        ),
-        # The order of a shell's `a_*.txt`.
-        (
-            ("a_128.txt", "a_32.txt", "a_64.txt"),
-            "--ranks 32 --ranks 64 --ranks 128",
-            "a_128.txt: found --ranks 32, but 128",
-        ),
-        (
-            ("x.txt", "y.txt", "z.txt"),
-            "--ranks 2 --ranks 4",
-            "found 2 values of --ranks for 3 files",
-        ),
-        (
-            ("x.txt",),
-            "",
-            "x.txt:3: found no number of ranks in the file, none or several in its name",
-        ),
-        (
-            ("x_np32_n2_ppn32.txt",),
-            "",
-            "found no number of ranks in the file, none or several in its name",
-        ),
-    ],
-)
-def test_numbers_of_ranks_that_contradict_a_name_are_refused(tmp_path, names, options, wanted):
-    assert wanted in refused(f"import osu {write_osu(tmp_path, *names)} {options} -o {tmp_path}/t")
-    assert not (tmp_path / "t").exists()
-
-
 def test_numbers_of_ranks_that_contradict_the_file_are_refused(tmp_path):
     """IMB runs on 2, 4, 8, … processes, one block each."""
     blocks = [

@@ -106,7 +106,6 @@ def test_help_names_every_operation(verb):
 def test_algorithms_of_one_operation():
     rows = read_rows("show algorithms broadcast")
     assert {row["operation"] for row in rows} == {"bcast"}
-    assert "did you mean 'bcast'" in output("show algorithms bcasst", code=2)
 
 
 def test_layout_shows_the_ranks_of_every_node():
@@ -127,9 +126,6 @@ def test_layout_on_a_platform():
         == "0 1 | 2 3 | 4 5 | 6 7 | 8\n"
     )
     assert "0 1 | 2 3 |" in output(f"show layout block --ranks 16 --platform {two}")
-    assert "platform 'two-types' has 8 of 2" in output(
-        f"show layout block:3 --ranks 9 --platform {two}", code=2
-    )
 
 
 def test_layout_of_a_file_that_names_far_nodes(tmp_path):
@@ -142,7 +138,6 @@ def test_layout_of_a_file_that_names_far_nodes(tmp_path):
 def test_topology_drawings():
     assert output("show topology flat:2 --format text").split("\n")[:2] == ["0", "|- 1"]
     assert output("show topology b:2^2 --format svg").startswith("<svg")
-    assert "wanted at most 2,000 to draw" in output("show topology flat:2001 --format svg", code=2)
 
 
 def test_the_critical_path_of_a_barrier_counts_its_messages_up_and_down(tmp_path):

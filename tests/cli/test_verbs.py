@@ -213,21 +213,6 @@ def test_names_are_case_insensitive(typed, meant):
     assert run(*typed.split()).stdout == run(*meant.split()).stdout != ""
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("pln demo", "plan"),
-        ("export mrnt flat:2", "mrnet"),
-        ("show models logp-tam", "logp-tan"),
-        ("plan dmo", "demo"),
-    ],
-)
-def test_a_name_that_is_nearly_right(typed, meant):
-    error = run(*typed.split(), code=2).stderr
-    assert f"id you mean '{meant}'?" in error
-    assert error.count("\n") == 1
-
-
 def test_every_file_is_taken_from_where_the_user_stands():
     """Every path parameter of every verb has the type `File`."""
     for name in main.list_commands(None):
@@ -377,34 +362,6 @@ def test_times_of_a_table_have_one_unit_and_columns_with_one_value_stand_above()
         "loggp      8",
         "loggp      8",
     ]
-
-
-@pytest.mark.parametrize(
-    ("line", "wanted"),
-    [
-        ("run demo --foo", "commodel: run: No such option '--foo'."),
-        ("run", "commodel: run: Missing argument 'EXPERIMENT'."),
-        (
-            "run demo --cores 0",
-            "commodel: run: Invalid value for '--cores': 0 is not in the range x>=1.",
-        ),
-        ("predict --bytes", "commodel: predict: Option '--bytes' requires an argument."),
-        (
-            "plan demo --format pdf",
-            "commodel: plan: Invalid value for '--format': 'pdf' is not one of",
-        ),
-        (
-            "show schedule --operation bcast --algorithm linear --ranks 4",
-            "commodel: bytes is missing; bcast needs a message size",
-        ),
-        ("nope", "commodel: No such command 'nope'."),
-        ("--foo", "commodel: No such option '--foo'."),
-    ],
-)
-def test_one_line(line, wanted):
-    result = run(line, code=2)
-    assert result.stderr.startswith(wanted)
-    assert result.stderr.count("\n") == 1
 
 
 def test_an_operation_without_data_needs_no_message_size():

@@ -9,7 +9,7 @@ import pytest
 
 from commodel.files.parameter_sets import read_parameters
 from tests.cli.running import output, read_rows
-from tests.formats.samples import IB, NETGAUGE, NETGAUGE_FILE, TABLES
+from tests.formats.samples import NETGAUGE, NETGAUGE_FILE, TABLES
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -54,28 +54,6 @@ def test_a_folder_of_tables(folder, tmp_path):
     )
     assert predict(out, *both, "--bytes", 54) == pytest.approx(
         [1e-6 + 2 * (2e-7 + 53 * 2e-9) + 7e-7]
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("IB", IB + "201\t2e-6\t5e-6\n", "IB.txt:4: found 2 numbers, wanted 3"),
-        ("IB", IB + "201 2e-6 x 1\n", "IB.txt:4: found '201 2e-6 x 1', wanted numbers only"),
-        ("IB", "#m\n", "IB.txt: found no row of numbers"),
-        ("gamma", "#size MAX_I\n4 1e-7\n", "gamma.txt: found no column SUM_I"),
-    ],
-)
-def test_a_damaged_taulop_table_is_refused_and_named(folder, tmp_path, name, text, said):
-    (folder / f"{name}.txt").write_text(text)
-    assert said in output(f"import taulop {folder} -o {tmp_path}/set.yaml", code=2)
-    assert not (tmp_path / "set.yaml").exists()
-
-
-def test_import_taulop_states_the_missing_file_or_folder(tmp_path):
-    assert "wanted SHM.txt" in output(f"import taulop {tmp_path} -o {tmp_path}/x.yaml", code=2)
-    assert "wanted a folder" in output(
-        f"import taulop {tmp_path}/none -o {tmp_path}/x.yaml", code=2
     )
 
 
@@ -150,26 +128,3 @@ def test_loggp_parameters_of_another_tool(tmp_path, text):
     pattern = "--operation bcast --algorithm linear --ranks 2 --bytes 1"
     (prediction,) = read_rows(f"predict --model loggp --params {tmp_path}/set.yaml {pattern}")
     assert prediction["seconds"] == pytest.approx(5e-6)  # what was measured
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("nothing\n", "ng.log: found no row of s, L, o_s, o_r, g, G"),
-        ("1 10 10.0 20.0\n", "ng.log:1: found 4 numbers, wanted 11"),
-        (
-            "1 10 1 1 1 5.0 1.5 1.0 -nan -nan -nan\n",
-            "found 1 sizes, none with a g and G of at least 0; none has both",
-        ),
-        (
-            "1 10 1 1 1 5.0 1.5 1.0 2.0 -0.01 1\n",
-            "g and G of at least 0; 1 have a negative one: the line falls",
-        ),
-        ("1 10 1 1 1 nan 1.5 1.0 2 1 1\n", "ng.log:1: found an impossible size or time"),
-        ("1 10 1 1 1 x 1.5 1.0 2 1 1\n", "ng.log:1: found 'x', wanted a number"),
-    ],
-)
-def test_damaged_parameters_of_another_tool(tmp_path, text, said):
-    (tmp_path / "ng.log").write_text(text)
-    assert said in output(f"import netgauge {tmp_path}/ng.log -o {tmp_path}/set.yaml", code=2)
-    assert not (tmp_path / "set.yaml").exists()

@@ -20,10 +20,10 @@ from commodel.predictions.predictions import predict
 from commodel_kernels.partitioning import locate_processes, read_process_speeds
 from commodel_kernels.partitions.arrangement import arrange_in_columns
 from commodel_kernels.partitions.shares import even_out_times, partition_geometric
-from commodel_kernels.rectangles import Rectangles, format_rectangles, read_rectangles
+from commodel_kernels.rectangles import format_rectangles, read_rectangles
 from commodel_kernels.speeds import KernelSpeeds, Speed, Speeds, write_speeds
 from commodel_kernels.times import predict_computation
-from tests.cli.running import output, read_rows, refused, run
+from tests.cli.running import output, read_rows, run
 from tests.models.taulop_terms import parameters, table
 from tests.patterns.catalogue import point
 
@@ -169,111 +169,6 @@ def test_a_workbook_of_a_kernel(model_sets, tmp_path):
     assert "hloggp sums [µs]" in texts
     assert any(text.startswith("SIMULATED") for text in texts)
     assert {"Models", "Iterations"} <= set(book.sheetnames)
-
-
-PINWHEEL = format_rectangles(
-    Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1])
-)
-HEAD = "rank,x,y,width,height\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "more", "message"),
-    [
-        (
-            HEAD + "0,0,0,2,1\n1,0,1,1,1\n",
-            [],
-            "{}:3: found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled",
-        ),
-        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--blocks", 4], "{}: found 2×2, wanted n=4"),
-        (
-            HEAD + "0,0,0,2,1\n1,0,1,2,1\n",
-            ["--iteration", 2],
-            "found iteration 2, wanted one below 2, the blocks a side",
-        ),
-        (
-            HEAD + "0,0,0,2,1\n1,0,1,2,1\n",
-            ["--ranks", 3],
-            "ranks: found 3, but 'summa:partition={}' has 2 ranks",
-        ),
-        (
-            HEAD + "0,0,0,2,1\n1,0,1,2,1\n",
-            ["--grid", "1x2"],
-            "found grid and partition, wanted one of them",
-        ),
-        (
-            PINWHEEL,
-            [],
-            "{}: found different widths at x=0: 2 of rank 0, 1 of rank 3; wanted columns, which summa needs",
-        ),
-        ("\0\n", [], "{}:1: found a zero byte, wanted text"),
-    ],
-)
-def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, more, message):
-    path = tmp_path / "p.csv"
-    path.write_text(content)
-    output = run(
-        f"predict kernel summa --params {model_sets} --partition {path}", *more, code=2
-    ).output
-    text = output.removeprefix("commodel: ").removeprefix("operation: ").removeprefix("algorithm: ")
-    assert text.startswith(message.format(path))
-    assert output.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["summa"], "found no run in results, wanted --params FILE"),
-        (["summa", "--params", "SETS"], "ranks: ranks are missing"),
-        (
-            ["summa", "--params", "SETS", "--ranks", "4", "--speeds", "params/speeds/fermi.yaml"],
-            "--speeds has a meaning only with --overlapped; leave it out",
-        ),
-        (
-            [
-                "summa",
-                "--params",
-                "SETS",
-                "--ranks",
-                "4",
-                "--overlapped",
-                "--speeds",
-                "params/speeds/fermi.yaml",
-            ],
-            "params/speeds/fermi.yaml: no speeds of 'node/1' for gemm; there are those of fat/1, ",
-        ),
-        (
-            ["summa", "--params", "SETS", "--ranks", "4", "--blocks", "0"],
-            "summa: n: found '0', wanted a whole number from 1",
-        ),
-        (
-            ["summa", "--params", "SETS", "--ranks", "4", "--format", "xlsx"],
-            "a workbook needs a file: give -o NAME.xlsx",
-        ),
-        (
-            ["summa", "--params", "EMPTY", "--ranks", "4"],
-            "found no parameter set (.yaml) in this folder",
-        ),
-        (
-            ["wave2d", "--params", "SETS", "--partition", "none.csv"],
-            "none.csv: cannot be read: No such file or directory",
-        ),
-        (
-            ["wave2d", "--params", "SETS", "--ranks", "4", "--iteration", "1"],
-            "--iteration has a meaning only for summa",
-        ),
-    ],
-)
-def test_a_mistake_in_kernel_is_one_line(model_sets, tmp_path, arguments, message, monkeypatch):
-    (tmp_path / "empty").mkdir()
-    if len(arguments) == 1:  # it looks for the last run, which must not be found
-        monkeypatch.chdir(tmp_path)
-    folders = {"SETS": str(model_sets), "EMPTY": str(tmp_path / "empty")}
-    output = run(
-        "predict", "kernel", *(folders.get(word, word) for word in arguments), code=2
-    ).output
-    assert message in output
-    assert output.count("\n") == 1
 
 
 FERMI_SPEEDS = "params/speeds/fermi.yaml"
@@ -452,56 +347,11 @@ def test_a_workbook_without_the_columns_is_refused(tmp_path):
     assert "found no sheet with the columns rank, x, y, width, height" in text
 
 
-@pytest.mark.parametrize(
-    ("change", "wanted"),
-    [
-        ({"--blocks": "5"}, "found 29 processes for 25 blocks"),
-        ({"--blocks": None}, "give either --blocks, or --from"),
-        ({"--format": "xlsx"}, "give -o NAME.xlsx"),
-        ({"--within": "200%"}, "--within: found '200%', wanted a fraction"),
-        ({"--layout": "processes:params/layouts/fermi/M99.csv"}, "M99.csv"),
-        ({"--speeds": "params/platforms/fermi.yaml"}, "params/platforms/fermi.yaml:"),
-        ({"--platform": "nowhere"}, "unknown platform 'nowhere'"),
-        ({"--layout": "block:1", "--ranks": "17"}, "17 ranks"),
-    ],
-)
-def test_a_mistake_in_partition_is_one_line(change, wanted):
-    words = M10.split()
-    options = (
-        dict(zip(words[::2], words[1::2], strict=True))
-        | {"--blocks": "128", "--by": "dynamic"}
-        | change
-    )
-    lines = output(
-        "partition", *(part for pair in options.items() if pair[1] for part in pair), code=2
-    ).splitlines()
-    assert any(wanted in line for line in lines)
+def test_a_file_of_another_format_in_place_of_speeds_has_a_line_for_each_mistake():
+    line = f"partition --speeds params/platforms/fermi.yaml --platform fermi --layout {LAYOUT}"
+    lines = output(f"{line} --blocks 128 --by dynamic", code=2).splitlines()
+    assert any("params/platforms/fermi.yaml:" in line for line in lines)
     assert all(line.startswith("commodel: ") for line in lines)
-    # a file of another format has a mistake in every line
-    assert len(lines) == 1 or "platforms/fermi.yaml:" in wanted
-
-
-@pytest.mark.parametrize("speed", ["0", "-3", ".nan"])
-def test_a_speed_that_is_not_positive_is_refused_with_file_and_line(tmp_path, speed):
-    (tmp_path / "s.yaml").write_text(
-        f"kernels:\n  gemm:\n    kinds:\n      fat/6: [[1, {speed}]]\n"
-    )
-    text = output(f"partition {M10} --speeds {tmp_path}/s.yaml --blocks 128", code=2)
-    assert text.startswith(f"commodel: {tmp_path}/s.yaml:4: kernels.gemm.kinds.fat/6[0][1]: found ")
-
-
-def test_a_kind_without_a_curve_is_named(tmp_path):
-    (tmp_path / "s.yaml").write_text(
-        "kernels: {gemm: {kinds: {fat/6: [[1, 5]], thin/4: [[1, 5]]}}}\n"
-    )
-    text = output(f"partition {M10} --speeds {tmp_path}/s.yaml --blocks 128", code=2)
-    assert "s.yaml: no speeds of 'fat/5' for gemm; there are those of fat/6, thin/4" in text
-
-
-def test_more_cores_than_a_node_has_are_refused(tmp_path):
-    (tmp_path / "l.csv").write_text("rank,node,cores,device\n0,0,6,cpu\n1,0,7,cpu\n")
-    text = output(f"partition {FERMI} --layout processes:{tmp_path}/l.csv --blocks 128", code=2)
-    assert "found 13 cores in use on node 0, wanted at most its 12" in text
 
 
 SPEEDS = "--speeds params/speeds/fermi.yaml --platform fermi-ib"
@@ -663,36 +513,6 @@ def test_on_a_real_machine_the_computation_is_measured(mpi_programs, taulop, tmp
     (row,) = read_rows(f"advise layouts gemm {requested} --layout processes:{tmp_path}/two.csv")
     assert row["measured computation"] not in (0, row["computation"])
     assert row["measured total"] == row["measured computation"] + row["measured communication"]
-
-
-@pytest.mark.parametrize(
-    ("change", "wanted"),
-    [
-        ({"--layout": None}, "give --layout processes:PATH or a folder"),
-        ({"--layout": "block:4"}, "'block:4' does not determine the number of ranks"),
-        ({"--layout": "params/speeds"}, "params/speeds: found no tables of processes (.csv)"),
-        (
-            {"--layout": None, "--cores": "7"},
-            "no layout of processes with 7 cores: no speeds of 'fat/7'",
-        ),
-        (
-            {"--layout": None, "--cores": "13"},
-            "no layout of processes with 13 cores: no node has 13 cores",
-        ),
-        ({"--model": "logp"}, "no values of model 'logp'"),
-        ({"--blocks": "1"}, "found 2 processes for 1 blocks"),
-        ({"--bytes": "-1"}, "-1"),
-        ({"--iterations": "5"}, "SUMMA has one for each block of a side"),
-    ],
-)
-def test_a_mistake_in_advise_kernel_is_one_line(taulop, change, wanted):
-    words = WAVE.split()
-    options = dict(zip(words[::2], words[1::2], strict=True)) | {"--params": str(taulop)}
-    options |= {"--layout": "processes:params/layouts/fermi/M1.csv"} | change
-    kernel = "gemm" if "--iterations" in change else "wave"
-    assert wanted in refused(
-        "advise", "layouts", kernel, *(part for pair in options.items() if pair[1] for part in pair)
-    )
 
 
 @pytest.mark.parametrize("kernel", ["gemm", "wave"])
