@@ -5,10 +5,19 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import PATH, format_option, out_option
-from commodel.cli.export import print_exported
-from commodel.cli.import_ import FILE_ARGUMENT, SET_OPTION, write_set
+from commodel.cli.verb_parts import (
+    PATH,
+    Verb,
+    format_option,
+    make_option_group,
+    out_option,
+    print_exported,
+    write_set,
+)
+
+SET_OPTION = make_option_group(
+    "Output", out_option("Parameter set (YAML) to write.", required=True)
+)
 
 
 @click.command(
@@ -42,7 +51,7 @@ def import_taulop(folder: Path, network: str, out: Path) -> None:
         "commodel import netgauge node-1.txt -o node-1.yaml",
     ),
 )
-@FILE_ARGUMENT
+@click.argument("file", type=PATH)
 @SET_OPTION
 def import_netgauge(file: Path, out: Path) -> None:
     """Read LogGP parameters that Netgauge printed or wrote."""

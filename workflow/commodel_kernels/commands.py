@@ -7,21 +7,26 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import (
+from commodel.cli.verb_parts import (
     PATH,
+    WORKBOOK_STYLES,
+    Verb,
     choose_style,
     experiment_option,
+    make_option_group,
+    make_progress_printer,
     out_option,
     params_option,
     platform_option,
     process_count_option,
     quiet_option,
     set_option,
+    show_waiting,
     style_option,
+    workbook_style_option,
+    write_answer,
+    write_or_print,
 )
-from commodel.cli._output import make_progress_printer, show_waiting, write_answer, write_or_print
-from commodel.cli.predict import PARAMS, STYLE, STYLES
 from commodel.errors import UserError, locate_mistakes
 from commodel.units import parse_fraction
 
@@ -207,9 +212,11 @@ def partition(
         help="Speeds of processes for --overlapped.  [default: the partition's]",
     ),
 )
-@make_option_group("Models", PARAMS, set_option)
+@make_option_group("Models", params_option, set_option)
 @make_option_group("Platform and results", platform_option, experiment_option)
-@make_option_group("Output", out_option("File to write.  [default: the screen]"), STYLE)
+@make_option_group(
+    "Output", out_option("File to write.  [default: the screen]"), workbook_style_option
+)
 def predict_kernel(
     kernel: str,
     side: str | None,
@@ -228,7 +235,7 @@ def predict_kernel(
 
     request = KernelPattern(kernel, side, sizes, **pattern)
     request.check()
-    style = choose_style(style, out, STYLES)
+    style = choose_style(style, out, WORKBOOK_STYLES)
     source = EvidenceSource(params, platform, experiment, settings, make_progress_printer(False))
     with show_waiting("predicting"):
         result = predict_pattern(request, source)

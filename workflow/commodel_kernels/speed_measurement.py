@@ -22,7 +22,7 @@ from commodel.platforms.build import build_toolchain, find_starter
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.records import Measure, Plan
-from commodel.results import raw_samples
+from commodel.results.raw_samples import join_passes, read_samples
 from commodel.sources import ROOT
 from commodel.stats import compute_median_interval
 
@@ -109,11 +109,11 @@ def _run_start(context: StartContext, start: Start, limit: float) -> None:
 
 def _read_sample(folder: SafePath, row: Mapping[str, Any]) -> Sample:
     case, size = str(row["id"]), int(row["width"]) * int(row["height"])
-    raw_samples.join_passes({1: folder / pass_folder_name(0) / f"{case}.csv"}, folder, case)
+    join_passes({1: folder / pass_folder_name(0) / f"{case}.csv"}, folder, case)
     path = folder / f"{case}.csv"
     if not path.exists():
         raise UserError(f"no valid sample of size {size}: the clock jumped in all samples")
-    samples = raw_samples.read_samples(path, case)
+    samples = read_samples(path, case)
     seconds, low, high = compute_median_interval(
         np.array([sample["seconds"] for sample in samples if sample["valid"]])
     )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
-from commodel.cli._options import (
+from commodel.cli.verb_parts import (
+    Verb,
     commutative_option,
     experiment_option,
+    make_option_group,
+    make_progress_printer,
     out_option,
     params_option,
+    print_rows,
     quiet_option,
     same_types_option,
     style_option,
     verbose_option,
 )
-from commodel.cli._output import make_progress_printer, print_rows
 
 
 @click.command(

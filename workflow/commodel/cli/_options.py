@@ -57,6 +57,13 @@ def out_option(help_text: str, required: bool = False) -> Callable:
 
 
 style_option = format_option("table", "json", "csv")
+WORKBOOK_STYLES = ("table", "json", "csv", "xlsx")
+workbook_style_option = click.option(
+    "--format",
+    "style",
+    type=click.Choice(WORKBOOK_STYLES),
+    help="Format.  [default: as --out ends, else table]",
+)
 # Explanations of arguments on help pages.
 EXPERIMENT_ARGUMENT = {"EXPERIMENT": "Name of a file in params/experiments, or a path."}
 RESULTS_ARGUMENT = {"EXPERIMENT": "Name of a folder in results."}

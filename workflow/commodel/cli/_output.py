@@ -25,9 +25,12 @@ from commodel.errors import JOB_VARIABLE
 from commodel.files.safe_paths import SafePath
 from commodel.files.text_tables import Rows, format_answer, format_rows
 from commodel.progress import listen_with
+from commodel.units import format_count
 
 if TYPE_CHECKING:
+    from commodel.api.exports import Exported
     from commodel.api.result import Result
+    from commodel.parameters import ParameterSet
 
 
 def print_answer(
@@ -58,6 +61,22 @@ def write_or_print(text: str, out: Path | None) -> None:
         write_text(out, text + "\n")
     else:
         click.echo(text)
+
+
+def write_set(out: Path, parameters: ParameterSet) -> None:
+    """Write a parameter set, and print what it has."""
+    from commodel.files.parameter_sets import write_parameters
+
+    write_parameters(out, parameters)
+    values = format_count(len(parameters.values), "value")
+    click.echo(f"{out}: {values} of {parameters.platform}, {parameters.source}")
+
+
+def print_exported(result: Exported) -> None:
+    """Print the text, or the paths of the files, and the notes."""
+    for note in result.notes:
+        click.echo(f"commodel: {note}", err=True)
+    click.echo(result.text())
 
 
 LOG_LINE_INTERVAL = 30.0  # seconds between two progress lines if lines cannot be rewritten

@@ -15,10 +15,10 @@ from commodel.cli._options import (
     pattern_options,
     same_types_option,
 )
-from commodel.cli._output import show_waiting
+from commodel.cli._output import print_exported, show_waiting
 
 if TYPE_CHECKING:
-    from commodel.api.exports import Exported
+    pass
 
 OUT = make_option_group("Output", out_option("File to write.  [default: the screen]"))
 
@@ -70,13 +70,6 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
             operation, out, bytes=sizes, parameters=params, gamma=gamma, unit=unit, **pattern
         )
     print_exported(result)
-
-
-def print_exported(result: Exported) -> None:
-    """Print the text, or the paths of the files, and the notes."""
-    for note in result.notes:
-        click.echo(f"commodel: {note}", err=True)
-    click.echo(result.text())
 
 
 @export.command(

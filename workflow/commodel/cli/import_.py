@@ -21,19 +21,14 @@ from commodel.cli._output import print_rows, show_waiting
 from commodel.errors import UserError
 from commodel.extensions import list_names_in_text, list_subcommands
 from commodel.registry import lookup
-from commodel.units import format_count, format_seconds, parse_count
+from commodel.units import format_seconds, parse_count
 
 if TYPE_CHECKING:
     from commodel.interchange import Format
-    from commodel.parameters import ParameterSet
 
 # Formats of tables of times.
 TIME_FORMATS = ("csv", "imb", "osu")
-FILE_ARGUMENT = click.argument("file", type=PATH)
 TABLE_OPTION = out_option("Table of times (CSV) to write.", required=True)
-SET_OPTION = make_option_group(
-    "Output", out_option("Parameter set (YAML) to write.", required=True)
-)
 OPTIONS = {
     "algorithm": click.option(
         "--algorithm", default="", help="Algorithm, if the file does not name it."
@@ -220,7 +215,7 @@ def from_folder(
         "commodel import goal trace.bin --unit ps -o trace.csv",
     ),
 )
-@FILE_ARGUMENT
+@click.argument("file", type=PATH)
 @make_option_group(
     "Units",
     click.option(
@@ -249,12 +244,3 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
     if tasks.other_units:
         text = f"{tasks.other_units} tasks are for a second cpu or nic; here a rank has one of each"
         click.echo(f"commodel: {text}", err=True)
-
-
-def write_set(out: Path, parameters: ParameterSet) -> None:
-    from commodel.files.parameter_sets import write_parameters
-
-    write_parameters(out, parameters)
-    click.echo(
-        f"{out}: {format_count(len(parameters.values), 'value')} of {parameters.platform}, {parameters.source}"
-    )

@@ -12,16 +12,19 @@ from commodel.cli._help import VerbWithModes, make_option_group
 from commodel.cli._options import (
     EXPERIMENT_ARGUMENT,
     PATH,
+    WORKBOOK_STYLES,
     choose_style,
     cores_option,
     experiment_option,
     out_option,
+    params_option,
     pattern_options,
     platform_option,
     refuse_campaign,
     set_option,
     statistic_option,
     verbose_option,
+    workbook_style_option,
 )
 from commodel.cli._output import (
     copy_output_of_model,
@@ -32,13 +35,6 @@ from commodel.cli._output import (
 )
 from commodel.errors import UserError
 
-STYLES = ("table", "json", "csv", "xlsx")
-PARAMS = click.option(
-    "--params",
-    type=PATH,
-    multiple=True,
-    help="Parameter set (YAML) or workbook of a report; repeated.",
-)
 REQUIRED_PARAMS = click.option(
     "--params",
     type=PATH,
@@ -47,12 +43,6 @@ REQUIRED_PARAMS = click.option(
     help="Parameter set (YAML) or workbook of a report; repeated.",
 )
 PLATFORM = make_option_group("Platform", platform_option)
-STYLE = click.option(
-    "--format",
-    "style",
-    type=click.Choice(STYLES),
-    help="Format.  [default: as --out ends, else table]",
-)
 
 
 @click.group(
@@ -69,7 +59,7 @@ STYLE = click.option(
 @make_option_group("Predicted quantity", statistic_option)
 @make_option_group(
     "Models",
-    PARAMS,
+    params_option,
     click.option("--model", help="Model, e.g. loggp.  [default: all of --params]"),
     set_option,
 )
@@ -84,7 +74,10 @@ STYLE = click.option(
     ),
 )
 @make_option_group(
-    "Output", out_option("File to write.  [default: the screen]"), STYLE, verbose_option
+    "Output",
+    out_option("File to write.  [default: the screen]"),
+    workbook_style_option,
+    verbose_option,
 )
 def predict(
     params: tuple[Path, ...],
@@ -102,7 +95,7 @@ def predict(
 ) -> None:
     from commodel.api.predictions import NoSourceError, PredictedQuantity, predict_patterns
 
-    style = choose_style(style, out, STYLES)
+    style = choose_style(style, out, WORKBOOK_STYLES)
     quantity = PredictedQuantity.of(waves, pipelined, statistic)
     if not pattern["operation"]:
         raise UserError("give --operation NAME; `commodel show operations` lists them")
