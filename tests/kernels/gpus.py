@@ -3,7 +3,7 @@ numpy."""
 
 import ctypes
 import subprocess
-from ctypes import c_bool, c_char, c_char_p, c_int, c_size_t, c_void_p
+from ctypes import c_bool, c_char, c_int, c_void_p
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +14,17 @@ SOURCES = ROOT / "workflow/commodel_kernels/native/programs"
 TEXT = 400
 PIECES = ctypes.c_void_p * 4
 MEMBERS = {
-    "begin": ctypes.CFUNCTYPE(c_void_p, c_void_p, c_char_p, c_size_t, c_size_t, c_size_t, c_void_p),
-    "load": ctypes.CFUNCTYPE(c_int, c_void_p, PIECES),
+    "task_bytes": ctypes.c_size_t,
+    "prepare": c_void_p,
+    "copy_input": c_void_p,
+    "free_task": c_void_p,
     "start": ctypes.CFUNCTYPE(c_int, c_void_p),
     "finished": ctypes.CFUNCTYPE(c_int, c_void_p, c_bool, PIECES),
     "end": ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p),
     "describe_libraries": ctypes.CFUNCTYPE(None, c_void_p, c_void_p),
     "close": ctypes.CFUNCTYPE(None, c_void_p),
 }
-OPEN, ABSENT, FAILED = range(3)
+OPEN = 0
 
 
 class Gpu(ctypes.Structure):
@@ -32,6 +34,11 @@ class Gpu(ctypes.Structure):
         ("problem", c_char * TEXT),
         *MEMBERS.items(),
     )
+    library: ctypes.CDLL  # that has opened it
+
+    def load(self, task, inputs):
+        """Begin to copy the input of an iteration; return the code."""
+        return self.library.load_gpu_input(task, inputs)
 
 
 def compile_library(folder: Path, name: str, *sources: Path) -> Path:
@@ -53,7 +60,11 @@ class Task:
     def __init__(self, gpu, kernel, rows, columns, block=1, initial=None):
         self.gpu, self.shape = gpu, (rows, columns)
         start = initial.ctypes.data if initial is not None else None
-        self.state = gpu.begin(ctypes.addressof(gpu), kernel.encode(), rows, columns, block, start)
+        sizes = [ctypes.c_size_t(size) for size in (rows, columns, block)]
+        address = c_void_p(ctypes.addressof(gpu))
+        begin = gpu.library.begin_gpu_task
+        begin.restype = c_void_p
+        self.state = c_void_p(begin(address, kernel.encode(), *sizes, c_void_p(start)))
 
     @property
     def problem(self):
@@ -74,9 +85,14 @@ class Task:
 def open_gpu(library, kind, number=0, *arguments):
     """Return the GPU and the problem, of which one is None."""
     gpu, problem = ctypes.POINTER(Gpu)(), ctypes.create_string_buffer(TEXT)
-    open_it = getattr(ctypes.CDLL(str(library)), f"open_{kind}_gpu")
+    loaded = ctypes.CDLL(str(library))
+    open_it = getattr(loaded, f"open_{kind}_gpu")
     code = open_it(number, *arguments, ctypes.byref(gpu), problem)
-    return (gpu.contents, None) if code == OPEN else (None, problem.value.decode())
+    if code != OPEN:
+        return None, problem.value.decode()
+    opened = gpu.contents
+    opened.library = loaded
+    return opened, None
 
 
 def describe(gpu):

@@ -177,12 +177,14 @@ def test_a_process_that_drives_a_gpu_takes_cuda_s_own(fake, real, partition, tmp
     """Without COMMODEL_ACCELERATOR. Too few GPUs are one line."""
     monkeypatch.delenv("COMMODEL_ACCELERATOR")
     partition("alone")
-    (tmp_path / "cores").write_text("0 1 gpu\n0 1 gpu\n")
+    (tmp_path / "cores").write_text("0 1 gpu:0\n0 1 gpu:1\n")
     options = ("--cores", tmp_path / "cores", "--max-samples", 10, "--sync", "barrier")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options)
     (line,) = result.errors
     assert line.startswith("error: rank 1 on ")
-    assert ": found 1 GPU by CUDA, wanted at least 2; " in line
+    assert line.endswith(
+        ": found 1 GPU by CUDA, wanted at least 2; processes share a GPU if their layout says gpu:0"
+    )
     monkeypatch.setenv("FAKE_DEVICES", "2")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options, out="two")
     assert result.code == 0, result.err

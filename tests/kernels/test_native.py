@@ -172,7 +172,7 @@ def test_only_ranks_with_a_gpu_in_the_cores_file_use_the_accelerator(
         return real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options, out=f"o{len(cores)}")
 
     assert run("0 1\n0 1\n").code == 0
-    failed = run("0 1\n0 1 gpu\n")
+    failed = run("0 1\n0 1 gpu:0\n")
     assert failed.errors
     assert "the accelerator failed with code 7" in failed.errors[0]
 

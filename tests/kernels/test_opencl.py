@@ -3,6 +3,7 @@ cannot be used is told in one line."""
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -84,14 +85,14 @@ def test_six_processes_share_a_device_and_one_has_no_work(
 
 def test_too_few_devices_are_one_line(gpu, real, partition, tmp_path, monkeypatch):
     partition("alone")
-    (tmp_path / "cores").write_text("0 1 gpu\n0 1 gpu\n")
+    (tmp_path / "cores").write_text("0 1 gpu:0\n0 1 gpu:1\n")
     options = ("--cores", tmp_path / "cores", "--max-samples", 10, "--sync", "barrier")
     options += ("--meta", tmp_path / "meta")
     monkeypatch.setenv("COMMODEL_ACCELERATOR", "opencl")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options)
     (line,) = result.errors
     assert line.startswith("error: rank 1 on ")
-    assert line.endswith(": found 1 device by OpenCL, wanted at least 2")
+    assert ": found 1 device by OpenCL, wanted at least 2; processes share a GPU if their" in line
     monkeypatch.setenv("POCL_DEVICES", "basic basic")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options, out="both")
     assert result.code == 0, result.err
@@ -102,19 +103,35 @@ def test_too_few_devices_are_one_line(gpu, real, partition, tmp_path, monkeypatc
 def test_a_process_that_drives_a_gpu_does_not_take_a_processor_s_device(
     gpu, real, partition, tmp_path, monkeypatch
 ):
-    """Only the name opencl allows it."""
+    """Only the name opencl allows it, which the line tells."""
     monkeypatch.delenv("COMMODEL_ACCELERATOR", raising=False)
     partition("alone")
-    (tmp_path / "cores").write_text("0 1\n0 1 gpu\n")
+    (tmp_path / "cores").write_text("0 1\n0 1 gpu:0\n")
     options = ("--cores", tmp_path / "cores", "--max-samples", 10, "--sync", "barrier")
     result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options)
     (line,) = result.errors
-    assert line.endswith("; found 0 GPUs by OpenCL, wanted at least 1")
+    assert "; found 0 GPUs by OpenCL, wanted at least 1; COMMODEL_ACCELERATOR=opencl lets" in line
+
+
+def test_processes_share_a_device_by_its_number(gpu, real, partition, tmp_path, monkeypatch):
+    """One of them has no core of its own. Each result is verified by its program."""
+    monkeypatch.setenv("COMMODEL_ACCELERATOR", "opencl")
+    partition("alone")
+    (tmp_path / "cores").write_text("0 1 gpu:0\n0 0 gpu:0\n")
+    options = ("--cores", tmp_path / "cores", "--max-samples", 10, "--sync", "barrier")
+    options += ("--meta", tmp_path / "meta")
+    result = real(2, "speed", f"{SPEED}\nwave,wave,8,8,8,0", *options)
+    assert result.code == 0, result.err
+    meta = json.loads((tmp_path / "meta").read_text())
+    assert meta["computing"].startswith("ranks 0-1: opencl, ")
+    owned, left = meta["cores"]
+    assert owned != left
 
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """fake(DEVICES=…, DOUBLES=…): put a libOpenCL of these devices in the place of the system's."""
+    """fake(DEVICES=…, DOUBLES=…): put a libOpenCL of these devices in the place of the system's.
+    Further macros are those of fake_opencl.c."""
 
     def make(**macros):
         source = tmp_path / "fake.c"
@@ -153,6 +170,31 @@ def test_devices_that_cannot_be_used_are_one_line(
     assert not [name for name in result.files() if name.endswith(".csv")]
     if macros["DOUBLES"] == 0 and macros["DEVICES"]:
         assert line.endswith("found no double precision")
+
+
+TWO_PLATFORMS = {"PLATFORMS": 2, "DEVICES": 2, "DOUBLES": 63}
+
+
+@pytest.mark.parametrize(
+    ("macros", "wanted"),
+    [
+        ({}, 4),
+        ({"BUS(p, k)": "k"}, 2),  # two drivers of the same cards
+        ({"BUS(p, k)": "2 * p + k"}, 4),
+        ({"BUS(p, k)": "p + k"}, 3),  # one card has two drivers
+        ({"UUID(p, k)": "k"}, 2),  # as of drivers that state no address
+        ({"UUID(p, k)": "p + k"}, 3),
+        ({"HANDLE(p, k)": "k"}, 2),  # the same driver twice
+        ({"TYPE": "CL_DEVICE_TYPE_CPU"}, 2),  # two drivers of the processor
+    ],
+)
+def test_a_device_of_two_drivers_is_counted_once(
+    fake, mpi_programs, tmp_path, monkeypatch, macros, wanted
+):
+    fake(**TWO_PLATFORMS, **macros)
+    listed = subprocess.run([mpi_programs / "devices"], capture_output=True, text=True, check=True)
+    lines = [line for line in listed.stdout.splitlines() if line.startswith("opencl")]
+    assert len(lines) == wanted, listed.stdout
 
 
 def test_without_opencl_the_line_names_the_library(real, partition, tmp_path, monkeypatch):

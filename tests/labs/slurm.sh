@@ -3,7 +3,7 @@
 # it has lies in DIR (a short path: sockets are in it); ports are free ones; nothing of the system changes. Needs root.
 # A topology.conf that lies in DIR already says which switches its nodes n0 to n3 are on. LAB_NODES names other nodes. With
 # LAB_NETWORK, a folder of network.sh, its hosts of these names are the nodes, and the controller runs on its head.
-# LAB_GPUS=N: each node has N GPUs for Slurm, which are /dev/null.
+# LAB_GPUS=N: each node has N GPUs for Slurm, which are /dev/null; LAB_THIN_GPUS=M: those of the feature thin have M.
 # LAB_LOSSES=yes: nodes are lost on purpose, which is noticed within seconds. Otherwise a busy machine is no lost node.
 set -euo pipefail
 
@@ -87,7 +87,7 @@ $([ -z "${LAB_GPUS:-}" ] || echo GresTypes=gpu)
 TopologyPlugin=topology/$([ -e "$dir/topology.conf" ] && echo tree || echo none)
 $(for i in "${!nodes[@]}"; do
     echo "NodeName=${nodes[i]} NodeHostname=$(on "${nodes[i]}" hostname -s) NodeAddr=$(address "${nodes[i]}")" \
-      "Port=$((port + 1 + i)) CPUs=2 RealMemory=8000 ${LAB_GPUS:+Gres=gpu:$LAB_GPUS}" \
+      "Port=$((port + 1 + i)) CPUs=2 RealMemory=8000 $(gres_of "$i")" \
       "Feature=$([ "$i" -lt 2 ] && echo fat || echo thin)"
   done)
 PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -95,11 +95,20 @@ CONF
   [ -z "${LAB_GPUS:-}" ] || configure_gpus >"$dir/gres.conf"
 }
 
+# Of the two fat nodes LAB_GPUS, of the thin ones LAB_THIN_GPUS, or as many.
+count_gpus() { [ "$1" -lt 2 ] && echo "${LAB_GPUS:-0}" || echo "${LAB_THIN_GPUS:-${LAB_GPUS:-0}}"; }
+
+gres_of() { [ "$(count_gpus "$1")" -eq 0 ] || echo "Gres=gpu:$(count_gpus "$1")"; }
+
 configure_gpus() {
-  local number
+  local number node
   for number in $(seq 0 $((LAB_GPUS - 1))); do
     ln -sf /dev/null "$dir/card$number" # Slurm wants devices
-    echo "Name=gpu File=$dir/card$number"
+  done
+  for node in "${!nodes[@]}"; do
+    for number in $(seq 0 $(($(count_gpus "$node") - 1))); do
+      echo "NodeName=${nodes[node]} Name=gpu File=$dir/card$number"
+    done
   done
 }
 

@@ -161,6 +161,12 @@ static int check_sharing(const char *folder)
   shares[1].count = 4; /* more than are near */
   share_cpus(shares, 3, owners, 8);
   CHECK(owns(owners, "00111122"));
+  shares[1].count = 0; /* gets one that is left, near if it can */
+  share_cpus(shares, 4, owners, 8);
+  CHECK(owns(owners, "002231--"));
+  shares[0].count = 5; /* and none if nothing is left */
+  share_cpus(shares, 4, owners, 8);
+  CHECK(owns(owners, "00003022"));
   free(near);
   free(everywhere);
   return failures;

@@ -16,6 +16,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.measure.program_starts import Start
 from commodel.patterns.build import build_schedule, complete_layout
 from commodel.patterns.layouts import (
+    NODE,
     PlatformDefaults,
     assigns_cores,
     complete_spec,
@@ -23,6 +24,7 @@ from commodel.patterns.layouts import (
     find_layout,
     list_cores,
     list_devices,
+    list_gpus,
     list_process_kinds,
     place_ranks,
 )
@@ -377,11 +379,41 @@ def test_a_process_table_that_uses_more_cores_than_a_node_has_is_refused(written
 
 def test_a_process_table_with_more_gpus_than_a_node_has_is_refused(written):
     spec = written(HEADER + "0,0,1,gpu\n1,1,1,gpu\n2,0,1,cpu\n3,1,1,gpu\n")
-    assert complete_spec(spec, PlatformDefaults(gpus=2)) == spec
-    assert (
-        "mine.csv:5: found 2 processes with device gpu on node 1, wanted at most 1, the gpus of the "
-        "platform" in catch_error_message(complete_spec, spec, PlatformDefaults(gpus=1))
+    assert complete_spec(spec, PlatformDefaults(gpus=((NODE, 2),))) == spec
+    text = catch_error_message(complete_spec, spec, PlatformDefaults(gpus=((NODE, 1),)))
+    assert "mine.csv:5: device: found 2 times device gpu on node 1, wanted at most 1 GPU" in text
+    typed = PlatformDefaults(types=(("fat", 1), ("thin", 1)), gpus=(("fat", 2),))
+    text = catch_error_message(complete_spec, spec, typed)
+    assert "mine.csv:3: device: found 1 times device gpu on node 1, wanted at most 0 GPUs" in text
+
+
+def test_processes_share_a_gpu_by_its_number(written):
+    spec = written(
+        HEADER + "0,0,1,gpu:0\n1,0,0,gpu:0\n2,0,1,gpu:2\n3,1,1,gpu\n4,1,1,gpu\n5,1,1,cpu\n"
     )
+    assert complete_spec(spec, PlatformDefaults(gpus=((NODE, 3),))) == spec
+    assert list_gpus(spec, 6) == (0, 0, 2, 0, 1, -1)
+    assert list_cores(spec, 6).tolist() == [1, 0, 1, 1, 1, 1]
+    assert list_process_kinds(spec, 6, {}) == [
+        "node/gpu/2",
+        "node/gpu/2",
+        "node/gpu",
+        "node/gpu",
+        "node/gpu",
+        "node/1",
+    ]
+    text = catch_error_message(complete_spec, spec, PlatformDefaults(gpus=((NODE, 2),)))
+    assert "mine.csv:4: device: found gpu:2 on node 0, wanted at most 2 GPUs" in text
+    assert "processes share a GPU as gpu:0" in text
+
+
+def test_a_process_without_a_core_of_its_own_fits_where_all_cores_are_in_use(written):
+    spec = written(HEADER + "0,0,0,gpu\n1,0,1,cpu\n2,0,1,cpu\n")
+    resources = PlatformResources("two", nodes=1, cores=2)
+    assert complete_layout(resources, spec, 3).obstacle == ""
+    more = written(HEADER + "0,0,0,gpu\n1,0,2,cpu\n2,0,1,cpu\n")
+    text = catch_error_message(complete_spec, more, PlatformDefaults(max_cores=2))
+    assert "found 3 cores in use on node 0, wanted at most its 2" in text
 
 
 def test_a_process_table_sets_the_ranks_and_the_cores_change_the_point_id(written):
@@ -424,7 +456,7 @@ def test_hosts_of_a_rank_file_are_mapped_to_nodes_of_the_platform(written):
     [
         ("rank,node,cores\n0,0,1\n", 1, "no column 'device'"),
         (HEADER, None, "no rows"),
-        (HEADER + "0,0,1\n", 2, "device: found '', wanted cpu or gpu"),
+        (HEADER + "0,0,1\n", 2, "device: found '', wanted cpu, gpu, or"),
         (HEADER + "0,0,1,cpu\n2,0,1,cpu\n", 3, "found rank 2, but none 1"),
         (HEADER + "0,0,1,cpu\n0,0,1,cpu\n", 3, "found rank 0 again, first on line 2"),
         (HEADER + "0,-1,1,cpu\n1,x/y,1,cpu\n", 3, "node: found 'x/y'"),
@@ -438,7 +470,14 @@ def test_hosts_of_a_rank_file_are_mapped_to_nodes_of_the_platform(written):
         (HEADER + "0,0,²,cpu\n", 2, "cores"),
         (HEADER + "0,0,99999,cpu\n", 2, "cores: found 99999, wanted at most 65536"),
         (HEADER + "0,0,2,gpu\n", 2, "cores: found 2, wanted at most 1 for a gpu"),
-        (HEADER + "0,0,1,tpu\n", 2, "device: found 'tpu', wanted cpu or gpu"),
+        (HEADER + "0,0,-1,gpu\n", 2, "cores: found '-1', wanted 1, or 0 without a core of its own"),
+        (
+            HEADER + "0,0,1,gpu:\n",
+            2,
+            "device: found 'gpu:', wanted cpu, gpu, or a GPU by its number",
+        ),
+        (HEADER + "0,0,1,gpu:0\n1,0,1,gpu\n", 3, "device: found devices gpu and gpu:N on node 0"),
+        (HEADER + "0,0,1,tpu\n", 2, "device: found 'tpu', wanted cpu, gpu, or"),
         (HEADER + '0,"0,1,cpu\n', 2, "found '0,1,cpu'"),
         (HEADER + "0,99999999,1,cpu\n", 2, "found node 99999999"),
         (HEADER + "0,0,1,=cmd()\n", 2, "device: found '=cmd()'"),

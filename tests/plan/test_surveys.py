@@ -161,10 +161,27 @@ def test_jobs_request_gpus_if_processes_of_their_layouts_drive_them(on_slurm):
         assert {find_gpus(plan, batch.name) for batch in plan.batches} == {gres, ""}
 
 
+TYPED = SLURM + "types: {fat: 2, thin: 2}\nslurm: {features: {fat: f, thin: t}, gpus: GPUS}\n"
+
+
+def test_a_job_requests_as_many_gpus_of_each_node_as_the_node_with_fewest_has(on_slurm):
+    Path("mine.csv").write_text("rank,node,cores,device\n0,0,1,gpu\n1,2,1,gpu\n2,1,1,gpu\n")
+    drives = ON_SLURM.replace("ranks: [2, 4]", '"layout": "processes:mine.csv"')
+    plan = on_slurm(text=TYPED.replace("GPUS", "{fat: 4, thin: 1}"), experiment=drives)
+    assert {find_gpus(plan, batch.name) for batch in plan.batches} == {"gpu:1", ""}
+
+
+def test_a_job_with_nodes_without_gpus_cannot_request_them(on_slurm):
+    Path("mine.csv").write_text("rank,node,cores,device\n0,0,1,gpu\n1,2,1,cpu\n2,1,1,gpu\n")
+    drives = ON_SLURM.replace("ranks: [2, 4]", '"layout": "processes:mine.csv"')
+    with pytest.raises(UserError, match="found no GPU on node 2, which processes:"):
+        on_slurm(text=TYPED.replace("GPUS", "{fat: 4}"), experiment=drives)
+
+
 def test_a_layout_with_more_gpus_than_the_platform_has_is_refused(on_slurm):
     Path("mine.csv").write_text("rank,node,cores,device\n0,0,1,gpu\n1,0,1,gpu\n")
     drives = ON_SLURM.replace("ranks: [2, 4]", '"layout": "processes:mine.csv"')
-    with pytest.raises(UserError, match="found 2 processes with device gpu on node 0"):
+    with pytest.raises(UserError, match="found 2 times device gpu on node 0, wanted at most 1 GPU"):
         on_slurm(text=SLURM + "slurm: {gpus: 1}\n", experiment=drives)
 
 

@@ -74,7 +74,7 @@ def test_every_launcher_that_is_real_starts_the_image(name, text, project):
     argv = LAUNCHERS[name].argv(job)
     assert argv[-len(prefix) - 3 :] == [*prefix, "/opt/commodel/build/mpi/player", "--out", "x"]
     assert "start" in argv[: -len(prefix)]
-    drives = replace(job, drives_accelerator=(False, True))
+    drives = replace(job, gpus=(-1, 0))
     assert "exec --nv --bind" in " ".join(LAUNCHERS[name].argv(drives))
 
 

@@ -91,9 +91,19 @@ def test_slurm_places_every_rank_and_always_gives_counts(job):
 def test_slurm_gives_gpus_to_processes_that_drive_them(job):
     text = PLATFORMS["slurm"].replace("pmix", "pmix, gpus: 2")
     launched_job = job("slurm", nodes=(0, 0), text=text)
-    drives = replace(launched_job, cores_per_rank=(1, 1), drives_accelerator=(False, True))
+    drives = replace(launched_job, cores_per_rank=(1, 1), gpus=(-1, 0))
     assert "--gres=gpu:2" in LAUNCHERS["slurm"].argv(drives)
     assert "--gres=gpu:2" not in LAUNCHERS["slurm"].argv(launched_job)
+
+
+def test_a_step_has_all_gpus_of_nodes_with_different_numbers(job):
+    types = "types: {fat: 2, thin: 2}\n"
+    text = PLATFORMS["slurm"] + types
+    text = text.replace("pmix", "pmix, features: {fat: f, thin: t}, gpus: {fat: 4, thin: 1}")
+    drives = replace(job("slurm", nodes=(1, 1, 3), text=text), gpus=(0, 1, 0))
+    assert "--gpus=5" in LAUNCHERS["slurm"].argv(drives)
+    equal = replace(job("slurm", nodes=(0, 1), text=text), gpus=(0, 1))
+    assert "--gres=gpu:4" in LAUNCHERS["slurm"].argv(equal)
 
 
 def test_the_placement_file_names_known_hosts(job):
@@ -106,10 +116,8 @@ def test_the_placement_file_names_known_hosts(job):
 def test_the_file_of_cores_has_each_process_with_its_node(job):
     launched_job = replace(job("slurm", nodes=(1, 0, 1, 1)), cores_per_rank=(6, 4, 5, 1))
     assert launched_job.cores == "1 6\n0 4\n1 5\n1 1\n"
-    assert (
-        replace(launched_job, drives_accelerator=(False, False, False, True)).cores
-        == "1 6\n0 4\n1 5\n1 1 gpu\n"
-    )
+    drives = replace(launched_job, cores_per_rank=(6, 4, 5, 0), gpus=(-1, 0, -1, 1))
+    assert drives.cores == "1 6\n0 4 gpu:0\n1 5\n1 0 gpu:1\n"
 
 
 @pytest.mark.parametrize("name", ["hosts", "simgrid"])

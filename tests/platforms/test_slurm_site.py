@@ -96,7 +96,15 @@ MANY_DOWN = make_site(
     [write_partition("Batch_1")],
     accounts="",
 )
+FEW_GPUS = make_site(
+    [
+        *(write_node(f"c{n}", "main", 32, features="plain") for n in range(3)),
+        *(write_node(f"g{n}", "main", 32, features="cards", gres="gpu:2") for n in range(2)),
+    ],
+    [write_partition("main")],
+)
 SITES = {
+    "few-gpus": FEW_GPUS,
     "hyper-threads": HYPER_THREADS,
     "gpus": GPUS,
     "types": TWO_TYPES,
@@ -152,6 +160,7 @@ def test_accounts_are_those_of_the_partition_and_gpus_are_named():
     assert "GPUs gpu:a100:4" in write_platform(site)
     assert "\n  gpus: 4  # of a node" in write_platform(site)
     assert "gpus:" not in write_platform(read(HYPER_THREADS))
+    assert "\n  gpus:  # of a node of each type" in write_platform(read(FEW_GPUS))
     assert "# Not learned: account: you have astro, bio; the first is written" in write_platform(
         site
     )

@@ -13,6 +13,7 @@ import pandas as pd
 from commodel.compare.model_ranking import drop_equal_models
 from commodel.errors import UserError
 from commodel.files.cache import find_input
+from commodel.patterns.layouts import is_gpu_kind
 from commodel.records import Plan
 from commodel.reports.charts import (
     GREY,
@@ -243,7 +244,7 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
     )
     shown = [
         Rectangle(
-            f"{rank} GPU" if partition.kinds[rank].endswith("/gpu") else str(rank),
+            f"{rank} GPU" if is_gpu_kind(partition.kinds[rank]) else str(rank),
             int(tiling.x[rank]),
             int(tiling.y[rank]),
             int(tiling.width[rank]),

@@ -26,8 +26,8 @@ from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import (
     assigns_cores,
     format_nodes,
-    list_accelerators,
     list_cores,
+    list_gpus,
     place_ranks,
 )
 from commodel.patterns.operations import (
@@ -91,9 +91,10 @@ class Start:
         )
 
     @property
-    def drives_accelerator(self) -> tuple[bool, ...]:
-        """Whether each rank drives an accelerator; empty if the layout does not define it."""
-        return list_accelerators(self.layout, self.ranks)
+    def gpus(self) -> tuple[int, ...]:
+        """The number of each rank's GPU on its node, -1 without one; empty if the layout does not
+        define it."""
+        return list_gpus(self.layout, self.ranks)
 
     @property
     def ids(self) -> list[str]:
@@ -308,7 +309,7 @@ def prepare_start(context: StartContext, start: Start, number: int) -> Job:
         nodes=start.nodes,
         names=context.names,
         cores_per_rank=() if launcher.simulated else start.cores_per_rank,
-        drives_accelerator=start.drives_accelerator,
+        gpus=start.gpus,
         network=_find_network(platform, work, folder),
         hostfile=Path(f"{start.name}.hosts"),
         folder=folder,

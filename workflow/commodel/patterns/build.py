@@ -34,6 +34,7 @@ from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.patterns.trees.topologies import make_tree
 from commodel.records import LIBRARY, Point
 from commodel.substrates import MPI, find_substrate
+from commodel.units import format_count
 
 if TYPE_CHECKING:
     from commodel.patterns.points import PlatformResources
@@ -403,12 +404,19 @@ def _explain_misfit(
     ranks_on: np.ndarray,
     per_node: int,
 ) -> str:
-    """Return why a layout does not fit a platform. `complete_spec` has checked processes with
-    several cores."""
+    """Return why a layout does not fit a platform. `complete_spec` has checked the cores of a
+    layout that assigns them."""
     if resources.substrate not in ("", MPI) and assigns_cores(layout):
         title = find_substrate(resources.substrate).title
         return f"as {layout} are bound to cores, which {title} does not support"
     nodes = int(used[-1]) + 1
+    if assigns_cores(layout):
+        wanted, available = format_count(nodes, "node"), format_count(resources.nodes, "node")
+        return (
+            f"as {layout} need {wanted}; platform '{resources.name}' has {available}"
+            if nodes > resources.nodes
+            else ""
+        )
     ranks = int(ranks_on.sum())
     if ranks > resources.nodes * resources.cores:
         nodes_of_cores = (

@@ -17,7 +17,15 @@ import numpy as np
 from commodel.patterns.algorithms import find_algorithm, find_tree_algorithm
 from commodel.patterns.arguments import DEFAULT_SEGMENT
 from commodel.patterns.build import depends_on_placement, make_builder
-from commodel.patterns.layouts import CORE, assigns_cores, list_cores, list_devices, place_ranks
+from commodel.patterns.layouts import (
+    CORE,
+    assigns_cores,
+    drives_gpus,
+    list_cores,
+    list_devices,
+    list_gpus,
+    place_ranks,
+)
 from commodel.patterns.layouts.regular import make_nodes_spec
 from commodel.patterns.operations import (
     find_required_ranks,
@@ -83,6 +91,8 @@ def _compute_placement_digest(layout: str, ranks: int) -> str:
     parts = [place_ranks(layout, ranks)]
     if assigns_cores(layout):
         parts += [list_cores(layout, ranks), np.asarray(list_devices(layout, ranks) == CORE)]
+    if drives_gpus(layout, ranks):
+        parts.append(np.array(list_gpus(layout, ranks)))
     return _digest(map(encode_integers, parts))
 
 

@@ -44,7 +44,7 @@ class PlatformResources:
     hosts: tuple[str, ...] = ()  # names of the nodes; empty: unknown
     substrate: str = ""  # transport of messages; empty: for predictions only
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
-    gpus: int = 0  # of a node; 0: unknown
+    gpus: tuple[tuple[str, int], ...] = ()  # of a node of each type; empty: unknown
     # group of each node, innermost level first
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()
     launcher: str = ""  # how programs are started there; empty: for predictions only

@@ -31,7 +31,7 @@ from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import name_published_file, read_published
 from commodel.models.probes import LOCAL_WORK_PROBES, Site, find_probe
 from commodel.models.probes.node_pairs import MIN_NODES
-from commodel.patterns.layouts import count_case_nodes, list_accelerators
+from commodel.patterns.layouts import count_case_nodes, drives_gpus
 from commodel.patterns.operations import list_operation_files
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources, make_library_points, make_point
@@ -253,7 +253,7 @@ def make_resources(platform: Platform) -> PlatformResources:
         hosts=platform.node_names,
         substrate=platform.substrate,
         fewer_cores=tuple(platform.fewer_cores.items()),
-        gpus=(platform.slurm and platform.slurm.gpus) or 0,
+        gpus=tuple(platform.gpus_of_types.items()),
         levels=tuple(
             (level, tuple(column)) for level, column in platform.hierarchy.group_lists.items()
         ),
@@ -443,6 +443,7 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     batches: list[Batch] = []
     for name, platform in platforms.items():
         points_of_platform = _select_platform(name, points)
+        _check_gpus(platform, points_of_platform)
         batches += make_batches(
             name, platform, experiment, points_of_platform, probes, measure, name in surveyed
         )
@@ -650,12 +651,24 @@ def find_gpus(plan: Plan, batch: str) -> str:
     """Return the generic resource that a batch's Slurm job requests, such as gpu:2; empty if no
     process of its layouts drives a GPU, or if the platform file states no number."""
     wanted = plan.batch(batch)
-    platform = load_named_platform(wanted.platform)
-    gpus = platform.slurm.gpus if platform.slurm else None
+    gpus = load_named_platform(wanted.platform).list_gpus(range(wanted.nodes))
     layouts = {(point.layout, point.ranks) for point in wanted.points}
-    return (
-        f"gpu:{gpus}" if gpus and any(any(list_accelerators(*layout)) for layout in layouts) else ""
-    )
+    if not gpus or not any(drives_gpus(*layout) for layout in layouts):
+        return ""
+    return f"gpu:{min(gpus)}"
+
+
+def _check_gpus(platform: Platform, points: Iterable[Point]) -> None:
+    """Refuse points whose processes drive GPUs of a Slurm job that also has nodes without GPUs."""
+    for point in points:
+        gpus = platform.list_gpus(range(point.nodes))
+        if 0 in gpus and drives_gpus(point.layout, point.ranks):
+            message = (
+                f"found no GPU on node {gpus.index(0)}, which {point.layout} needs beside nodes "
+                "with GPUs; Slurm gives GPUs to all nodes of a job or to none: use launcher hosts "
+                "in an allocation of your own"
+            )
+            raise platform.error(("slurm", "gpus"), message)
 
 
 def find_nodelist(plan: Plan, name: str) -> str:

@@ -55,8 +55,9 @@ class Job:
     # of the platform's nodes, in its order; empty: unknown before the start
     names: tuple[str, ...] = ()
     cores_per_rank: tuple[int, ...] = ()  # to which each rank is bound; empty: ranks are not bound
-    # whether each rank drives an accelerator; empty: none does
-    drives_accelerator: tuple[bool, ...] = ()
+    gpus: tuple[
+        int, ...
+    ] = ()  # number of each rank's GPU on its node, -1: none; empty: no rank has one
     network: Path | None = None  # file of a simulated network
     folder: Path | None = None  # where programs start
     image_command: tuple[str, ...] = ()  # starts the container image; empty without an image
@@ -77,13 +78,17 @@ class Job:
     @property
     def cores(self) -> str:
         """The text of the file of cores, by which each process binds itself before MPI starts. Each
-        line has the node of a rank, the number of its cores, and `gpu` if it drives an
-        accelerator."""
-        drives = self.drives_accelerator or (False,) * self.ranks
+        line has the node of a rank, the number of its cores, and `gpu:N` if it drives GPU N of the
+        node."""
+        gpus = self.gpus or (-1,) * self.ranks
         return "".join(
-            f"{node} {count}{' gpu' if drives_one else ''}\n"
-            for node, count, drives_one in zip(self.nodes, self.cores_per_rank, drives, strict=True)
+            f"{node} {count}{f' gpu:{gpu}' if gpu >= 0 else ''}\n"
+            for node, count, gpu in zip(self.nodes, self.cores_per_rank, gpus, strict=True)
         )
+
+    @property
+    def drives_gpus(self) -> bool:
+        return any(gpu >= 0 for gpu in self.gpus)
 
     @property
     def hosts(self) -> str:
@@ -93,7 +98,7 @@ class Job:
     @property
     def command(self) -> list[str]:
         image_command = self.image_command
-        if image_command and any(self.drives_accelerator):
+        if image_command and self.drives_gpus:
             image_command = add_gpu_driver(image_command)
         return [*image_command, self.program, *self.arguments]
 
@@ -221,8 +226,9 @@ def _start_in_allocation(job: Job) -> list[str]:
     missing."""
     section = job.platform.slurm_section
     options = list_srun_options(section.mpi, len(set(job.nodes)), job.ranks)
-    if section.gpus and any(job.drives_accelerator):
-        options.append(request_gpus(section.gpus))
+    gpus = job.platform.list_gpus(sorted(set(job.nodes)))
+    if gpus and job.drives_gpus:
+        options.append(request_gpus(gpus))
     return ["env", f"SLURM_HOSTFILE={job.hostfile}", job.starter, *options, *job.command]
 
 

@@ -10,6 +10,7 @@ takes one of them.
 
 import hashlib
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -78,16 +79,37 @@ class SimGrid(FileMapping):
         return completed
 
 
+MAX_GPUS = 1000  # of a node
+
+
+def _read_gpus(value: Any) -> int | dict[str, int]:
+    """Return the GPUs of every node, or those of a node of each type that has some."""
+    if not isinstance(value, dict):
+        return units.parse_count(value, 1, MAX_GPUS)
+    if not value:
+        raise UserError("found no node type, wanted the GPUs of a node for each type")
+    return {str(name): units.parse_count(count, 0, MAX_GPUS) for name, count in value.items()}
+
+
 class Slurm(FileMapping):
     mpi: WORD = Field("pmi2", description="the value of srun --mpi=")
     features: dict[fields.NODE_TYPE, FEATURE] = Field(
         default_factory=dict,
         description="Slurm feature of the nodes of each type, if the platform has types",
     )
-    gpus: RANKS | None = Field(
+    gpus: Annotated[
+        int | dict[str, int] | None,
+        convert(
+            _read_gpus,
+            anyOf=[
+                {"type": "integer", "minimum": 1, "maximum": MAX_GPUS},
+                {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+            ],
+        ),
+    ] = Field(
         None,
-        description="GPUs of a node (sbatch --gres=gpu:N) that a job requests whose layouts have processes with "
-        "device gpu; default: what the profile requests",
+        description="GPUs of a node, or of each node type that has some: {fat: 2}. Jobs request them (sbatch "
+        "--gres=gpu:N) if layouts have processes with device gpu; default: what the profile requests",
     )
 
 
@@ -463,6 +485,12 @@ class Platform(FileMapping):
                 "slurm",
                 "features",
             )
+        gpus = self.slurm.gpus if self.slurm else None
+        for name in gpus if isinstance(gpus, dict) else ():
+            if name not in self.types:
+                raise make_refusal(
+                    f"found {show_value(name)}, which is none of `types`", "slurm", "gpus", name
+                )
         if self.nodes * self.cores > units.MAX_COUNT:
             raise make_refusal(
                 f"found {self.nodes} nodes of {self.cores}, wanted at most {units.MAX_COUNT} ranks",
@@ -522,6 +550,24 @@ class Platform(FileMapping):
     def slurm_mpi(self) -> str:
         """The protocol of srun for MPI; empty if srun does not start the ranks."""
         return self.slurm.mpi if self.slurm and self.uses_mpi else ""
+
+    @property
+    def gpus_of_types(self) -> dict[str, int]:
+        """The GPUs of a node of each type, of `node` without types; empty if unknown."""
+        gpus = self.slurm.gpus if self.slurm else None
+        if gpus is None:
+            return {}
+        if isinstance(gpus, dict):
+            return {name: gpus.get(name, 0) for name in self.types}
+        return dict.fromkeys(self.types or [NODE], gpus)
+
+    def list_gpus(self, nodes: Collection[int]) -> list[int]:
+        """Return the number of GPUs of each of some nodes; empty if unknown."""
+        gpus = self.gpus_of_types
+        if not gpus or not self.types:
+            return [number for number in gpus.values() for _ in nodes]
+        of_nodes = [gpus[name] for name, count in self.types.items() for _ in range(count)]
+        return [of_nodes[node] for node in nodes]
 
     @property
     def takes_hosts_from_job(self) -> bool:

@@ -267,9 +267,10 @@ def list_srun_options(mpi: str, nodes: int, ranks: int) -> list[str]:
     return [f"--mpi={mpi}", *counts, "--distribution=arbitrary", "--kill-on-bad-exit=1"]
 
 
-def request_gpus(count: int) -> str:
-    """Return the option of sbatch and srun for this number of GPUs of each node."""
-    return f"--gres=gpu:{count}"
+def request_gpus(gpus: list[int]) -> str:
+    """Return the option of srun for these GPUs of the nodes of a step: all of them, since only
+    equal numbers can be requested for each node."""
+    return f"--gres=gpu:{gpus[0]}" if min(gpus) == max(gpus) else f"--gpus={sum(gpus)}"
 
 
 def check_mpi_type(platform: Platform) -> None:

@@ -332,9 +332,12 @@ def write_platform(site: Site) -> str:
             lines.append("fewer_cores:")
             lines += [f"  {of_type.name}: {of_type.kind.cores}" for of_type in fewer]
     lines += ["slurm:", f"  mpi: {site.mpi}  # {site.mpi_reason}"]
-    gpus = {of_type.kind.count_gpus() for of_type in site.types}
-    if len(gpus) == 1 and 0 not in gpus:
-        lines.append(f"  gpus: {gpus.pop()}  # of a node (scontrol show node)")
+    gpus = {of_type.name: of_type.kind.count_gpus() for of_type in site.types}
+    if len(set(gpus.values())) == 1 and any(gpus.values()):
+        lines.append(f"  gpus: {max(gpus.values())}  # of a node (scontrol show node)")
+    elif any(gpus.values()):
+        lines.append("  gpus:  # of a node of each type (scontrol show node)")
+        lines += [f"    {name}: {count}" for name, count in gpus.items() if count]
     if len(site.types) > 1:
         lines.append("  features:  # by which Slurm gives nodes of a type")
         lines += [f"    {of_type.name}: {_quote(of_type.feature)}" for of_type in site.types]

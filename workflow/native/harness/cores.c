@@ -3,7 +3,8 @@
  * The process binds itself before MPI starts, independently of launcher and image. OpenMP and BLAS libraries read
  * OMP_NUM_THREADS when they are loaded, so the program is executed again with it. The rank comes from the launcher's
  * environment and is compared with MPI's after MPI_Init. The processes of a node share its cores in the order of ranks,
- * except that one that drives a GPU gets cores next to it (sharing.c).
+ * except that one that drives a GPU gets cores next to it (sharing.c). One without cores of its own gets a core that is
+ * left over, or shares those of the others.
  * A rank that drives a GPU gets its number on the node as COMMODEL_DRIVES; only such ranks keep COMMODEL_ACCELERATOR. */
 #define _GNU_SOURCE
 #include "harness.h"
@@ -98,7 +99,7 @@ static int find_launcher_rank(void)
 static int read_shares(const char *path, int rank, Share **shares, int *processes, int *own)
 {
   char *text = read_text(path, "file of cores"), *cursor = text;
-  int lines = 0, most = 1, gpus = 0, wrong = 0;
+  int lines = 0, most = 1, wrong = 0;
   for (const char *c = text; *c; c++) most += *c == '\n';
   *shares = allocate((size_t)most, sizeof **shares);
   Share *all = *shares;
@@ -109,7 +110,6 @@ static int read_shares(const char *path, int rank, Share **shares, int *processe
   for (int r = 0; r < lines && !wrong; r++) {
     if (all[r].node != node) continue;
     if (r == rank) *own = *processes;
-    if (all[r].gpu >= 0) all[r].gpu = gpus++;
     all[(*processes)++] = all[r];
   }
   free(text);
@@ -136,7 +136,7 @@ static char *bind_share(Share *shares, int processes, int own, int rank, bool (*
   int count = list_cpus(&cpus);
   long long first = 0;
   for (int p = 0; p < own; p++) first += shares[p].count;
-  if (first + shares[own].count > count)
+  if (shares[own].count > 0 && first + shares[own].count > count)
     return format_error("rank %d needs cores %lld to %lld of its node, but only %d are available", rank, first,
                      first + shares[own].count - 1, count);
   find_near_cpus(shares, processes, cpus, count, locate);
@@ -145,6 +145,8 @@ static char *bind_share(Share *shares, int processes, int own, int rank, bool (*
   cpu_set_t *set = allocate(1, set_size);
   for (int i = 0; i < count; i++)
     if (owners[i] == own) CPU_SET_S((size_t)cpus[i].cpu, set_size, set);
+  bool owns_cpus = CPU_COUNT_S(set_size, set) > 0;
+  for (int i = 0; i < count && !owns_cpus; i++) CPU_SET_S((size_t)cpus[i].cpu, set_size, set);
   if (sched_setaffinity(0, set_size, set)) DIE("rank %d cannot be bound to its cores: %s", rank, strerror(errno));
   return NULL;
 }
@@ -164,7 +166,7 @@ char *bind_to_cores(char **argv, bool (*locate)(int gpu, char *address))
   if (wrong) return format_error("%s:%d: wanted the node of rank %d and the number of its cores", path, wrong, wrong - 1);
   char *error = bind_share(shares, processes, own, rank, locate);
   if (error) return error;
-  snprintf(threads, sizeof threads, "%lld", shares[own].count);
+  snprintf(threads, sizeof threads, "%lld", shares[own].count > 0 ? shares[own].count : 1);
   snprintf(gpu, sizeof gpu, "%d", shares[own].gpu);
   bool drives = shares[own].gpu >= 0;
   if (drives ? setenv("COMMODEL_DRIVES", gpu, 1) : unsetenv("COMMODEL_ACCELERATOR")) DIE("setenv: %s", strerror(errno));

@@ -246,7 +246,7 @@ char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_BYTES by
 void check_rank_count(const char *path, int ranks); /* against the lines of the placement file */
 void check_placement(const char *path, const char *hosts, int ranks);
 
-/* ---- cores.c: --cores, a file with a line for each rank: its node, the number of its cores, and gpu if it drives one ---- */
+/* ---- cores.c: --cores, a file with a line for each rank: its node, the number of its cores, and gpu:N if it drives GPU N of the node ---- */
 /* Before MPI_Init: executes the program again; or returns an error for check_binding. `locate`: as in Program. */
 char *bind_to_cores(char **argv, bool (*locate)(int gpu, char *address));
 void check_binding(char *wrong, const char *path, int rank);
@@ -254,13 +254,14 @@ char *gather_cores(int rank, int ranks); /* rank 0: cores that each rank may use
 
 /* ---- sharing.c: which CPUs of a node each of its processes gets ---- */
 typedef struct {
-  long long node, count; /* of CPUs */
+  long long node, count; /* of CPUs; 0: none of its own */
   int gpu;               /* its number on the node; -1: none */
   const bool *near;      /* of each CPU, whether it is next to the GPU; NULL: unknown */
 } Share;
-bool parse_share(char *line, Share *share); /* a node, a number of cores, and gpu if it drives one */
+bool parse_share(char *line, Share *share); /* a node, a number of cores, and gpu:N if it drives one */
 bool *read_near_cpus(const char *devices, const char *address, const int *cpus, int count); /* NULL: unknown */
-void share_cpus(const Share *shares, int processes, int *owners, int cpus); /* owners: of each CPU, a process or -1 */
+void share_cpus(const Share *shares, int processes, int *owners, int cpus); /* owners: of each CPU, a process or -1. A
+ * process without a CPU shares those of the others */
 
 /* ---- computing.c: with what each rank computes ---- */
 /* Collective. Rank 0: such as `ranks 0-2: TEXT; rank 3: TEXT`, in simulated time a text alone; NULL elsewhere. Ends with user_error if a rank has no device. */

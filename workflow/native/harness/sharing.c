@@ -12,9 +12,11 @@ bool parse_share(char *line, Share *share)
   *second++ = '\0';
   char *third = strchr(second, ' ');
   if (third) *third++ = '\0';
-  *share = (Share){.gpu = third ? 0 : -1};
-  return (!third || strcmp(third, "gpu") == 0) && parse_integer(line, &share->node) && share->node >= 0 &&
-         parse_integer(second, &share->count) && share->count >= 1 && share->count <= MOST;
+  long long gpu = -1;
+  if (third && (strncmp(third, "gpu:", 4) != 0 || !parse_integer(third + 4, &gpu) || gpu < 0 || gpu > MOST)) return false;
+  *share = (Share){.gpu = (int)gpu};
+  return parse_integer(line, &share->node) && share->node >= 0 && parse_integer(second, &share->count) &&
+         share->count >= (third ? 0 : 1) && share->count <= MOST;
 }
 
 bool *read_near_cpus(const char *devices, const char *address, const int *cpus, int count)
@@ -59,7 +61,8 @@ static bool distinguishes(const bool *near, int cpus)
   return count > 0 && count < cpus;
 }
 
-/* Processes with a GPU come first if CPUs differ in their distance to it. */
+/* Processes with a GPU come first if CPUs differ in their distance to it. At last, one CPU that nobody has is given to each
+ * process without cores of its own. */
 void share_cpus(const Share *shares, int processes, int *owners, int cpus)
 {
   bool *has_taken = allocate((size_t)processes, sizeof *has_taken);
@@ -71,5 +74,7 @@ void share_cpus(const Share *shares, int processes, int *owners, int cpus)
   }
   for (int p = 0; p < processes; p++)
     if (!has_taken[p]) take(owners, cpus, NULL, p, shares[p].count);
+  for (int p = 0; p < processes; p++)
+    if (shares[p].count == 0) take(owners, cpus, count_free(owners, cpus, shares[p].near) ? shares[p].near : NULL, p, 1);
   free(has_taken);
 }

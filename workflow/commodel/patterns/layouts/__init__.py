@@ -6,6 +6,7 @@ and their names; `complete_spec` adds them from the platform. A rank may use sev
 an accelerator, as a process of a hybrid application. In most layouts each rank has one core.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 
@@ -21,6 +22,7 @@ ACCELERATOR = "accelerator"  # kinds of processor of a rank
 # of predictions only: made for each pattern, so that ranks that exchange many bytes are near
 NEAR_LAYOUT = "near"
 NODE = "node"  # the node type of a platform without types
+GPU = "gpu"  # in the kind of a process that drives one
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class PlatformDefaults:
     hosts: tuple[str, ...] = ()  # names of the nodes, if known before a job runs
     max_cores: int = 0  # of a node; 0: unknown
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
-    gpus: int = 0  # of a node; 0: unknown
+    gpus: tuple[tuple[str, int], ...] = ()  # of a node of each type; empty: unknown
     # group of each node, innermost level first
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
@@ -40,6 +42,12 @@ class PlatformDefaults:
         """Return the cores of a node; 0 if unknown."""
         node_type = find_node_type(node, dict(self.types)) if self.fewer_cores else NODE
         return dict(self.fewer_cores).get(node_type, self.max_cores)
+
+    def count_gpus(self, node: int) -> int | None:
+        """Return the GPUs of a node; None if unknown."""
+        if not self.gpus:
+            return None
+        return dict(self.gpus).get(find_node_type(node, dict(self.types)), 0)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,8 @@ class Layout(SpecType):
     per_node: Callable[..., int] | None = None  # ranks per node, if no argument has them
     kinds: Callable[..., np.ndarray] | None = None  # kind of processor of every rank
     cores: Callable[..., np.ndarray] | None = None  # cores κ of every rank; None: one
+    # number of every rank's GPU on its node, -1: none; None: the layout does not define it
+    gpus: Callable[..., np.ndarray] | None = None
     ranks: Callable[..., int] | None = None  # number of ranks, if the arguments determine it
 
     def ranks_per_node(self, arguments: str) -> int | None:
@@ -84,7 +94,8 @@ def list_devices(spec: str, ranks: int) -> np.ndarray | None:
 
 
 def list_cores(spec: str, ranks: int) -> np.ndarray:
-    """Return κ of every rank of a full spec: the cores that it is bound to."""
+    """Return κ of every rank of a full spec: the cores that it is bound to; 0: it has none of its
+    own."""
     layout, arguments = find_layout(spec)
     return (
         layout.cores(ranks, *layout.read(arguments)) if layout.cores else np.ones(ranks, dtype=int)
@@ -97,11 +108,18 @@ def assigns_cores(spec: str) -> bool:
     return find_layout(spec)[0].cores is not None
 
 
-def list_accelerators(spec: str, ranks: int) -> tuple[bool, ...]:
-    """Return whether each rank of a full spec drives an accelerator; empty if its ranks are not
-    bound to cores."""
-    devices = list_devices(spec, ranks) if assigns_cores(spec) else None
-    return tuple(device == ACCELERATOR for device in devices) if devices is not None else ()
+def list_gpus(spec: str, ranks: int) -> tuple[int, ...]:
+    """Return the number of each rank's GPU on its node, -1 without one. It is empty if the layout
+    does not define it."""
+    layout, arguments = find_layout(spec)
+    if layout.gpus is None:
+        return ()
+    return tuple(layout.gpus(ranks, *layout.read(arguments)).tolist())
+
+
+def drives_gpus(spec: str, ranks: int) -> bool:
+    """Return whether a rank of a full spec drives a GPU of a certain number."""
+    return any(gpu >= 0 for gpu in list_gpus(spec, ranks))
 
 
 def count_layout_ranks(spec: str) -> int | None:
@@ -125,18 +143,29 @@ def find_node_type(node: int, types: Mapping[str, int]) -> str:
 def list_process_kinds(spec: str, ranks: int, types: Mapping[str, int]) -> list[str]:
     """Return the kind of every process of a full spec, which determines its speed.
 
-    It is `fat/6` on six cores of a node of type fat, `fat/gpu` with a GPU, `node/6` without node
-    types.
+    It is `fat/6` on six cores of a node of type fat, `fat/gpu` with a GPU, `fat/gpu/2` with a GPU
+    that two processes share, `node/6` without node types.
     """
-    devices, cores = list_devices(spec, ranks), list_cores(spec, ranks)
-    resources = [
-        "gpu" if devices is not None and devices[rank] == ACCELERATOR else str(cores[rank])
-        for rank in range(ranks)
-    ]
-    return [
-        f"{find_node_type(int(node), types)}/{resource}"
-        for node, resource in zip(place_ranks(spec, ranks), resources, strict=True)
-    ]
+    devices, cores, gpus = (
+        list_devices(spec, ranks),
+        list_cores(spec, ranks),
+        list_gpus(spec, ranks),
+    )
+    nodes = place_ranks(spec, ranks).tolist()
+    sharing = Counter(zip(nodes, gpus, strict=True)) if gpus else Counter()
+    kinds = []
+    for rank, node in enumerate(nodes):
+        resource = str(cores[rank])
+        if devices is not None and devices[rank] == ACCELERATOR:
+            processes = sharing[node, gpus[rank]] if gpus else 1
+            resource = GPU if processes == 1 else f"{GPU}/{processes}"
+        kinds.append(f"{find_node_type(node, types)}/{resource}")
+    return kinds
+
+
+def is_gpu_kind(kind: str) -> bool:
+    """Return whether processes of a kind drive a GPU."""
+    return GPU in kind.split("/")[1:]
 
 
 def complete_spec(spec: str, defaults: PlatformDefaults, requested: int | None = None) -> str:

@@ -2,8 +2,12 @@
 
 A rank file is Open MPI's, with lines `rank 0=host slot=0`, whose slots are ignored. Or it has one
 node per line, in the order of the ranks. A table of processes, `rank,node,cores,device`, has for
-each process its node, the number of its cores, and its device. A process that drives a GPU uses one
-core. A process is bound to adjacent cores of its node, after those of lower ranks.
+each process its node, the number of its cores, and its device. A process is bound to adjacent cores
+of its node, after those of lower ranks.
+
+A process that drives a GPU has one core, or 0: then it gets a core that is left over, or shares
+those of the others. The device `gpu` is a GPU that no other process has, `gpu:0` the first GPU of
+the node, which processes may share.
 
 Hosts that are integers (or Open MPI's +n0, +n1, …) are node numbers. Other hosts are numbered in
 order of appearance, unless the platform names its nodes. Then the full spec ends with the node
@@ -24,14 +28,14 @@ from commodel.files.tables import add_line_to_errors, parse_cell, stream_rows
 from commodel.patterns.arguments import Argument, Kind, parse_whole_number
 from commodel.patterns.layouts import ACCELERATOR, CORE, Layout, PlatformDefaults
 from commodel.patterns.rank_tables import order_by_rank, read_rank
-from commodel.units import MAX_COUNT
+from commodel.units import MAX_COUNT, format_count
 
 HOST = re.compile(r"(?:\+n(?=[0-9]+$))?([A-Za-z0-9_.-]{1,253})")
 NUMBER = re.compile(r"[0-9]{1,8}")
 NODES = re.compile(r"(.+)@([0-9]{1,8}(?:,[0-9]{1,8})*)")
 RANK = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?")
 COLUMNS = ("rank", "node", "cores", "device")
-DEVICES = {"cpu": CORE, "gpu": ACCELERATOR}
+DEVICE = re.compile(r"cpu|gpu(?::([0-9]{1,3}))?")
 MAX_CORES = 65536
 MAX_BYTES = 256 * MIB
 
@@ -40,7 +44,12 @@ MAX_BYTES = 256 * MIB
 class Process:
     host: str
     cores: int = 1
-    device: str = "cpu"
+    drives_gpu: bool = False
+    gpu: int | None = None  # its number on the node, if the file has it
+
+    @property
+    def device(self) -> str:
+        return ACCELERATOR if self.drives_gpu else CORE
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +118,47 @@ class Processes:
         nodes = dict(zip(hosts, map(int, host_nodes), strict=True))
         return np.array([nodes[process.host] for _, process in self.rows])
 
+    def number_gpus(self) -> np.ndarray:
+        """Return the number of each process's GPU on its node, -1 without one. Processes that the
+        file gives no number get a GPU each, in the order of ranks."""
+        given: dict[str, int] = {}
+        numbers = []
+        for _, process in self.rows:
+            number = -1
+            if process.drives_gpu:
+                number = given.setdefault(process.host, 0)
+                given[process.host] += 1
+            numbers.append(number if process.gpu is None else process.gpu)
+        return np.array(numbers)
+
+    def check_devices(self) -> None:
+        """Refuse a node with GPUs of which only some are numbered."""
+        numbered: dict[str, bool] = {}
+        for line, process in self.rows:
+            is_numbered = process.gpu is not None
+            if process.drives_gpu and numbered.setdefault(process.host, is_numbered) != is_numbered:
+                message = (
+                    f"found devices gpu and gpu:N on node {process.host}, wanted a number for all "
+                    "of them, or for none"
+                )
+                raise UserError(message, file=self.path, line=line, key="device")
+
     def check_cores(self, node: np.ndarray, defaults: PlatformDefaults) -> None:
         """Refuse a node whose processes use more cores or GPUs than it has."""
-        used, gpus = np.zeros((2, int(node.max()) + 1), dtype=int)
-        for number, (line, process) in zip(node.tolist(), self.rows, strict=True):
+        used = np.zeros(int(node.max()) + 1, dtype=int)
+        gpus = self.number_gpus()
+        for number, gpu, (line, process) in zip(
+            node.tolist(), gpus.tolist(), self.rows, strict=True
+        ):
             used[number] += process.cores
-            gpus[number] += process.device == "gpu"
-            if 0 < defaults.gpus < gpus[number]:
+            most = defaults.count_gpus(number)
+            if most is not None and gpu >= most:
+                found = f"gpu:{gpu}" if process.gpu is not None else f"{gpu + 1} times device gpu"
                 message = (
-                    f"found {gpus[number]} processes with device gpu on node {number}, wanted at "
-                    f"most {defaults.gpus}, the gpus of the platform"
+                    f"found {found} on node {number}, wanted at most {format_count(most, 'GPU')}, "
+                    "as the platform has there; processes share a GPU as gpu:0"
                 )
-                raise UserError(message, file=self.path, line=line)
+                raise UserError(message, file=self.path, line=line, key="device")
             cores = defaults.cores(number)
             if 0 < cores < used[number]:
                 message = (
@@ -157,7 +195,9 @@ def _parse_rank_file(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
 
 @cache_reads(files=64)
 def _read_table(path: AnyPath) -> Processes:
-    return Processes.of(path, _parse_table(path))
+    processes = Processes.of(path, _parse_table(path))
+    processes.check_devices()
+    return processes
 
 
 def _parse_table(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
@@ -166,17 +206,11 @@ def _parse_table(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
             with add_line_to_errors(path, line):
                 host = parse_cell(row, "node", _read_host)
                 device = parse_cell(row, "device", _read_device)
-                cores = parse_cell(
-                    row,
-                    "cores",
-                    lambda text: parse_whole_number(text, f"a whole number from 1 to {MAX_CORES}"),
-                )
-                max_cores = 1 if device == "gpu" else MAX_CORES
-                if cores > max_cores:
-                    raise UserError(
-                        f"found {cores}, wanted at most {max_cores} for a {device}", key="cores"
-                    )
-                yield line, parse_cell(row, "rank", read_rank), Process(host, cores, device)
+                drives_gpu = device[0] != "cpu"
+                cores = parse_cell(row, "cores", _read_gpu_cores if drives_gpu else _read_cores)
+                rank = parse_cell(row, "rank", read_rank)
+                gpu = int(device[1]) if device[1] else None
+                yield line, rank, Process(host, cores, drives_gpu, gpu)
 
 
 def _read_host(text: str) -> str:
@@ -186,10 +220,26 @@ def _read_host(text: str) -> str:
     return match[1]
 
 
-def _read_device(text: str) -> str:
-    if text not in DEVICES:
-        raise UserError(f"found '{text}', wanted {' or '.join(DEVICES)}")
-    return text
+def _read_device(text: str) -> re.Match[str]:
+    """Return the device and, as its group, the number of a GPU."""
+    match = DEVICE.fullmatch(text)
+    if not match:
+        raise UserError(f"found '{text}', wanted cpu, gpu, or a GPU by its number, such as gpu:0")
+    return match
+
+
+def _read_cores(text: str) -> int:
+    cores = parse_whole_number(text, f"a whole number from 1 to {MAX_CORES}")
+    if cores > MAX_CORES:
+        raise UserError(f"found {cores}, wanted at most {MAX_CORES} for a cpu")
+    return cores
+
+
+def _read_gpu_cores(text: str) -> int:
+    cores = parse_whole_number(text, "1, or 0 without a core of its own, for a gpu", 0)
+    if cores > 1:
+        raise UserError(f"found {cores}, wanted at most 1 for a gpu")
+    return cores
 
 
 ReadColumn = Callable[[list[tuple[int, Process]]], np.ndarray]
@@ -201,6 +251,7 @@ def _make_file_layout(
     read: Callable[[AnyPath], Processes],
     kinds: ReadColumn | None = None,
     cores: ReadColumn | None = None,
+    gpus: Callable[[Processes], np.ndarray] | None = None,
 ) -> Layout:
     """Return a layout whose argument is a path; a full spec adds the nodes of its hosts."""
 
@@ -224,6 +275,10 @@ def _make_file_layout(
             return None
         return lambda ranks, argument: make(read_argument(argument)[0].rows)
 
+    def list_gpus(ranks: int, argument: str) -> np.ndarray:
+        assert gpus is not None
+        return gpus(read_argument(argument)[0])
+
     return Layout(
         name,
         title,
@@ -233,6 +288,7 @@ def _make_file_layout(
         ranks=lambda argument: len(read_argument(argument)[0].rows),
         kinds=make_column(kinds),
         cores=make_column(cores),
+        gpus=list_gpus if gpus else None,
     )
 
 
@@ -246,7 +302,8 @@ LAYOUT = (
         "processes",
         "node, cores and device of every process from a table rank,node,cores,device",
         _read_table,
-        kinds=lambda rows: np.array([DEVICES[process.device] for _, process in rows]),
+        kinds=lambda rows: np.array([process.device for _, process in rows]),
         cores=lambda rows: np.array([process.cores for _, process in rows]),
+        gpus=Processes.number_gpus,
     ),
 )

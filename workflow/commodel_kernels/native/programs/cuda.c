@@ -1,7 +1,6 @@
 /* cuda.c: a GPU by CUDA's driver: SUMMA's product by cuBLAS, the wave by our own kernel, which NVRTC compiles.
  *
- * One stream computes, a second one transfers. The input of iteration k lies in slot k % 2, on the host in page-locked
- * memory and on the device. So the input of the next iteration is copied while this one is computed.
+ * One stream computes, a second one transfers.
  */
 #include "gpu.h"
 #include "cuda_api.h"
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 2, GROUP_WIDTH = 64, GROUP_HEIGHT = 4, MAX_GROUPS = 65535 }; /* MAX_GROUPS: CUDA's, one below the other */
+enum { GROUP_WIDTH = 64, GROUP_HEIGHT = 4, MAX_GROUPS = 65535 }; /* MAX_GROUPS: CUDA's, one below the other */
 
 typedef struct {
   Gpu gpu; /* the first member, so that a Gpu is a CudaGpu */
@@ -31,14 +30,13 @@ typedef struct {
 } Staged;
 
 typedef struct {
-  CudaGpu *gpu;
-  bool wave;
-  size_t rows, columns, block;
+  GpuTask task; /* the first member, so that a GpuTask is a State */
   CudaObject compute_stream, transfer_stream, loaded, computed, kernel;
   CudaAddress cells, old; /* old: of the wave, the cells one step earlier */
-  Staged in[SLOTS], out;
-  int loading, computing; /* slots */
+  Staged in[GPU_SLOTS], out;
 } State;
+
+static CudaGpu *gpu_of(const State *s) { return (CudaGpu *)s->task.gpu; }
 
 #define FUNCTION(structure, name) {#name, offsetof(structure, name)}
 static const LibraryFunction functions[] = {
@@ -123,13 +121,10 @@ static GpuCode choose_device(CudaGpu *g, int number, char *problem)
   int count = 0;
   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0); /* the order of nvidia-smi, if the user does not want another */
   int code = g->api.cuInit(0);
-  if (code == CUDA_ERROR_NO_DEVICE) return fail(problem, "found 0 GPUs by CUDA, wanted at least %d", number + 1), GPU_ABSENT;
+  if (code == CUDA_ERROR_NO_DEVICE) return refuse_number(problem, "GPU", "CUDA", 0, number);
   if (!check_call(&g->api, "cuInit", code, problem)) return GPU_ABSENT;
   if (!check_call(&g->api, "cuDeviceGetCount", g->api.cuDeviceGetCount(&count), problem)) return GPU_FAILED;
-  if (number >= count) {
-    fail(problem, "found %d GPU%s by CUDA, wanted at least %d", count, count == 1 ? "" : "s", number + 1);
-    return GPU_ABSENT;
-  }
+  if (number >= count) return refuse_number(problem, "GPU", "CUDA", count, number);
   if (!check_call(&g->api, "cuDeviceGet", g->api.cuDeviceGet(&g->device, number), problem)) return GPU_FAILED;
   describe(g);
   return GPU_OPEN;
@@ -189,19 +184,22 @@ static void free_staged(CudaGpu *g, Staged *staged)
   if (staged->host) g->api.cuMemFreeHost(staged->host);
 }
 
+static size_t count_bytes(const State *s) { return s->task.rows * s->task.columns * sizeof(double); }
+
 static bool create_matrix(State *s, const double *initial, CudaAddress *matrix)
 {
-  CudaGpu *g = s->gpu;
-  size_t bytes = s->rows * s->columns * sizeof(double);
+  CudaGpu *g = gpu_of(s);
+  size_t bytes = count_bytes(s);
   if (!succeeded(g, "cuMemAlloc", g->api.cuMemAlloc_v2(matrix, bytes))) return false;
   if (!initial) return succeeded(g, "cuMemsetD8Async", g->api.cuMemsetD8Async(*matrix, 0, bytes, s->compute_stream));
   return succeeded(g, "cuMemcpyHtoDAsync", g->api.cuMemcpyHtoDAsync_v2(*matrix, initial, bytes, s->compute_stream));
 }
 
-static void free_state(State *s)
+static void free_task(GpuTask *task)
 {
-  CudaGpu *g = s->gpu;
-  for (int slot = 0; slot < SLOTS; slot++) free_staged(g, &s->in[slot]);
+  State *s = (State *)task;
+  CudaGpu *g = gpu_of(s);
+  for (int slot = 0; slot < GPU_SLOTS; slot++) free_staged(g, &s->in[slot]);
   free_staged(g, &s->out);
   if (s->cells) g->api.cuMemFree_v2(s->cells);
   if (s->old) g->api.cuMemFree_v2(s->old);
@@ -286,21 +284,22 @@ static bool build_wave(CudaGpu *g)
 
 static bool begin_wave(State *s, const double *initial)
 {
-  CudaGpu *g = s->gpu;
-  if (s->rows > (size_t)MAX_GROUPS * GROUP_HEIGHT) {
-    fail(g->gpu.problem, "CUDA: found %zu rows of cells, wanted at most %d", s->rows, MAX_GROUPS * GROUP_HEIGHT);
+  CudaGpu *g = gpu_of(s);
+  if (s->task.rows > (size_t)MAX_GROUPS * GROUP_HEIGHT) {
+    fail(g->gpu.problem, "CUDA: found %zu rows of cells, wanted at most %d", s->task.rows, MAX_GROUPS * GROUP_HEIGHT);
     return false;
   }
   return build_wave(g) && create_matrix(s, initial, &s->old) &&
-         create_staged(g, count_input_bytes(true, s->rows, s->columns, 1), &s->out) &&
+         create_staged(g, count_input_bytes(&s->task), &s->out) &&
          succeeded(g, "cuModuleGetFunction", g->api.cuModuleGetFunction(&s->kernel, g->module, "wave_step"));
 }
 
 static bool begin_product(State *s)
 {
-  CudaGpu *g = s->gpu;
-  if (s->rows > INT_MAX || s->columns > INT_MAX || s->block > INT_MAX) {
-    fail(g->gpu.problem, "cuBLAS: found %zu x %zu doubles, wanted at most %d of each", s->rows, s->columns, INT_MAX);
+  CudaGpu *g = gpu_of(s);
+  const GpuTask *t = &s->task;
+  if (t->rows > INT_MAX || t->columns > INT_MAX || t->block > INT_MAX) {
+    fail(g->gpu.problem, "cuBLAS: found %zu x %zu doubles, wanted at most %d of each", t->rows, t->columns, INT_MAX);
     return false;
   }
   return open_blas(g) && blas_succeeded(g, "cublasSetStream", g->cublas.cublasSetStream_v2(g->blas, s->compute_stream));
@@ -308,54 +307,44 @@ static bool begin_product(State *s)
 
 static bool create_streams(State *s)
 {
-  CudaGpu *g = s->gpu;
+  CudaGpu *g = gpu_of(s);
   return succeeded(g, "cuStreamCreate", g->api.cuStreamCreate(&s->compute_stream, CU_STREAM_NON_BLOCKING)) &&
          succeeded(g, "cuStreamCreate", g->api.cuStreamCreate(&s->transfer_stream, CU_STREAM_NON_BLOCKING)) &&
          succeeded(g, "cuEventCreate", g->api.cuEventCreate(&s->loaded, CU_EVENT_DISABLE_TIMING)) &&
          succeeded(g, "cuEventCreate", g->api.cuEventCreate(&s->computed, CU_EVENT_DISABLE_TIMING));
 }
 
-static bool prepare(State *s, const double *initial)
+static bool prepare(GpuTask *task, const double *initial)
 {
-  CudaGpu *g = s->gpu;
-  size_t bytes = count_input_bytes(s->wave, s->rows, s->columns, s->block);
+  State *s = (State *)task;
+  CudaGpu *g = gpu_of(s);
   if (!create_context(g) || !create_streams(s) || !create_matrix(s, initial, &s->cells)) return false;
-  for (int slot = 0; slot < SLOTS; slot++)
-    if (!create_staged(g, bytes, &s->in[slot])) return false;
-  if (!(s->wave ? begin_wave(s, initial) : begin_product(s))) return false;
+  for (int slot = 0; slot < GPU_SLOTS; slot++) {
+    if (!create_staged(g, count_input_bytes(task), &s->in[slot])) return false;
+    task->input[slot] = s->in[slot].host;
+  }
+  if (!(task->wave ? begin_wave(s, initial) : begin_product(s))) return false;
   return succeeded(g, "cuStreamSynchronize", g->api.cuStreamSynchronize(s->compute_stream));
 }
 
-static void *begin(Gpu *gpu, const char *kernel, size_t rows, size_t columns, size_t block, const double *initial)
+static bool copy_input(GpuTask *task, int slot)
 {
-  State *s = calloc(1, sizeof *s);
-  if (!s) return fail(gpu->problem, "the memory of the host is full"), NULL;
-  *s = (State){.gpu = (CudaGpu *)gpu, .wave = strcmp(kernel, "wave") == 0, .rows = rows, .columns = columns, .block = block};
-  if (prepare(s, initial)) return s;
-  free_state(s);
-  return NULL;
-}
-
-static int load(void *state, const double *const in[4])
-{
-  State *s = state;
-  CudaGpu *g = s->gpu;
-  Staged *to = &s->in[s->loading];
-  pack_input(to->host, s->wave, s->rows, s->columns, s->block, in);
-  int code = g->api.cuMemcpyHtoDAsync_v2(to->device, to->host, to->bytes, s->transfer_stream);
-  if (!succeeded(g, "cuMemcpyHtoDAsync", code)) return -1;
-  s->computing = s->loading;
-  s->loading = (s->loading + 1) % SLOTS;
-  return succeeded(g, "cuEventRecord", g->api.cuEventRecord(s->loaded, s->transfer_stream)) ? 0 : -1;
+  State *s = (State *)task;
+  CudaGpu *g = gpu_of(s);
+  const Staged *in = &s->in[slot];
+  int code = g->api.cuMemcpyHtoDAsync_v2(in->device, in->host, in->bytes, s->transfer_stream);
+  return succeeded(g, "cuMemcpyHtoDAsync", code) &&
+         succeeded(g, "cuEventRecord", g->api.cuEventRecord(s->loaded, s->transfer_stream));
 }
 
 /* To cuBLAS, whose matrices are stored by columns, the matrices are transposed: C' += B' A'. */
 static bool enqueue_product(State *s)
 {
-  CudaGpu *g = s->gpu;
-  const int rows = (int)s->rows, columns = (int)s->columns, block = (int)s->block;
+  CudaGpu *g = gpu_of(s);
+  const GpuTask *t = &s->task;
+  const int rows = (int)t->rows, columns = (int)t->columns, block = (int)t->block;
   const double one = 1;
-  const CudaAddress a = s->in[s->computing].device, b = a + s->rows * s->block * sizeof(double);
+  const CudaAddress a = s->in[t->computing].device, b = a + t->rows * t->block * sizeof(double);
   int code = g->cublas.cublasDgemm_v2(g->blas, CUBLAS_NO_TRANSPOSE, CUBLAS_NO_TRANSPOSE, columns, rows, block, &one, b, columns, a,
                                       block, &one, s->cells, columns);
   return blas_succeeded(g, "cublasDgemm", code);
@@ -363,9 +352,9 @@ static bool enqueue_product(State *s)
 
 static bool enqueue_step(State *s)
 {
-  CudaGpu *g = s->gpu;
-  unsigned long rows = s->rows, columns = s->columns;
-  void *values[] = {&s->old, &s->cells, &s->in[s->computing].device, &s->out.device, &rows, &columns};
+  CudaGpu *g = gpu_of(s);
+  unsigned long rows = s->task.rows, columns = s->task.columns;
+  void *values[] = {&s->old, &s->cells, &s->in[s->task.computing].device, &s->out.device, &rows, &columns};
   const unsigned across = (unsigned)((columns + GROUP_WIDTH - 1) / GROUP_WIDTH);
   const unsigned down = (unsigned)((rows + GROUP_HEIGHT - 1) / GROUP_HEIGHT);
   int code = g->api.cuLaunchKernel(s->kernel, across, down, 1, GROUP_WIDTH, GROUP_HEIGHT, 1, 0, s->compute_stream, values, NULL);
@@ -377,34 +366,34 @@ static bool enqueue_step(State *s)
   return succeeded(g, "cuMemcpyDtoHAsync", code);
 }
 
-static int start(void *state)
+static int start(GpuTask *task)
 {
-  State *s = state;
-  CudaGpu *g = s->gpu;
+  State *s = (State *)task;
+  CudaGpu *g = gpu_of(s);
   if (!succeeded(g, "cuStreamWaitEvent", g->api.cuStreamWaitEvent(s->compute_stream, s->loaded, 0))) return -1;
-  if (!(s->wave ? enqueue_step(s) : enqueue_product(s))) return -1;
+  if (!(task->wave ? enqueue_step(s) : enqueue_product(s))) return -1;
   return succeeded(g, "cuEventRecord", g->api.cuEventRecord(s->computed, s->compute_stream)) ? 0 : -1;
 }
 
-static int finished(void *state, bool wait, double *const out[4])
+static int finished(GpuTask *task, bool wait, double *const out[4])
 {
-  State *s = state;
-  CudaGpu *g = s->gpu;
+  State *s = (State *)task;
+  CudaGpu *g = gpu_of(s);
   int code = wait ? g->api.cuEventSynchronize(s->computed) : g->api.cuEventQuery(s->computed);
   if (code == CUDA_ERROR_NOT_READY) return 0;
   if (!succeeded(g, wait ? "cuEventSynchronize" : "cuEventQuery", code)) return -1;
-  if (s->wave) unpack_edges(s->out.host, s->rows, s->columns, out);
+  if (task->wave) unpack_edges(task, s->out.host, out);
   return 1;
 }
 
-static int end(void *state, double *result)
+static int end(GpuTask *task, double *result)
 {
-  State *s = state;
-  CudaGpu *g = s->gpu;
-  size_t bytes = s->rows * s->columns * sizeof(double);
-  bool good = succeeded(g, "cuMemcpyDtoHAsync", g->api.cuMemcpyDtoHAsync_v2(result, s->cells, bytes, s->compute_stream)) &&
+  State *s = (State *)task;
+  CudaGpu *g = gpu_of(s);
+  int code = g->api.cuMemcpyDtoHAsync_v2(result, s->cells, count_bytes(s), s->compute_stream);
+  bool good = succeeded(g, "cuMemcpyDtoHAsync", code) &&
               succeeded(g, "cuStreamSynchronize", g->api.cuStreamSynchronize(s->compute_stream));
-  free_state(s);
+  free_task(task);
   return good ? 0 : -1;
 }
 
@@ -412,8 +401,9 @@ GpuCode open_cuda_gpu(int number, Gpu **gpu, char *problem)
 {
   CudaGpu *g = calloc(1, sizeof *g);
   if (!g) return fail(problem, "the memory of the host is full"), GPU_FAILED;
-  g->gpu = (Gpu){.begin = begin, .load = load, .start = start, .finished = finished, .end = end,
-                 .describe_libraries = describe_libraries, .close = close_gpu};
+  g->gpu = (Gpu){.task_bytes = sizeof(State), .prepare = prepare, .copy_input = copy_input, .free_task = free_task,
+                 .start = start, .finished = finished, .end = end, .describe_libraries = describe_libraries,
+                 .close = close_gpu};
   GpuCode code = GPU_ABSENT;
   void *library = open_library(driver_names, DRIVER_NAMES, problem);
   if (library && find_functions(library, functions, FUNCTIONS, &g->api, problem)) code = choose_device(g, number, problem);

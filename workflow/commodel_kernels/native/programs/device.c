@@ -48,24 +48,34 @@ static bool read_gpu_number(int *number, char *problem)
   return true;
 }
 
-static bool open_named_gpu(Device *device, const char *kind, int number, char *problem)
+static GpuCode open_named_gpu(Device *device, const char *kind, int number, char *problem)
 {
   device->gpu_kind = kind;
-  if (strcmp(kind, "cuda") == 0) return open_cuda_gpu(number, &device->gpu, problem) == GPU_OPEN;
-  return open_opencl_gpu(number, false, &device->gpu, problem) == GPU_OPEN;
+  if (strcmp(kind, "cuda") == 0) return open_cuda_gpu(number, &device->gpu, problem);
+  return open_opencl_gpu(number, false, &device->gpu, problem);
 }
 
-/* By CUDA, or by OpenCL if there is no driver of CUDA. */
-static bool find_gpu(Device *device, int number, char *problem)
+/* By CUDA, or by OpenCL if there is no driver of CUDA, or no GPU. OpenCL may list the GPUs of CUDA again, so that it does
+ * not add to too few of them. */
+static GpuCode find_gpu(Device *device, int number, char *problem)
 {
   char of_opencl[GPU_TEXT] = "", of_cuda[GPU_TEXT] = "";
   device->gpu_kind = "cuda";
   GpuCode code = open_cuda_gpu(number, &device->gpu, of_cuda);
-  if (code == GPU_OPEN) return true;
-  if (code == GPU_FAILED) return fail(problem, "%s", of_cuda), false;
+  if (code != GPU_ABSENT) {
+    fail(problem, "%s", of_cuda);
+    return code;
+  }
   device->gpu_kind = "opencl";
-  if (open_opencl_gpu(number, true, &device->gpu, of_opencl) == GPU_OPEN) return true;
-  return fail(problem, "%.190s; %.190s", of_cuda, of_opencl), false;
+  code = open_opencl_gpu(number, true, &device->gpu, of_opencl);
+  if (code == GPU_ABSENT && open_opencl_gpu(0, false, &device->gpu, problem) == GPU_OPEN) {
+    const char *hint = "; COMMODEL_ACCELERATOR=opencl lets a processor compute in place of a GPU";
+    device->gpu->close(device->gpu);
+    device->gpu = NULL;
+    fail(problem, "%.140s; %.140s%s", of_cuda, of_opencl, hint);
+  } else
+    fail(problem, "%.190s; %.190s", of_cuda, of_opencl);
+  return code;
 }
 
 static bool check_accelerator(const char *path, char *problem)
@@ -132,7 +142,13 @@ static bool find_blas(Device *device, char *problem)
 static bool open_gpu(Device *device, int number, char *problem)
 {
   const char *kind = getenv(accelerator_variable);
-  return kind && *kind ? open_named_gpu(device, kind, number, problem) : find_gpu(device, number, problem);
+  GpuCode code = kind && *kind ? open_named_gpu(device, kind, number, problem) : find_gpu(device, number, problem);
+  if (code == GPU_TOO_FEW) {
+    char found[GPU_TEXT];
+    snprintf(found, sizeof found, "%s", problem);
+    fail(problem, "%.300s; processes share a GPU if their layout says gpu:0", found);
+  }
+  return code == GPU_OPEN;
 }
 
 static bool try_to_open(Device *device, char *problem)

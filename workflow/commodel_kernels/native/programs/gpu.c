@@ -1,24 +1,22 @@
-/* gpu.c: what the GPUs of OpenCL and CUDA have in common: layouts of transfers, and functions of opened libraries. */
+/* gpu.c: what the GPUs of OpenCL and CUDA have in common: tasks, layouts of transfers, and functions of opened libraries. */
 #include "gpu.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NORTH, EAST, SOUTH, WEST };
 
-size_t count_input_bytes(bool wave, size_t rows, size_t columns, size_t block)
-{
-  return (rows + columns) * (wave ? 2 : block) * sizeof(double);
-}
+size_t count_input_bytes(const GpuTask *t) { return (t->rows + t->columns) * (t->wave ? 2 : t->block) * sizeof(double); }
 
-void pack_input(char *to, bool wave, size_t rows, size_t columns, size_t block, const double *const in[4])
+static void pack_input(const GpuTask *t, char *to, const double *const in[4])
 {
-  size_t row_bytes = columns * sizeof(double), column_bytes = rows * sizeof(double);
-  if (!wave) {
-    memcpy(to, in[0], column_bytes * block);
-    memcpy(to + column_bytes * block, in[1], row_bytes * block);
+  size_t row_bytes = t->columns * sizeof(double), column_bytes = t->rows * sizeof(double);
+  if (!t->wave) {
+    memcpy(to, in[0], column_bytes * t->block);
+    memcpy(to + column_bytes * t->block, in[1], row_bytes * t->block);
     return;
   }
   memcpy(to, in[NORTH], row_bytes);
@@ -27,13 +25,32 @@ void pack_input(char *to, bool wave, size_t rows, size_t columns, size_t block, 
   memcpy(to + 2 * row_bytes + column_bytes, in[EAST], column_bytes);
 }
 
-void unpack_edges(const char *from, size_t rows, size_t columns, double *const out[4])
+void unpack_edges(const GpuTask *t, const char *from, double *const out[4])
 {
-  size_t row_bytes = columns * sizeof(double), column_bytes = rows * sizeof(double);
+  size_t row_bytes = t->columns * sizeof(double), column_bytes = t->rows * sizeof(double);
   memcpy(out[NORTH], from, row_bytes);
   memcpy(out[SOUTH], from + row_bytes, row_bytes);
   memcpy(out[WEST], from + 2 * row_bytes, column_bytes);
   memcpy(out[EAST], from + 2 * row_bytes + column_bytes, column_bytes);
+}
+
+GpuTask *begin_gpu_task(Gpu *gpu, const char *kernel, size_t rows, size_t columns, size_t block, const double *initial)
+{
+  GpuTask *task = calloc(1, gpu->task_bytes);
+  if (!task) return fail(gpu->problem, "the memory of the host is full"), NULL;
+  *task = (GpuTask){.gpu = gpu, .wave = strcmp(kernel, "wave") == 0, .rows = rows, .columns = columns, .block = block};
+  if (gpu->prepare(task, initial)) return task;
+  gpu->free_task(task);
+  return NULL;
+}
+
+int load_gpu_input(GpuTask *task, const double *const in[4])
+{
+  pack_input(task, task->input[task->loading], in);
+  if (!task->gpu->copy_input(task, task->loading)) return -1;
+  task->computing = task->loading;
+  task->loading = (task->loading + 1) % GPU_SLOTS;
+  return 0;
 }
 
 int fail(char *problem, const char *format, ...)
@@ -45,6 +62,12 @@ int fail(char *problem, const char *format, ...)
   for (char *c = problem; *c; c++)
     if (*c == '\n') *c = ' ';
   return -1;
+}
+
+GpuCode refuse_number(char *problem, const char *kind, const char *driver, int count, int number)
+{
+  fail(problem, "found %d %s%s by %s, wanted at least %d", count, kind, count == 1 ? "" : "s", driver, number + 1);
+  return count == 0 ? GPU_ABSENT : GPU_TOO_FEW;
 }
 
 /* The problem is that of the first name. */

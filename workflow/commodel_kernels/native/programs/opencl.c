@@ -1,7 +1,6 @@
 /* opencl.c: a GPU by OpenCL 1.2: SUMMA's product by CLBlast, the wave by our own kernel.
  *
- * One queue computes, a second one transfers. The input of iteration k lies in slot k % 2, on the host in page-locked
- * memory and on the device. So the input of the next iteration is copied while this one is computed.
+ * One queue computes, a second one transfers.
  */
 #include "gpu.h"
 #include "opencl_api.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PLATFORMS = 16, MAX_DEVICES = 64, SLOTS = 2, GROUP_WIDTH = 64, GROUP_HEIGHT = 4 };
+enum { MAX_PLATFORMS = 16, MAX_DEVICES = 64, UUID_BYTES = 16, GROUP_WIDTH = 64, GROUP_HEIGHT = 4 };
 
 typedef struct {
   Gpu gpu; /* the first member, so that a Gpu is an OpenClGpu */
@@ -32,14 +31,13 @@ typedef struct {
 } Staged;
 
 typedef struct {
-  OpenClGpu *gpu;
-  bool wave;
-  size_t rows, columns, block;
+  GpuTask task; /* the first member, so that a GpuTask is a State */
   ClObject cells, old; /* old: of the wave, the cells one step earlier */
-  Staged in[SLOTS], out;
+  Staged in[GPU_SLOTS], out;
   ClObject loaded, computed, kernel; /* events, NULL if there is none; the wave's kernel */
-  int loading, computing;            /* slots */
 } State;
+
+static OpenClGpu *gpu_of(const State *s) { return (OpenClGpu *)s->task.gpu; }
 
 static const LibraryFunction functions[] = {
 #define FUNCTION(name) {#name, offsetof(OpenClApi, name)}
@@ -87,30 +85,61 @@ static void read_text_of_device(const OpenClGpu *g, uint32_t what, char *text, s
 }
 
 /* A number of 4 or 8 bytes, on a machine whose numbers begin with the lowest byte; 0: unknown. */
-static uint64_t read_number_of_device(const OpenClGpu *g, uint32_t what)
+static uint64_t read_number(const OpenClApi *api, ClObject device, uint32_t what)
 {
   uint64_t number = 0;
-  return g->api.clGetDeviceInfo(g->device, what, sizeof number, &number, NULL) == 0 ? number : 0;
+  return api->clGetDeviceInfo(device, what, sizeof number, &number, NULL) == 0 ? number : 0;
 }
 
-static int list_devices(const OpenClGpu *g, uint64_t type, ClObject *devices)
+static uint64_t read_number_of_device(const OpenClGpu *g, uint32_t what) { return read_number(&g->api, g->device, what); }
+
+/* Writes the address on the PCI bus, or an empty text. */
+static void read_address(const OpenClApi *api, ClObject device, char *address)
 {
-  ClObject platforms[MAX_PLATFORMS];
-  uint32_t count = 0, found = 0;
-  int devices_count = 0;
-  if (g->api.clGetPlatformIDs(MAX_PLATFORMS, platforms, &count) != 0) return 0;
-  for (uint32_t p = 0; p < count && p < MAX_PLATFORMS; p++) {
-    uint32_t room = (uint32_t)(MAX_DEVICES - devices_count);
-    if (g->api.clGetDeviceIDs(platforms[p], type, room, devices + devices_count, &found) != 0) continue;
-    devices_count += (int)(found < room ? found : room);
+  struct { uint32_t domain, bus, device, function; } place;
+  address[0] = '\0';
+  if (api->clGetDeviceInfo(device, CL_DEVICE_PCI_BUS_INFO_KHR, sizeof place, &place, NULL) == 0)
+    snprintf(address, GPU_ADDRESS, "%04x:%02x:%02x.%x", place.domain, place.bus, place.device, place.function);
+}
+
+/* Whether two platforms list the same device, such as two drivers of one card. The processors of two platforms are the
+ * same, as those of pocl and of another driver of processors. */
+static bool is_same_device(const OpenClApi *api, ClObject one, ClObject other)
+{
+  char address[GPU_ADDRESS], other_address[GPU_ADDRESS];
+  unsigned char uuid[UUID_BYTES], other_uuid[UUID_BYTES];
+  uint64_t type = read_number(api, one, CL_DEVICE_TYPE), other_type = read_number(api, other, CL_DEVICE_TYPE);
+  if (one == other || (type & other_type & CL_DEVICE_TYPE_CPU)) return true;
+  read_address(api, one, address);
+  read_address(api, other, other_address);
+  if (*address && *other_address) return strcmp(address, other_address) == 0;
+  return api->clGetDeviceInfo(one, CL_DEVICE_UUID_KHR, sizeof uuid, uuid, NULL) == 0 &&
+         api->clGetDeviceInfo(other, CL_DEVICE_UUID_KHR, sizeof other_uuid, other_uuid, NULL) == 0 &&
+         memcmp(uuid, other_uuid, sizeof uuid) == 0;
+}
+
+/* Lists the devices of all platforms. A device that an earlier platform has is not listed again. */
+static int list_devices(const OpenClApi *api, uint64_t type, ClObject *devices)
+{
+  ClObject platforms[MAX_PLATFORMS], of_platform[MAX_DEVICES];
+  uint32_t platform_count = 0, found = 0;
+  int count = 0;
+  if (api->clGetPlatformIDs(MAX_PLATFORMS, platforms, &platform_count) != 0) return 0;
+  for (uint32_t p = 0; p < platform_count && p < MAX_PLATFORMS; p++) {
+    const int earlier = count;
+    if (api->clGetDeviceIDs(platforms[p], type, MAX_DEVICES, of_platform, &found) != 0) continue;
+    for (uint32_t k = 0; k < found && k < MAX_DEVICES && count < MAX_DEVICES; k++) {
+      bool listed = false;
+      for (int d = 0; d < earlier && !listed; d++) listed = is_same_device(api, devices[d], of_platform[k]);
+      if (!listed) devices[count++] = of_platform[k];
+    }
   }
-  return devices_count;
+  return count;
 }
 
 static void describe(OpenClGpu *g)
 {
   char name[128], driver[128], version[256];
-  struct { uint32_t domain, bus, device, function; } place;
   read_text_of_device(g, CL_DEVICE_NAME, name, sizeof name);
   read_text_of_device(g, CL_DRIVER_VERSION, driver, sizeof driver);
   read_text_of_device(g, CL_DEVICE_VERSION, version, sizeof version);
@@ -118,8 +147,7 @@ static void describe(OpenClGpu *g)
   bool processor = !(read_number_of_device(g, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU);
   snprintf(g->gpu.description, sizeof g->gpu.description, "%s%s, %.1f GiB, driver %s, %.100s", name,
            processor ? " (no GPU)" : "", (double)memory / (1 << 30), driver, version);
-  if (g->api.clGetDeviceInfo(g->device, CL_DEVICE_PCI_BUS_INFO_KHR, sizeof place, &place, NULL) == 0)
-    snprintf(g->gpu.address, sizeof g->gpu.address, "%04x:%02x:%02x.%x", place.domain, place.bus, place.device, place.function);
+  read_address(&g->api, g->device, g->gpu.address);
 }
 
 /* CLBlast does not tell its version. */
@@ -153,13 +181,9 @@ static void open_blas(OpenClGpu *g)
 static GpuCode choose_device(OpenClGpu *g, int number, bool only_gpus, char *problem)
 {
   ClObject devices[MAX_DEVICES];
-  int count = list_devices(g, CL_DEVICE_TYPE_GPU, devices);
-  if (count == 0 && !only_gpus) count = list_devices(g, CL_DEVICE_TYPE_ALL, devices);
-  if (number >= count) {
-    fail(problem, "found %d %s%s by OpenCL, wanted at least %d", count, only_gpus ? "GPU" : "device", count == 1 ? "" : "s",
-         number + 1);
-    return GPU_ABSENT;
-  }
+  int count = list_devices(&g->api, CL_DEVICE_TYPE_GPU, devices);
+  if (count == 0 && !only_gpus) count = list_devices(&g->api, CL_DEVICE_TYPE_ALL, devices);
+  if (number >= count) return refuse_number(problem, only_gpus ? "GPU" : "device", "OpenCL", count, number);
   g->device = devices[number];
   describe(g);
   g->most_bytes = read_number_of_device(g, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -200,10 +224,12 @@ static void free_staged(OpenClGpu *g, Staged *staged)
   if (staged->device) g->api.clReleaseMemObject(staged->device);
 }
 
+static size_t count_bytes(const State *s) { return s->task.rows * s->task.columns * sizeof(double); }
+
 static bool create_matrix(State *s, const double *initial, ClObject *matrix)
 {
-  OpenClGpu *g = s->gpu;
-  size_t bytes = s->rows * s->columns * sizeof(double);
+  OpenClGpu *g = gpu_of(s);
+  size_t bytes = count_bytes(s);
   const double zero = 0;
   if (!create_buffer(g, bytes, 0, matrix)) return false;
   if (initial)
@@ -219,12 +245,13 @@ static void forget_event(const OpenClGpu *g, ClObject *event)
   *event = NULL;
 }
 
-static void free_state(State *s)
+static void free_task(GpuTask *task)
 {
-  OpenClGpu *g = s->gpu;
+  State *s = (State *)task;
+  OpenClGpu *g = gpu_of(s);
   forget_event(g, &s->loaded);
   forget_event(g, &s->computed);
-  for (int slot = 0; slot < SLOTS; slot++) free_staged(g, &s->in[slot]);
+  for (int slot = 0; slot < GPU_SLOTS; slot++) free_staged(g, &s->in[slot]);
   free_staged(g, &s->out);
   if (s->kernel) g->api.clReleaseKernel(s->kernel);
   if (s->cells) g->api.clReleaseMemObject(s->cells);
@@ -269,59 +296,48 @@ static bool build_wave(OpenClGpu *g)
 
 static bool begin_wave(State *s, const double *initial)
 {
-  OpenClGpu *g = s->gpu;
+  OpenClGpu *g = gpu_of(s);
   int32_t code = 0;
   if (!build_wave(g) || !create_matrix(s, initial, &s->old)) return false;
-  if (!create_staged(g, count_input_bytes(true, s->rows, s->columns, 1), &s->out)) return false;
+  if (!create_staged(g, count_input_bytes(&s->task), &s->out)) return false;
   s->kernel = g->api.clCreateKernel(g->program, "wave_step", &code);
   return succeeded(g, "clCreateKernel", code);
 }
 
-static bool prepare(State *s, const double *initial)
+static bool prepare(GpuTask *task, const double *initial)
 {
-  OpenClGpu *g = s->gpu;
-  if (!s->wave && !g->dgemm) {
+  State *s = (State *)task;
+  OpenClGpu *g = gpu_of(s);
+  if (!task->wave && !g->dgemm) {
     fail(g->gpu.problem, "OpenCL: wanted CLBlast for the product of matrices: %.300s", g->blas_problem);
     return false;
   }
-  size_t bytes = count_input_bytes(s->wave, s->rows, s->columns, s->block);
   if (!create_context(g) || !create_matrix(s, initial, &s->cells)) return false;
-  for (int slot = 0; slot < SLOTS; slot++)
-    if (!create_staged(g, bytes, &s->in[slot])) return false;
-  if (s->wave && !begin_wave(s, initial)) return false;
+  for (int slot = 0; slot < GPU_SLOTS; slot++) {
+    if (!create_staged(g, count_input_bytes(task), &s->in[slot])) return false;
+    task->input[slot] = s->in[slot].mapped;
+  }
+  if (task->wave && !begin_wave(s, initial)) return false;
   return succeeded(g, "clFinish", g->api.clFinish(g->compute_queue));
 }
 
-static void *begin(Gpu *gpu, const char *kernel, size_t rows, size_t columns, size_t block, const double *initial)
+static bool copy_input(GpuTask *task, int slot)
 {
-  State *s = calloc(1, sizeof *s);
-  if (!s) return fail(gpu->problem, "the memory of the host is full"), NULL;
-  *s = (State){.gpu = (OpenClGpu *)gpu, .wave = strcmp(kernel, "wave") == 0, .rows = rows, .columns = columns, .block = block};
-  if (prepare(s, initial)) return s;
-  free_state(s);
-  return NULL;
-}
-
-static int load(void *state, const double *const in[4])
-{
-  State *s = state;
-  OpenClGpu *g = s->gpu;
-  Staged *to = &s->in[s->loading];
-  pack_input(to->mapped, s->wave, s->rows, s->columns, s->block, in);
+  State *s = (State *)task;
+  OpenClGpu *g = gpu_of(s);
+  const Staged *in = &s->in[slot];
   forget_event(g, &s->loaded);
-  int32_t code = g->api.clEnqueueWriteBuffer(g->transfer_queue, to->device, 0, 0, to->bytes, to->mapped, 0, NULL, &s->loaded);
-  if (!succeeded(g, "clEnqueueWriteBuffer", code)) return -1;
-  s->computing = s->loading;
-  s->loading = (s->loading + 1) % SLOTS;
-  return succeeded(g, "clFlush", g->api.clFlush(g->transfer_queue)) ? 0 : -1;
+  int32_t code = g->api.clEnqueueWriteBuffer(g->transfer_queue, in->device, 0, 0, in->bytes, in->mapped, 0, NULL, &s->loaded);
+  return succeeded(g, "clEnqueueWriteBuffer", code) && succeeded(g, "clFlush", g->api.clFlush(g->transfer_queue));
 }
 
 static bool enqueue_product(State *s)
 {
-  OpenClGpu *g = s->gpu;
-  ClObject in = s->in[s->computing].device;
-  int code = g->dgemm(CLBLAST_ROW_MAJOR, CLBLAST_NO_TRANSPOSE, CLBLAST_NO_TRANSPOSE, s->rows, s->columns, s->block, 1, in, 0,
-                      s->block, in, s->rows * s->block, s->columns, 1, s->cells, 0, s->columns, &g->compute_queue, NULL);
+  OpenClGpu *g = gpu_of(s);
+  const GpuTask *t = &s->task;
+  ClObject in = s->in[t->computing].device;
+  int code = g->dgemm(CLBLAST_ROW_MAJOR, CLBLAST_NO_TRANSPOSE, CLBLAST_NO_TRANSPOSE, t->rows, t->columns, t->block, 1, in, 0,
+                      t->block, in, t->rows * t->block, t->columns, 1, s->cells, 0, t->columns, &g->compute_queue, NULL);
   if (code == 0) return true;
   fail(g->gpu.problem, "CLBlast: dgemm failed with code %d: %s", code, code < 0 ? describe_code(code) : "see clblast.h");
   return false;
@@ -329,11 +345,11 @@ static bool enqueue_product(State *s)
 
 static bool enqueue_step(State *s)
 {
-  OpenClGpu *g = s->gpu;
-  const uint64_t rows = s->rows, columns = s->columns;
-  const void *const values[] = {&s->old, &s->cells, &s->in[s->computing].device, &s->out.device, &rows, &columns};
+  OpenClGpu *g = gpu_of(s);
+  const uint64_t rows = s->task.rows, columns = s->task.columns;
+  const void *const values[] = {&s->old, &s->cells, &s->in[s->task.computing].device, &s->out.device, &rows, &columns};
   const size_t group[] = {g->group[0], g->group[1]};
-  const size_t global[] = {(s->columns + group[0] - 1) / group[0] * group[0], (s->rows + group[1] - 1) / group[1] * group[1]};
+  const size_t global[] = {(columns + group[0] - 1) / group[0] * group[0], (rows + group[1] - 1) / group[1] * group[1]};
   for (uint32_t k = 0; k < 6; k++)
     if (!succeeded(g, "clSetKernelArg", g->api.clSetKernelArg(s->kernel, k, 8, values[k]))) return false;
   int32_t code = g->api.clEnqueueNDRangeKernel(g->compute_queue, s->kernel, 2, NULL, global, group, 0, NULL, NULL);
@@ -345,40 +361,39 @@ static bool enqueue_step(State *s)
   return succeeded(g, "clEnqueueReadBuffer", code);
 }
 
-static int start(void *state)
+static int start(GpuTask *task)
 {
-  State *s = state;
-  OpenClGpu *g = s->gpu;
+  State *s = (State *)task;
+  OpenClGpu *g = gpu_of(s);
   int32_t code = g->api.clEnqueueBarrierWithWaitList(g->compute_queue, 1, &s->loaded, NULL);
   if (!succeeded(g, "clEnqueueBarrierWithWaitList", code)) return -1;
-  if (!(s->wave ? enqueue_step(s) : enqueue_product(s))) return -1;
+  if (!(task->wave ? enqueue_step(s) : enqueue_product(s))) return -1;
   forget_event(g, &s->computed);
   code = g->api.clEnqueueMarkerWithWaitList(g->compute_queue, 0, NULL, &s->computed);
   if (!succeeded(g, "clEnqueueMarkerWithWaitList", code)) return -1;
   return succeeded(g, "clFlush", g->api.clFlush(g->compute_queue)) ? 0 : -1;
 }
 
-static int finished(void *state, bool wait, double *const out[4])
+static int finished(GpuTask *task, bool wait, double *const out[4])
 {
-  State *s = state;
-  OpenClGpu *g = s->gpu;
+  State *s = (State *)task;
+  OpenClGpu *g = gpu_of(s);
   int32_t status = CL_COMPLETE;
   if (wait && !succeeded(g, "clWaitForEvents", g->api.clWaitForEvents(1, &s->computed))) return -1;
   int32_t code = g->api.clGetEventInfo(s->computed, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
   if (!succeeded(g, "clGetEventInfo", code) || !succeeded(g, "a command", status)) return -1;
   if (status != CL_COMPLETE) return 0;
-  if (s->wave) unpack_edges(s->out.mapped, s->rows, s->columns, out);
+  if (task->wave) unpack_edges(task, s->out.mapped, out);
   return 1;
 }
 
-static int end(void *state, double *result)
+static int end(GpuTask *task, double *result)
 {
-  State *s = state;
-  OpenClGpu *g = s->gpu;
-  size_t bytes = s->rows * s->columns * sizeof(double);
-  int32_t code = g->api.clEnqueueReadBuffer(g->compute_queue, s->cells, 1, 0, bytes, result, 0, NULL, NULL);
+  State *s = (State *)task;
+  OpenClGpu *g = gpu_of(s);
+  int32_t code = g->api.clEnqueueReadBuffer(g->compute_queue, s->cells, 1, 0, count_bytes(s), result, 0, NULL, NULL);
   bool good = succeeded(g, "clEnqueueReadBuffer", code);
-  free_state(s);
+  free_task(task);
   return good ? 0 : -1;
 }
 
@@ -387,8 +402,9 @@ GpuCode open_opencl_gpu(int number, bool only_gpus, Gpu **gpu, char *problem)
   static const char *const names[] = {"libOpenCL.so.1", "libOpenCL.so"};
   OpenClGpu *g = calloc(1, sizeof *g);
   if (!g) return fail(problem, "the memory of the host is full"), GPU_FAILED;
-  g->gpu = (Gpu){.begin = begin, .load = load, .start = start, .finished = finished, .end = end,
-                 .describe_libraries = describe_libraries, .close = close_gpu};
+  g->gpu = (Gpu){.task_bytes = sizeof(State), .prepare = prepare, .copy_input = copy_input, .free_task = free_task,
+                 .start = start, .finished = finished, .end = end, .describe_libraries = describe_libraries,
+                 .close = close_gpu};
   GpuCode code = GPU_ABSENT;
   g->library = open_library(names, sizeof names / sizeof *names, problem);
   if (g->library && find_functions(g->library, functions, sizeof functions / sizeof *functions, &g->api, problem)) {

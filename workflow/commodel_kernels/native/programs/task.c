@@ -8,7 +8,8 @@
 
 struct Task {
   const Device *device;
-  void *on_gpu, *accelerator; /* the state of a GPU or an accelerator; both NULL: the processor computes */
+  GpuTask *on_gpu;           /* NULL: no GPU computes */
+  void *accelerator;         /* the state of an accelerator; NULL: none computes */
   bool wave, loaded;         /* loaded: the GPU has the input of the next update */
   size_t rows, columns, block; /* in doubles; block: side of a block of gemm */
   size_t stride;             /* of wave: includes the adjacent cells */
@@ -32,7 +33,7 @@ Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t c
   *t = (Task){.device = device, .wave = strcmp(kernel, "wave") == 0, .rows = rows, .columns = columns, .block = block};
   if (rows == 0) return t;
   if (device->gpu) {
-    t->on_gpu = device->gpu->begin(device->gpu, kernel, rows, columns, block, initial);
+    t->on_gpu = begin_gpu_task(device->gpu, kernel, rows, columns, block, initial);
     if (!t->on_gpu) gpu_error(device);
     return t;
   }
@@ -77,7 +78,7 @@ bool is_loaded(const Task *t) { return t->loaded; }
 
 void load_task(Task *t, const double *const in[4])
 {
-  if (t->device->gpu->load(t->on_gpu, in) < 0) gpu_error(t->device);
+  if (load_gpu_input(t->on_gpu, in) < 0) gpu_error(t->device);
   t->loaded = true;
 }
 
