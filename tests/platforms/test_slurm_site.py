@@ -2,11 +2,13 @@
 them."""
 
 import os
+import shutil
 from contextlib import chdir
 
 import pytest
 import yaml
 
+from commodel.api import projects
 from commodel.errors import UserError
 from commodel.plan.config import load_experiment, load_platform
 from commodel.platforms.slurm_site import (
@@ -289,6 +291,54 @@ def test_an_edited_file_is_kept_and_shown_with_its_difference(tmp_path, monkeypa
     with chdir(project):
         assert "node-hours" in run("plan cluster").stdout
         assert "  cd " not in run("init . --slurm").stdout
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A clone of commodel with the files that `init` writes over, on a machine with Slurm."""
+    install_commands(tmp_path / "bin", "main", nodes=2)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    folder = tmp_path / "clone"
+    for name in projects.COPIED_FILES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    monkeypatch.setattr(projects, "ROOT", folder)
+    return folder
+
+
+def test_in_the_clone_the_schemas_have_relative_paths(clone):
+    """A path of this machine would be committed with the file."""
+    assert "profiles/slurm/config.yaml: written" in run(f"init {clone} --slurm").stdout
+    for name in ("platforms/main", "experiments/cluster"):
+        text = (clone / f"params/{name}.yaml").read_text()
+        assert "$schema=../../workflow/schemas/" in text
+
+
+def test_in_the_clone_a_second_init_writes_the_same_and_keeps_what_was_edited(clone):
+    run(f"init {clone} --slurm")
+    written = {name: (clone / name).read_text() for name in projects.SHIPPED}
+    again = run(f"init {clone} --slurm").stdout
+    assert again.count(": unchanged") == 3
+    assert {name: (clone / name).read_text() for name in projects.SHIPPED} == written
+    profile = clone / "profiles/slurm/config.yaml"
+    edited = profile.read_text().replace("jobs: 50", "jobs: 5")
+    profile.write_text(edited)
+    assert "config.yaml: edited, kept\n" in run(f"init {clone} --slurm").stdout
+    edited = edited.replace("slurm_partition: main", "slurm_partition: big")
+    profile.write_text(edited)
+    shown = run(f"init {clone} --slurm").stdout
+    assert "config.yaml: edited, kept; what is found now:" in shown
+    assert "-  slurm_partition: big" in shown
+    assert "jobs: " not in shown
+    assert profile.read_text() == edited
+
+
+def test_a_fresh_clone_that_was_edited_before_is_kept(clone):
+    profile = clone / "profiles/slurm/config.yaml"
+    edited = profile.read_text().replace("jobs: 50", "jobs: 5")
+    profile.write_text(edited)
+    assert "+  slurm_partition: main" in run(f"init {clone} --slurm").stdout
+    assert profile.read_text() == edited
 
 
 def test_a_project_that_exists_gets_only_what_describes_its_cluster(tmp_path, monkeypatch):

@@ -38,6 +38,8 @@ SCHEMA_COMMENT = "$schema=../../workflow/schemas/"
 SLURM_PROFILE = "profiles/slurm"
 FIRST_EXPERIMENT = "params/experiments/cluster.yaml"
 WRITTEN_BY = "# Written by commodel init, which writes it again until it is edited:"
+# digests of these files as they are in a fresh clone, where `--slurm` writes over them
+SHIPPED = {f"{SLURM_PROFILE}/config.yaml": "66a03b442b79", FIRST_EXPERIMENT: "6fbdced0951f"}
 GITIGNORE = "/.snakemake/\n/build/\n/reports/\n/results/\n"
 
 
@@ -120,7 +122,7 @@ def _write_project(folder: Path, site: SiteFiles) -> list[dict[str, str]]:
     """Write the files of a new project but those of the site, and return a row for each. In an
     existing project, only its description of a site is new."""
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED_FILES}
-    texts = {name: _name_schemas(text) for name, text in texts.items()}
+    texts = {name: _name_schemas(text, folder) for name, text in texts.items()}
     texts |= {".gitignore": GITIGNORE}
     if site.texts and (folder / "params/platforms").is_dir():
         texts = {}
@@ -142,13 +144,28 @@ def _write_project(folder: Path, site: SiteFiles) -> list[dict[str, str]]:
     return [{"file": str(folder / name), "done": "written"} for name in texts]
 
 
-def _name_schemas(text: str) -> str:
-    """Return the text of a file with the place of its schema in this installation."""
+def _name_schemas(text: str, folder: Path) -> str:
+    """Return the text of a file of a project with the place of its schema in this installation. In
+    the clone itself, it stays relative."""
+    if _is_clone(folder):
+        return text
     return text.replace(SCHEMA_COMMENT, f"$schema={ROOT}/workflow/schemas/")
 
 
+def _is_clone(folder: Path) -> bool:
+    """Return whether a project is the folder of commodel itself, whose files are the templates."""
+    return folder.resolve() == ROOT.resolve()
+
+
 def _read_template(name: str) -> str:
-    return (ROOT / name).read_text(encoding="utf-8")
+    """Return the text of a file of commodel, without the signature of an earlier `init` there."""
+    return _split_signature((ROOT / name).read_text(encoding="utf-8"))[0]
+
+
+def _split_signature(text: str) -> tuple[str, str]:
+    """Return the text before the line that `init` writes below it, and the digest in that line."""
+    body, signature, digest = text.rpartition(f"{WRITTEN_BY} ")
+    return (body, digest.strip()) if signature else (text, "")
 
 
 def _describe_partition(partition: str) -> SiteFiles:
@@ -163,7 +180,6 @@ def _describe_partition(partition: str) -> SiteFiles:
         profile: slurm_site.write_profile(site, _read_template(profile)),
         FIRST_EXPERIMENT: experiment,
     }
-    texts = {name: _name_schemas(text) for name, text in texts.items()}
     return SiteFiles(texts, Path(FIRST_EXPERIMENT).stem, " --profile slurm")
 
 
@@ -179,30 +195,38 @@ def _describe_place(place: Description) -> SiteFiles:
         f"params/platforms/{place.name}.yaml": place.text,
         f"params/experiments/{place.name}.yaml": experiment + "\n",
     }
-    texts = {name: _name_schemas(text) for name, text in texts.items()}
     return SiteFiles(texts, place.name, lines=tuple(place.lines))
 
 
 def _write_unless_edited(folder: Path, name: str, text: str) -> tuple[str, str, list[str]]:
     """Write a file that describes a place. Return its path, what was done, and for an edited file,
     which is kept, what would change."""
+    text = _name_schemas(text, folder)
     signed = f"{text}{WRITTEN_BY} {compute_digest(text)}\n"
     path = folder / name
     before = read_bytes(path, MIB, "a smaller file").decode() if path.exists() else ""
-    body, _, digest = before.rpartition(f"{WRITTEN_BY} ")
-    template = _read_template(name) if (ROOT / name).is_file() else ""
-    is_template = before in (template, _name_schemas(template))
-    is_own = digest.strip() == compute_digest(body)
-    if before and not is_own and not is_template:
-        lines = unified_diff(
-            before.splitlines(), text.splitlines(), "yours", "found now", lineterm="", n=1
+    body, digest = _split_signature(before)
+    is_own = digest == compute_digest(body)
+    if before and not is_own and not _is_template(folder, name, before):
+        lines = list(
+            unified_diff(
+                body.splitlines(), text.splitlines(), "yours", "found now", lineterm="", n=1
+            )
         )
-        return str(path), "edited, kept; what is found now:", list(lines)
+        return str(path), "edited, kept" + ("; what is found now:" if lines else ""), lines
     if before == signed:
         return str(path), "unchanged", []
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, signed)
     return str(path), "written", []
+
+
+def _is_template(folder: Path, name: str, text: str) -> bool:
+    """Return whether the text of a file is that of commodel's own file of this name."""
+    if _is_clone(folder):
+        return compute_digest(text) == SHIPPED.get(name)
+    template = _read_template(name) if (ROOT / name).is_file() else ""
+    return text in (template, _name_schemas(template, folder))
 
 
 def _is_another(path: Path, text: str) -> bool:

@@ -31,6 +31,7 @@ NOT_NAME = re.compile(r"[^a-z0-9-]+")  # not in names of node types and files
 MAX_TYPES = 8
 VERSION_SECONDS = 60.0  # that `mpiexec --version` may take
 MAX_NODES_OF_EXPERIMENT = 4
+SITE_PART = "# What this site needs, by commodel init:"  # in a profile, the last part
 
 
 @dataclass(frozen=True)
@@ -350,8 +351,10 @@ def write_platform(site: Site) -> str:
 
 
 def write_profile(site: Site, template: str) -> str:
-    """Return the profile: the template, with what this site needs."""
-    lines = [template.rstrip("\n"), "default-resources:"]
+    """Return the profile: the template, with what this site needs in place of what another one
+    needed."""
+    common = template.partition(SITE_PART)[0].rstrip("\n")
+    lines = [common, SITE_PART, "default-resources:"]
     limit = f"scontrol show partition; its jobs may take {site.time_limit}"
     lines.append(f"  slurm_partition: {_quote(site.partition)}  # {limit}")
     if site.account:
