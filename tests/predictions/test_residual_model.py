@@ -11,6 +11,7 @@ from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions import residual_model
 from commodel.predictions.places import Places
 from commodel.predictions.residual_model import (
+    DEVIATION_BEYOND_SEGMENTS,
     PRIOR,
     Likeness,
     MeasuredResiduals,
@@ -115,6 +116,34 @@ def test_the_slopes_of_the_covariance_are_its_differences():
             likeness.covariance(Scales.of_logs(scales.logs + sign * step)) for sign in (1, -1)
         )
         np.testing.assert_allclose(slope, (higher - lower) / 2e-5, atol=1e-8)
+
+
+def test_many_small_segments_are_less_certain_than_the_measured_ones():
+    sizes = [4096, 16384, 65536]
+    measured = make_places(operations=("bcast",), sizes=sizes, algorithms=["ring", "chain:4KiB"])
+    model = fit(measured, np.zeros(len(measured)))
+    algorithms = ["ring", "chain", "chain:4KiB", "chain:1KiB", "chain:256B", "chain:64"]
+    wanted = make_places(operations=("bcast",), nodes=(4,), sizes=[65536], algorithms=algorithms)
+    assert wanted.segments.tolist() == [0, 3, 4, 6, 8, 10]  # 8 KiB, if not said
+    corrections = model.predict(wanted)
+    widths = dict(zip(algorithms, corrections.half_width.tolist(), strict=True))
+    of_segments = [widths[f"chain:{segment}"] for segment in ("4KiB", "1KiB", "256B", "64")]
+    assert of_segments == sorted(of_segments)
+    added = 1.96 * DEVIATION_BEYOND_SEGMENTS * 4
+    assert widths["chain:256B"] > added > 2 * widths["chain:4KiB"]
+    # Points of an algorithm share this error, others do not.
+    others = make_places(operations=("bcast",), nodes=(4,), sizes=[65536], algorithms=["ring"])
+    assert fit(others, np.zeros(1)).predict(wanted).covariance[4, 5] > 0.01 * 8 * 10
+    variances = np.sqrt(np.diag(corrections.covariance))
+    correlations = corrections.covariance / np.outer(variances, variances)
+    assert correlations[4, 5] > 0.9 > correlations[0, 5]
+
+
+def test_segments_are_known_of_all_kinds_of_alternatives():
+    specs = ["hier:segment=1KiB", "library", "balanced:4x4", "binomial", "split-binary:2KiB"]
+    assert make_places(
+        operations=("bcast",), nodes=(4,), sizes=[8192], algorithms=specs
+    ).segments.tolist() == [3, 0, 0, 0, 2]
 
 
 def test_leaving_out_in_closed_form_equals_a_fit_without_the_points():

@@ -67,7 +67,7 @@ class Advice(Answer):
         to_measure = (
             [_name_informative_points(ranking, evidence)] if ranking.informative_points else []
         )
-        sentence = " ".join([*to_measure, f"{ranking.sentence}."])
+        sentence = " ".join([f"{ranking.sentence}.", *to_measure])
         weights = [
             f"Weights of models: {describe_weights(ranking)}.",
             *(f"{text}." for text in ranking.zero_weight_reasons),
@@ -89,7 +89,7 @@ class Advice(Answer):
             name=best["alternative"] + ", " + best["layout_name"].map(_shorten_layout)
         )
         return draw_times(
-            named, self.sentence.partition(".")[0], measured=bool(best["measured"].notna().any())
+            named, self.sentence.partition(". ")[0], measured=bool(best["measured"].notna().any())
         )
 
     def text(self, verbose: bool = True, top: int = MAX_SHOWN_ALTERNATIVES) -> str:
@@ -240,8 +240,8 @@ def _name_informative_points(ranking: Ranking, evidence: Evidence) -> str:
         points.append(f"{entry.alternative}, {_shorten_layout(entry.layout)}{duration}")
     regret = 100 * ranking.frame["regret"].iloc[0]
     return (
-        f"Measure first: {' and '.join(points)}. Alternatives are statistically tied, and the expected regret of the "
-        f"choice is {regret:.0f} %."
+        "Alternatives are statistically tied, and the expected regret of the choice is "
+        f"{regret:.0f} %. Measure first: {' and '.join(points)}."
     )
 
 

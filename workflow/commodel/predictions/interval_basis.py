@@ -45,7 +45,7 @@ def _count(number: int, noun: str) -> str:
 
 BASIS_PATTERN = re.compile(
     r"(?:(?:at least: )?([0-9]+) allocations?, )?([0-9]+) workloads? of (.*?)"
-    r"(?:, ([0-9.]+) doublings? beyond)?"
+    r"(?:, ([0-9.]+) doublings? beyond)?(?:, ([0-9.]+) doublings? of segments beyond)?"
 )
 
 
@@ -58,6 +58,7 @@ class IntervalBasis:
     workloads: int = 0
     allocations: int = 0  # 0: they do not differ, as on a simulator
     doublings: float = 0.0  # of extrapolation beyond the measured sizes and ranks
+    segments: float = 0.0  # doublings of the number of segments beyond the measured ones
     unmeasured: str = ""  # the distance without measurements, if others have some
 
     @property
@@ -76,6 +77,11 @@ class IntervalBasis:
         return self.doublings > NEGLIGIBLE_DOUBLINGS
 
     @property
+    def has_more_segments(self) -> bool:
+        """Whether the algorithm sends more segments than those that were measured."""
+        return self.segments > NEGLIGIBLE_DOUBLINGS
+
+    @property
     def text(self) -> str:
         """The text in tables."""
         if not self.of_residuals:
@@ -85,9 +91,9 @@ class IntervalBasis:
         allocations = f"{_count(self.allocations, 'allocation')}, " if self.allocations else ""
         least = "at least: " if self.is_lower_bound else ""
         text = f"{least}{allocations}{_count(self.workloads, 'workload')} of {self.pooled}"
-        return (
-            f"{text}, {format_doublings(self.doublings)} beyond" if self.is_extrapolated else text
-        )
+        text += f", {format_doublings(self.doublings)} beyond" if self.is_extrapolated else ""
+        beyond = f", {format_doublings(self.segments)} of segments beyond"
+        return text + (beyond if self.has_more_segments else "")
 
     @property
     def sentence(self) -> str:
@@ -97,11 +103,10 @@ class IntervalBasis:
             workloads = _count(self.workloads, "workload")
             text = f"95 % prediction interval from residuals at {workloads} of {pooled}"
             text += f" in {_count(self.allocations, 'allocation')}" if self.allocations else ""
-            text += (
-                f", extrapolated by {format_doublings(self.doublings)}"
-                if self.is_extrapolated
-                else ""
-            )
+            extents = [format_doublings(self.doublings)] if self.is_extrapolated else []
+            if self.has_more_segments:
+                extents.append(f"{format_doublings(self.segments)} of the number of segments")
+            text += f", extrapolated by {' and '.join(extents)}" if extents else ""
             return text + (
                 "; with fewer than five allocations the interval may be too narrow"
                 if self.is_lower_bound
@@ -121,6 +126,7 @@ class IntervalBasis:
                 workloads=int(match[2]),
                 allocations=int(match[1] or 0),
                 doublings=float(match[4] or 0),
+                segments=float(match[5] or 0),
             )
         return (
             cls(unmeasured=text.removeprefix(UNMEASURED_PREFIX))
@@ -136,6 +142,7 @@ def find_bases(measured: Places, allocation: np.ndarray, wanted: Places) -> list
     """Return the basis of the interval of each wanted place. `allocation` is that of each measured
     point, empty if allocations do not differ."""
     doublings = measure_size_beyond(measured, wanted) + measure_ranks_beyond(measured, wanted)
+    segments = measure_segments_beyond(measured, wanted)
     bases: list[IntervalBasis] = []
     pools = {
         name: _describe_pool(measured, allocation, name)
@@ -147,9 +154,8 @@ def find_bases(measured: Places, allocation: np.ndarray, wanted: Places) -> list
     }
     for number, distance in enumerate(distances):
         if is_measured[distance]:
-            bases.append(
-                IntervalBasis(*pools[str(wanted.operation[number])], float(doublings[number]))
-            )
+            pool = pools[str(wanted.operation[number])]
+            bases.append(IntervalBasis(*pool, float(doublings[number]), float(segments[number])))
         else:
             bases.append(
                 IntervalBasis(unmeasured=wanted.describe_distance(number) if len(measured) else "")
@@ -196,6 +202,13 @@ def measure_size_beyond(measured: Places, wanted: Places) -> Array:
         measured.only(has_payload), measured.size[has_payload], wanted, wanted.size
     )
     return np.where(wanted.size > 0, doublings, 0.0)
+
+
+def measure_segments_beyond(measured: Places, wanted: Places) -> Array:
+    """Return the doublings from each wanted number of segments to the measured ones."""
+    if not wanted.segments.any():
+        return np.zeros(len(wanted))
+    return _measure_beyond(measured, measured.segments, wanted, wanted.segments)
 
 
 def measure_ranks_beyond(measured: Places, wanted: Places) -> Array:

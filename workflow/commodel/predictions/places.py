@@ -3,6 +3,7 @@ predictions alike."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy, describe_levels_crossed
 from commodel.models import Array
+from commodel.patterns.algorithms import find_segment
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.operations import find_base_name
 from commodel.records import COMPLETE_AT_ROOT, ROOTED_OPERATIONS, Point, Statistic
@@ -172,6 +174,16 @@ class Places:
     def stem(self) -> np.ndarray:
         """The same without arguments: `chain` of `chain:4`."""
         return np.char.partition(self.algorithm, ":")[:, 0] if len(self) else self.alternative
+
+    @cached_property
+    def segments(self) -> Array:
+        """The doublings of the numbers of segments of a message; 0 without segments."""
+        names = zip(self.operation.tolist(), self.alternative.tolist(), strict=True)
+        segments = [
+            find_segment(operation.rpartition(" of ")[2], alternative) or math.inf
+            for operation, alternative in names
+        ]
+        return np.maximum(self.size - np.log2(segments), 0.0)
 
     def labels(self) -> dict[str, np.ndarray]:
         """Return the labels by which points are left out in turn."""

@@ -4,13 +4,14 @@ tree) and bytes. A module defines one algorithm, or a table of those for an oper
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from commodel.errors import UserError, suggest_name
-from commodel.patterns.arguments import Argument
-from commodel.patterns.hierarchical_specs import Levels, open_brackets
+from commodel.patterns.arguments import Argument, Kind
+from commodel.patterns.hierarchical_specs import Composition, Levels, open_brackets
 from commodel.patterns.libraries import Routine, find_routines
 from commodel.patterns.operations import find_base_name
 from commodel.patterns.schedule import Schedule
@@ -131,6 +132,21 @@ def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
         raise UserError(f"no algorithm '{spec}' for {operation}; {suggest_name(name, names)}")
     entry.parse_argument(argument)
     return entry, argument
+
+
+@lru_cache(maxsize=4096)
+def find_segment(operation: str, spec: str) -> int | None:
+    """Return the bytes of the segments of an algorithm; None if it sends whole messages, or is not
+    in the catalogue."""
+    try:
+        entry, text = find_algorithm(operation, spec)
+        (value,) = entry.parse_argument(text) or (None,)
+    except UserError:
+        return None
+    if isinstance(value, Composition):
+        return value.segment
+    is_segment = entry.argument is not None and entry.argument.kind is Kind.SEGMENT
+    return value if is_segment else None
 
 
 def canonicalize_algorithm(operation: str, spec: str, levels: Levels = ()) -> str:
