@@ -33,7 +33,7 @@ class Commodel(PythonPackage):
     depends_on("py-scipy", type=("build", "run"))
     depends_on("py-vl-convert-python", type=("build", "run"))
     depends_on("py-xlsxwriter", type=("build", "run"))
-    depends_on("snakemake@9:", type=("build", "run"))
+    depends_on("snakemake@9.17:", type=("build", "run"))
     depends_on("py-snakemake-executor-plugin-slurm", type=("build", "run"))
 
     # The native programs are compiled in a project, with the MPI that is first on PATH there.

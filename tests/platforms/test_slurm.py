@@ -372,6 +372,15 @@ def look(cluster):
     return numbers
 
 
+def test_jobs_are_submitted_in_the_order_of_their_priority(look, monkeypatch):
+    """Slurm starts jobs of equal rank in the order in which they were submitted."""
+    submitted = []
+    monkeypatch.setattr(SlurmExecutor, "run_jobs", lambda self, jobs: submitted.extend(jobs))
+    jobs = [SimpleNamespace(priority=priority) for priority in (-2, 0, -1)]
+    look.executor.run_jobs(jobs)
+    assert [job.priority for job in submitted] == [0, -1, -2]
+
+
 def test_no_job_is_forgotten_in_an_outage(cluster, look):
     cluster.complaint = AWAY
     assert [look() for _ in range(5)] == [["1", "2", "3"]] * 5

@@ -7,11 +7,11 @@ import pytest
 
 import commodel
 from commodel.files.safe_paths import SafePath
-from commodel.plan.planning import load_plan
-from commodel.results.campaign import Campaign, list_interim_parts, open_lock
+from commodel.plan.planning import load_plan, make_plan
+from commodel.results.campaign import Campaign, list_interim_parts, open_lock, order_batches
 from commodel.results.interim_answers import read_so_far
 from tests.cli.running import refused
-from tests.workflow.conftest import SMALL, Project
+from tests.workflow.conftest import ROOT, SMALL, Project
 
 REFRESH = '<meta http-equiv="refresh" content="60">'
 # batches of 2, 4, 8 and 16 nodes besides that of the probes
@@ -98,6 +98,30 @@ def test_a_long_campaign_reports_after_the_probes_and_at_three_quarters(begun):
     assert [len(part) for part in parts] == sorted(len(part) for part in parts)
     assert len(parts[-1]) < len(plan.batches)
     assert list_interim_parts(campaign, False) == []
+
+
+def test_probes_of_all_platforms_begin_before_points():
+    plan = make_plan("demo", ROOT, survey=False)
+    ordered = order_batches(plan.batches)
+    kinds = [bool(batch.cases) for batch in ordered]
+    assert kinds == sorted(kinds, reverse=True)
+    assert sum(kinds) == 2
+    points = [batch for batch in plan.batches if batch.points]
+    assert ordered[2:] == points
+
+
+def test_batches_begin_in_the_order_of_the_plan(tmp_path, simgrid_programs):
+    """Without priorities, Snakemake begins with the batch that has most points."""
+    project = Project(tmp_path)
+    project.experiment("small", SEVERAL)
+    project.snakemake("survey=false", "--cores", "1", "--until", "measure")
+    plan = load_plan(tmp_path / "results/small/plan.json")
+    ends = [
+        float((tmp_path / "results/small/raw" / batch.name / "done").read_text())
+        for batch in plan.batches
+    ]
+    assert len(ends) == 5
+    assert ends == sorted(ends)
 
 
 @pytest.mark.slow

@@ -6,12 +6,15 @@ from commodel.plan.planning import (
     find_programs_file,
     runs_alone,
 )
-from commodel.results.campaign import reopen_batches
+from commodel.results.campaign import order_batches, reopen_batches
 from commodel.plan.surveys import is_survey, find_network_file, list_networks_needed
 
 # A batch that was done before it got new points is measured again.
 if CAMPAIGN.lock:
     reopen_batches(CAMPAIGN)
+
+# The first answers need the probes. Without priorities, Snakemake begins with the batches of most points.
+PRIORITIES = {batch.name: -number for number, batch in enumerate(order_batches(PLAN.batches))}
 
 SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
 
@@ -53,6 +56,7 @@ rule measure:
         str(RESULTS.done("{batch}")),
     log:
         str(RESULTS.job_log("measure.{batch}")),
+    priority: lambda wildcards: PRIORITIES[wildcards.batch]
     threads: lambda wildcards: workflow.cores if runs_alone(PLAN, wildcards.batch, workflow.local_exec) else 1
     resources:
         mpi="srun",

@@ -58,6 +58,10 @@ class Executor(SlurmExecutor):
         self.submitting = Lock()  # so that none is while Slurm refuses another
         super().__init__(workflow, logger)
 
+    def run_jobs(self, jobs: list[JobExecutorInterface]) -> None:
+        """Submit jobs in the order of their priority, in which Slurm then starts them."""
+        super().run_jobs(sorted(jobs, key=lambda job: -job.priority))
+
     def run_job(self, job: JobExecutorInterface) -> None:
         """Submit a job once the controller answers, unless Slurm has refused what all jobs
         request."""

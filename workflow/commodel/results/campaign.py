@@ -19,7 +19,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
@@ -283,16 +283,26 @@ def forget_failures(campaign: Campaign) -> int:
     return count
 
 
+def order_batches(batches: Sequence[Batch]) -> list[Batch]:
+    """Return batches in the order in which they begin: survey and probes of every platform, then
+    points, those of few nodes first."""
+    return sorted(batches, key=lambda batch: not _has_probes(batch))
+
+
+def _has_probes(batch: Batch) -> bool:
+    return bool(batch.cases) or is_survey(batch)
+
+
 def list_interim_parts(campaign: Campaign, setting: object = None) -> list[list[Batch]]:
     """Return the batches after which a campaign reports what it has measured so far: those of the
     probes, then further ones of all batches. None for a short campaign, unless the `setting` of the
     workflow asks for it."""
-    batches = campaign.plan.batches
+    batches = order_batches(campaign.plan.batches)
     is_long = sum(batch.seconds for batch in campaign.unfinished) >= MIN_INTERIM_SECONDS
     is_wanted = is_long if setting is None else str(setting).lower() == "true"
     if not is_wanted:
         return []
-    probes = [batch for batch in batches if batch.cases or is_survey(batch)]
+    probes = [batch for batch in batches if _has_probes(batch)]
     others = [batch for batch in batches if batch not in probes]
     parts = [probes] if probes and others else []
     total = sum(batch.seconds for batch in others)
