@@ -33,7 +33,7 @@ import numpy as np
 from commodel.advice.sequential_sampling import (
     Arm,
     Arms,
-    Measured,
+    MeasuredStart,
     compute_belief,
     estimate_seconds,
 )
@@ -147,9 +147,9 @@ def list_unmeasured(arms: Arms, measured: Collection[int]) -> list[int]:
     return [arm for arm in range(len(arms.arms)) if arm not in measured]
 
 
-def collect_measured(points: Iterable[int], seconds: Seconds) -> list[Measured]:
+def collect_measured(points: Iterable[int], seconds: Seconds) -> list[MeasuredStart]:
     """Return the measurements of these points; a table does not record starts."""
-    return [Measured(int(arm), float(seconds[arm])) for arm in points]
+    return [MeasuredStart(int(arm), float(seconds[arm])) for arm in points]
 
 
 def search_by_worth(

@@ -10,7 +10,7 @@ from commodel.advice.sequential_sampling import (
     DEFAULT_WITH_RULES,
     Arm,
     Arms,
-    Measured,
+    MeasuredStart,
     compute_belief,
     pool_measurements,
 )
@@ -33,7 +33,7 @@ def arms_of(predictions):
 
 def measurements(times, noise=MIN_NOISE):
     """Return measurements with these times by alternative, each in a separate start."""
-    return [Measured(arm, seconds, noise) for arm, seconds in times.items()]
+    return [MeasuredStart(arm, seconds, noise) for arm, seconds in times.items()]
 
 
 def measured(arms, seconds, strategy):
@@ -273,7 +273,7 @@ def test_measurements_that_no_start_repeats_are_trusted_less():
     off = (1, 1.4, 0.8, 1.3, 0.75)
     steady, unsteady = (
         compute_belief(
-            arms, [Measured(0, 1e-5 * (1 + spread * (factor - 1))) for factor in off]
+            arms, [MeasuredStart(0, 1e-5 * (1 + spread * (factor - 1))) for factor in off]
         ).noise[1]
         for spread in (0, 1)
     )

@@ -7,7 +7,7 @@ import pytest
 
 from commodel.files.rank_counts import (
     NamedRanks,
-    Placement,
+    RankCounts,
     read_job_specification,
     read_placement_in_command,
     read_placement_in_header,
@@ -77,12 +77,12 @@ def test_a_name_states_the_number_of_ranks_or_has_one_number_or_none(name):
 @pytest.mark.parametrize(
     ("name", "placement"),
     [
-        ("osu_allreduce-32n-56ppn.out", Placement(0, 32, 56)),
-        ("np64_ppn32", Placement(64, 0, 32)),
-        ("p512", Placement(512)),
-        ("osu-256n-6147-iter-5.out", Placement(0, 256)),
-        ("size128", Placement()),
-        ("np16_np32", Placement()),
+        ("osu_allreduce-32n-56ppn.out", RankCounts(0, 32, 56)),
+        ("np64_ppn32", RankCounts(64, 0, 32)),
+        ("p512", RankCounts(512)),
+        ("osu-256n-6147-iter-5.out", RankCounts(0, 256)),
+        ("size128", RankCounts()),
+        ("np16_np32", RankCounts()),
     ],
 )
 def test_words_in_a_name_state_the_placement(name, placement):
@@ -92,12 +92,12 @@ def test_words_in_a_name_state_the_placement(name, placement):
 @pytest.mark.parametrize(
     ("placement", "complete"),
     [
-        (Placement(0, 32, 56), Placement(1792, 32, 56)),
-        (Placement(64, 0, 24), Placement(64, 3, 24)),
-        (Placement(64, 4), Placement(64, 4, 16)),
-        (Placement(64, 3), Placement(64, 3)),
-        (Placement(64), Placement(64)),
-        (Placement(0, 4), Placement(0, 4)),
+        (RankCounts(0, 32, 56), RankCounts(1792, 32, 56)),
+        (RankCounts(64, 0, 24), RankCounts(64, 3, 24)),
+        (RankCounts(64, 4), RankCounts(64, 4, 16)),
+        (RankCounts(64, 3), RankCounts(64, 3)),
+        (RankCounts(64), RankCounts(64)),
+        (RankCounts(0, 4), RankCounts(0, 4)),
     ],
 )
 def test_two_numbers_determine_the_third(placement, complete):
@@ -106,26 +106,26 @@ def test_two_numbers_determine_the_third(placement, complete):
 
 
 def test_a_placement_has_a_layout():
-    assert Placement(64, 4, 16).layout == "block:16"
-    assert Placement(64, 4, 16, is_cyclic=True).layout == "cyclic:16"
-    assert Placement(64).layout == ""
+    assert RankCounts(64, 4, 16).layout == "block:16"
+    assert RankCounts(64, 4, 16, is_cyclic=True).layout == "cyclic:16"
+    assert RankCounts(64).layout == ""
 
 
 def test_numbers_contradict_each_other():
-    assert Placement(64, 4, 8).is_contradictory
-    assert not Placement(62, 4, 16).is_contradictory  # the last node has fewer
+    assert RankCounts(64, 4, 8).is_contradictory
+    assert not RankCounts(62, 4, 16).is_contradictory  # the last node has fewer
 
 
 @pytest.mark.parametrize(
     ("line", "placement"),
     [
-        ("# Number of ranks: 64", Placement(64)),
-        ("# nprocs = 16", Placement(16)),
-        ("SLURM_NTASKS=128", Placement(128)),
-        ("export SLURM_NNODES=4", Placement(0, 4)),
-        ("SLURM_TASKS_PER_NODE=56(x32)", Placement(0, 0, 56)),
-        ("# Number of nodes: 8", Placement(0, 8)),
-        ("# ranks per node: 8", Placement(0, 0, 8)),
+        ("# Number of ranks: 64", RankCounts(64)),
+        ("# nprocs = 16", RankCounts(16)),
+        ("SLURM_NTASKS=128", RankCounts(128)),
+        ("export SLURM_NNODES=4", RankCounts(0, 4)),
+        ("SLURM_TASKS_PER_NODE=56(x32)", RankCounts(0, 0, 56)),
+        ("# Number of nodes: 8", RankCounts(0, 8)),
+        ("# ranks per node: 8", RankCounts(0, 0, 8)),
         ("# OSU MPI Broadcast Latency Test v7.4", None),
         ("# Size       Avg Latency(us)", None),
         ("1024 6.70", None),
@@ -138,24 +138,24 @@ def test_a_header_states_the_placement(line, placement):
 @pytest.mark.parametrize(
     ("line", "placement"),
     [
-        ("+ mpirun -np 16 --bind-to core ./osu_allreduce -f -m 8:1024", Placement(16)),
-        ("mpiexec.hydra -n 8 -ppn 4 /opt/osu-7.4/libexec/osu_bcast -i 100", Placement(8, 2, 4)),
-        ("$ srun --ntasks=32 --cpus-per-task 2 osu_bcast", Placement(32)),
-        ("srun -N 4 --ntasks-per-node=8 ./osu_bcast -x 10", Placement(32, 4, 8)),
-        ("srun -n64 apptainer exec image.sif osu_bcast", Placement(64)),
-        ("srun -N 2 -n 64 IMB-MPI1 allreduce", Placement(64, 2, 32)),
-        ("flux run -N 32 -n 1792 osu_allreduce", Placement(1792, 32, 56)),
-        ("mpirun -n 144 -N 36 -hostfile h osu_allreduce -x 10", Placement(144, 4, 36)),
-        ("mpirun -np 64 --map-by ppr:16:node osu_bcast", Placement(64, 4, 16)),
-        ("mpirun -np 64 --map-by ppr:16:socket osu_bcast", Placement(64)),
-        ("mpirun -np 64 -N 16 --map-by node osu_bcast", Placement(64, 4, 16, is_cyclic=True)),
-        ("srun -N 4 -n 64 -m cyclic osu_bcast", Placement(64, 4, 16, is_cyclic=True)),
-        ("srun -N 4 -n 64 --distribution=cyclic:block osu_bcast", Placement(64, 4, 16, True)),
-        ("srun -N 4 -n 64 --distribution=block:cyclic osu_bcast", Placement(64, 4, 16)),
-        ("mpirun ./osu_bcast -n 5", Placement()),  # the number is the program's own
-        ("mpirun -n 2 ./osu_bcast : -n 4 ./osu_bcast", Placement()),  # several programs
-        ("mpirun -n <N> ./osu_bcast", Placement()),
-        ("aprun -n 64 -N 16 osu_bcast", Placement(64, 4, 16)),
+        ("+ mpirun -np 16 --bind-to core ./osu_allreduce -f -m 8:1024", RankCounts(16)),
+        ("mpiexec.hydra -n 8 -ppn 4 /opt/osu-7.4/libexec/osu_bcast -i 100", RankCounts(8, 2, 4)),
+        ("$ srun --ntasks=32 --cpus-per-task 2 osu_bcast", RankCounts(32)),
+        ("srun -N 4 --ntasks-per-node=8 ./osu_bcast -x 10", RankCounts(32, 4, 8)),
+        ("srun -n64 apptainer exec image.sif osu_bcast", RankCounts(64)),
+        ("srun -N 2 -n 64 IMB-MPI1 allreduce", RankCounts(64, 2, 32)),
+        ("flux run -N 32 -n 1792 osu_allreduce", RankCounts(1792, 32, 56)),
+        ("mpirun -n 144 -N 36 -hostfile h osu_allreduce -x 10", RankCounts(144, 4, 36)),
+        ("mpirun -np 64 --map-by ppr:16:node osu_bcast", RankCounts(64, 4, 16)),
+        ("mpirun -np 64 --map-by ppr:16:socket osu_bcast", RankCounts(64)),
+        ("mpirun -np 64 -N 16 --map-by node osu_bcast", RankCounts(64, 4, 16, is_cyclic=True)),
+        ("srun -N 4 -n 64 -m cyclic osu_bcast", RankCounts(64, 4, 16, is_cyclic=True)),
+        ("srun -N 4 -n 64 --distribution=cyclic:block osu_bcast", RankCounts(64, 4, 16, True)),
+        ("srun -N 4 -n 64 --distribution=block:cyclic osu_bcast", RankCounts(64, 4, 16)),
+        ("mpirun ./osu_bcast -n 5", RankCounts()),  # the number is the program's own
+        ("mpirun -n 2 ./osu_bcast : -n 4 ./osu_bcast", RankCounts()),  # several programs
+        ("mpirun -n <N> ./osu_bcast", RankCounts()),
+        ("aprun -n 64 -N 16 osu_bcast", RankCounts(64, 4, 16)),
         ("mpirun noticed that process rank 3 with -n 4 exited", None),
         ("# OSU MPI Broadcast Latency Test v7.4", None),
     ],
@@ -172,7 +172,7 @@ JOB = (
 
 
 def test_a_job_specification_states_the_placement():
-    assert read_job_specification(JOB) == Placement(12288, 128, 96)
+    assert read_job_specification(JOB) == RankCounts(12288, 128, 96)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.platforms.tools import find_tool
-from commodel_kernels.speed_measurement import Kernel
+from commodel_kernels.speed_measurement import MeasuredKernel
 from commodel_kernels.speeds import KernelSpeeds, Speeds, read_speeds, write_speeds
 from tests.cli.running import output
 
@@ -82,7 +82,7 @@ def test_a_matrix_is_balanced_while_speeds_are_measured(monkeypatch, tmp_path):
         return 100.0 if kind == "node/1" else 300.0 if size < 400 else 300 * 400 / size
 
     def make_measurer(platform, layout, kinds, kernel, settings, rectangle, folder):
-        assert (kinds, kernel) == (["node/1", "node/2", "node/1"], Kernel("gemm", 32))
+        assert (kinds, kernel) == (["node/1", "node/2", "node/1"], MeasuredKernel("gemm", 32))
 
         def measure(requested):
             sizes.append(requested)

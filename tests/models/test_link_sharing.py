@@ -17,7 +17,7 @@ from commodel.models.evaluation.shared_links import BusyPeriods, SharedLinks
 from commodel.models.evaluation.time_order import (
     MAX_QUEUE,
     Bundles,
-    Program,
+    RankPrograms,
     Traffic,
     replay_in_time,
     replay_parts,
@@ -100,7 +100,7 @@ def traffics(draw):
 def test_link_sharing_by_weights_equals_the_reference_simulation(traffic):
     pattern, rendezvous, waits, uses, costs, opposite = traffic
     program, wanted = (
-        Program.of(pattern, rendezvous, uses, False, waits, opposite),
+        RankPrograms.of(pattern, rendezvous, uses, False, waits, opposite),
         simulate(*traffic),
     )
     if wanted is None:
@@ -136,7 +136,7 @@ def test_many_messages_on_few_links_are_shared_as_in_the_reference(seed):
         pattern, rendezvous, rendezvous, uses, costs, opposite, one_at_a_time=one_at_a_time
     )
     ends = replay_in_time(
-        Program.of(pattern, rendezvous, uses, one_at_a_time, rendezvous, opposite), costs
+        RankPrograms.of(pattern, rendezvous, uses, one_at_a_time, rendezvous, opposite), costs
     )
     np.testing.assert_allclose(ends, wanted, atol=1e-6)
 
@@ -154,7 +154,7 @@ def test_segments_sent_one_at_a_time_form_a_pipeline_and_concurrent_ones_do_not(
         o_s, o_r, *(np.full(len(rendezvous), seconds) for seconds in (L, lasts, lasts)), NO_WORK
     )
     programs = (
-        Program.of(pattern, rendezvous, (np.arange(len(segment)), pattern.src), turn)
+        RankPrograms.of(pattern, rendezvous, (np.arange(len(segment)), pattern.src), turn)
         for turn in (True, False)
     )
     one_at_a_time, sharing = (replay_in_time(program, costs)[-1] for program in programs)
@@ -174,7 +174,7 @@ def test_a_rendezvous_sender_waits_for_delivery_or_only_for_the_send():
         (0.0, True, [4.0, 7.0]),
         (7.0, False, [1.0, 7.0 + 3.0 + 2.0 + 1.0]),
     ):
-        program = Program.of(
+        program = RankPrograms.of(
             pattern, np.array([True]), (np.array([0]), np.array([0])), waits=np.array([waits])
         )
         costs = Traffic(
@@ -229,7 +229,7 @@ def test_the_slowest_link_of_a_bundle_limits_the_messages_of_the_bundle(seed):
     pattern, rendezvous, _, uses, costs, opposite = traffic = chains(seed)
     bundles = Bundles.of_queues(pattern, rendezvous, *uses, opposite)
     ends = replay_in_time(
-        Program.of(pattern, rendezvous, uses, opposite=opposite, bundles=bundles), costs
+        RankPrograms.of(pattern, rendezvous, uses, opposite=opposite, bundles=bundles), costs
     )
     np.testing.assert_allclose(ends, simulate(*traffic, bundled=bundles is not None), rtol=1e-9)
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from commodel.models.probes import find_probe
 from commodel.parameters import ParameterSet
-from commodel.predictions.papers import Evidence, Figure, Numbers
+from commodel.predictions.papers import Figure, Numbers, PaperEvidence
 from commodel.records import PlatformKind
 from tests.models.synthetic import Truth, fit_machine
 
@@ -51,7 +51,7 @@ def evidence(
     points: Sequence[Mapping] = (),
     probed: Iterable[Mapping] = (),
     sets: Iterable[ParameterSet] = (),
-) -> Evidence:
+) -> PaperEvidence:
     """Return the evidence of a paper. `points` are rows of a comparison; omitted columns are
     blank."""
     comparison = pd.DataFrame(points, columns=POINT)
@@ -60,7 +60,7 @@ def evidence(
         "/".join(map(str, row[:-3])) for row in comparison.itertuples(index=False)
     ]
     summary = pd.DataFrame(list(probed), columns=CASE)
-    return Evidence(
+    return PaperEvidence(
         comparison.assign(platform=PLATFORM),
         summary,
         tuple(sets),

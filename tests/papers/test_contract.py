@@ -16,7 +16,7 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, SUMMARY, list_columns
 from commodel.models import parameter_sets
 from commodel.platforms.tools import ROOT
-from commodel.predictions.papers import NO_NUMBER, STYLES, Evidence, find_paper, list_papers
+from commodel.predictions.papers import NO_NUMBER, STYLES, PaperEvidence, find_paper, list_papers
 from commodel.records import PlatformKind
 
 PUBLISHED = "params/published/{}.yaml"
@@ -25,13 +25,13 @@ EXPERIMENTS = {
 }
 
 
-def nothing(kind: PlatformKind = PlatformKind.SIMULATED) -> Evidence:
+def nothing(kind: PlatformKind = PlatformKind.SIMULATED) -> PaperEvidence:
     """Return the evidence of an experiment without measurements. Its figures have only predictions
     with printed values."""
     comparison, summary = (
         pd.DataFrame(columns=list_columns(schema)) for schema in (COMPARISON, SUMMARY)
     )
-    return Evidence(comparison, summary, (), {"somewhere": kind})
+    return PaperEvidence(comparison, summary, (), {"somewhere": kind})
 
 
 @pytest.fixture(scope="module", params=list_papers())

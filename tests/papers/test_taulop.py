@@ -10,7 +10,7 @@ from commodel.files.tables import COMPARISON, SUMMARY, list_columns
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import build_schedule
 from commodel.platforms.tools import ROOT
-from commodel.predictions.papers import Evidence, find_paper
+from commodel.predictions.papers import PaperEvidence, find_paper
 from commodel.predictions.predictions import predict
 from commodel.records import PlatformKind, Point
 from commodel_kernels.times import predict_by_sums
@@ -163,7 +163,7 @@ def project(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
-def evidence(*rows, sets=()) -> Evidence:
+def evidence(*rows, sets=()) -> PaperEvidence:
     """Return evidence with these rows: (platform, operation, layout, ranks, bytes, family,
     measured, predicted)."""
     columns = ["platform", "operation", "layout", "ranks", "bytes", "model", "measured", "seconds"]
@@ -172,7 +172,7 @@ def evidence(*rows, sets=()) -> Evidence:
     comparison = comparison.assign(algorithm="paper", topology="").reindex(
         columns=list_columns(COMPARISON)
     )
-    return Evidence(
+    return PaperEvidence(
         comparison,
         pd.DataFrame(columns=list_columns(SUMMARY)),
         sets,

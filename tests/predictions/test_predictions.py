@@ -26,7 +26,7 @@ from commodel.predictions.model import Model
 from commodel.predictions.predictions import (
     MAX_CELLS,
     MIN_DRAWS,
-    Stream,
+    WaveStream,
     predict,
     predict_shapes,
     predicts_streams,
@@ -198,7 +198,7 @@ def compute_period(name, pattern, function_forms=None, waves=inf, **parameters):
     model = Model.of(find_family(name), values)
     return float(
         np.ravel(
-            Stream(pattern).period(model.entry, lambda cost, stream: cost(model, stream), waves)
+            WaveStream(pattern).period(model.entry, lambda cost, stream: cost(model, stream), waves)
         )[0]
     )
 

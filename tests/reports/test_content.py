@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from commodel.reports import write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import (
-    Answer,
+    AnsweredQuestion,
     Remark,
     choose_number_format,
     format_error,
@@ -57,7 +57,9 @@ def test_the_best_model_of_each_platform_is_named(report, comparison):
 def questions(report):
     """Return question, platform and sentences of the Summary's answers."""
     asked = tuple(summary.MAX_SENTENCES)
-    answers = [block for block in report.section("Summary").blocks if isinstance(block, Answer)]
+    answers = [
+        block for block in report.section("Summary").blocks if isinstance(block, AnsweredQuestion)
+    ]
     parts = [(answer.question.partition(": "), answer.sentences) for answer in answers]
     return [
         (question, platform, lines) for (question, _, platform), lines in parts if question in asked

@@ -22,7 +22,7 @@ from commodel.records import RECOMMENDED
 from commodel.reports import write_pictures, write_xlsx
 from commodel.reports.comparison_frame import prepare_comparison
 from commodel.reports.elements import (
-    Answer,
+    AnsweredQuestion,
     Axis,
     Cell,
     Chart,
@@ -174,7 +174,7 @@ def test_measured_platforms_come_before_simulated_ones(fewer):
     answers = [
         block
         for block in blocks
-        if isinstance(block, Answer) and block.question.startswith("Which model")
+        if isinstance(block, AnsweredQuestion) and block.question.startswith("Which model")
     ]
     simulated = [answer.question.endswith("(simulated)") for answer in answers]
     assert simulated == sorted(simulated)

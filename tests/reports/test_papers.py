@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from commodel.errors import UserError
-from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
+from commodel.predictions.papers import Figure, Line, Numbers, Panel, Paper, PaperEvidence, PaperRow
 from commodel.records import PlatformKind
 from commodel.reports import build_stored_report, write_xlsx
 from commodel.reports.elements import Axis, Chart, Remark, Report, Section, Series
@@ -19,9 +19,9 @@ from commodel.reports.pictures.render import specify_chart
 from commodel.reports.sections.papers import make_sections
 
 ROWS = (
-    Row(("a", 1500), 100e-6, (150e-6, math.nan)),
-    Row(("b <i>", 40), math.nan, (7e-6, math.nan)),
-    Row(("c", 0), 0.0, (1e-6, 2e-6)),
+    PaperRow(("a", 1500), 100e-6, (150e-6, math.nan)),
+    PaperRow(("b <i>", 40), math.nan, (7e-6, math.nan)),
+    PaperRow(("c", 0), 0.0, (1e-6, 2e-6)),
 )
 FIGURE = Figure(
     "Figure 9",
@@ -51,7 +51,7 @@ PAPER = Paper(
 def make_sections_of_paper(simulated=True):
     return make_sections(
         PAPER,
-        Evidence(
+        PaperEvidence(
             None, None, (), {"there": PlatformKind.SIMULATED if simulated else PlatformKind.REAL}
         ),
     )
@@ -88,7 +88,7 @@ def test_a_panel_without_numbers_is_no_chart(tmp_path):
         FIGURE, panels=(Panel("p = 4", "size [B]", "time [s]", (Line("none", (1,), (math.nan,)),)),)
     )
     paper = replace(PAPER, figures=lambda evidence: (empty,))
-    sections = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.REAL}))
+    sections = make_sections(paper, PaperEvidence(None, None, (), {"there": PlatformKind.REAL}))
     assert not sections[1].charts
     write_xlsx(Report("e", "t", "", tuple(sections)), tmp_path / "none.xlsx")
 
@@ -100,7 +100,9 @@ def test_bars_keep_their_places_if_one_is_missing(tmp_path):
     )
     figure = replace(FIGURE, panels=(Panel("p = 4", "model", "error", lines, "", names, 1.0),))
     paper = replace(PAPER, figures=lambda evidence: (figure,))
-    _, section = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.SIMULATED}))
+    _, section = make_sections(
+        paper, PaperEvidence(None, None, (), {"there": PlatformKind.SIMULATED})
+    )
     (chart,) = section.charts
     assert (chart.x.names, chart.y.low, chart.y.high) == (names, 1.0, pytest.approx(3.2))
     bars = {
@@ -147,7 +149,7 @@ def test_the_first_sheet_lists_the_figures_with_the_spread_of_ratios():
 
 
 def test_the_first_sheet_names_the_platforms_where_processes_share_processors():
-    evidence = Evidence(None, None, (), {"there": PlatformKind.REAL})
+    evidence = PaperEvidence(None, None, (), {"there": PlatformKind.REAL})
     lead, *_ = make_sections(PAPER, evidence, [Remark("there", "65 processes share 2 processors.")])
     assert lead.blocks[0].sentences[-1] == "there: 65 processes share 2 processors."
     assert "there: 65 processes share 2 processors." in format_page(Report("e", "t", "", (lead,)))

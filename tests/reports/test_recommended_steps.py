@@ -6,7 +6,7 @@ import pytest
 
 from commodel.compare.recommended import MAX_DISAGREEMENT
 from commodel.records import RECOMMENDED
-from commodel.reports.elements import Answer
+from commodel.reports.elements import AnsweredQuestion
 from commodel.reports.xlsx.layout import FIRST_ROW
 from tests.reports.reading import make_report
 
@@ -81,7 +81,9 @@ def test_the_weights_of_a_platform_are_summarized(report, recommended):
 
 
 def test_an_example_has_the_numbers_of_a_row(report):
-    answers = [block for block in report.section("Standings").blocks if isinstance(block, Answer)]
+    answers = [
+        block for block in report.section("Standings").blocks if isinstance(block, AnsweredQuestion)
+    ]
     (lines,) = [answer.sentences for answer in answers if answer.question == STEPS]
     (example,) = [line for line in lines if line.startswith("Example: ")]
     assert all(word in example for word in ("Stack: ", "Correction ", "F = exp(", "Measured: "))

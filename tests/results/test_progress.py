@@ -29,7 +29,7 @@ from commodel.results.progress import (
     SILENT,
     STOPPED,
     WAITING,
-    Work,
+    BatchWork,
     compare_with_earlier_durations,
     forecast_parallel,
     forecast_running_batch,
@@ -246,7 +246,7 @@ def test_the_fraction_done_is_below_100_percent_while_a_case_remains(campaign):
         leave(campaign, index, samples=len(batch.ids), done=True)
     leave(campaign, 2, [attempt(now - 60)], in_passes=(len(campaign.plan.batches[2].ids) - 1,))
     status = read(campaign, now)
-    almost_done = replace(status.batches[2], remaining_work=Work(1, 1e-6, 1e-6))
+    almost_done = replace(status.batches[2], remaining_work=BatchWork(1, 1e-6, 1e-6))
     text = format_status(replace(status, batches=(*status.batches[:2], almost_done)))
     assert "1 left" in text
     assert "99% of the time over" in text
@@ -383,7 +383,7 @@ def test_the_forecast_range_covers_the_remaining_time_if_long_cases_come_last():
     for done in range(4, 40):
         spent, left = 3 * sum(plan[:done]), 3 * sum(plan[done:])
         low, high = forecast_running_batch(
-            spent, Work(done, sum(plan[:done])), Work(40 - done, sum(plan[done:]))
+            spent, BatchWork(done, sum(plan[:done])), BatchWork(40 - done, sum(plan[done:]))
         )
         assert low <= left <= high, done
 

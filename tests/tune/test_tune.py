@@ -22,8 +22,8 @@ from commodel_tune.tuning import TuningRequest
 from commodel_tune.validation import (
     MAX_CONTROLS,
     MIN_GAIN_TO_VALIDATE,
-    Row,
     Stage,
+    WorkloadGain,
     compute_gain,
     confirm_rules,
     measure_gains,
@@ -372,7 +372,9 @@ def test_a_rule_that_changes_all_sizes_must_gain_over_all_sizes(tmp_path):
         compute_gain([1, 1, 1], [1, 1, 1]),
         compute_gain([1, 1, 1], [1.2, 1.2, 1.2]),
     ]
-    rows = [Row(case, 1, choices[case], seen) for case, seen in zip(CASES, noisy, strict=False)]
+    rows = [
+        WorkloadGain(case, 1, choices[case], seen) for case, seen in zip(CASES, noisy, strict=False)
+    ]
     assert [row.gain.is_slower for row in rows] == [False] * 3
     assert select_for_validation(Stage(rows))[CASES[2]] == "scatter-allgather"
     assert select_for_validation(Stage(rows, changes_defaults=True))[CASES[2]] == LIBRARY
@@ -408,7 +410,9 @@ def make_stage(*pairs):
     """Return a stage with one rule for each of the first cases, from the logarithms of its
     gains."""
     gains = [compute_gain([1.0] * len(logs), [exp(log) for log in logs]) for logs in pairs]
-    return Stage([Row(case, 64, "linear", gain) for case, gain in zip(CASES, gains, strict=False)])
+    return Stage(
+        [WorkloadGain(case, 64, "linear", gain) for case, gain in zip(CASES, gains, strict=False)]
+    )
 
 
 def test_rules_that_gain_little_in_the_screening_are_not_validated():

@@ -7,7 +7,7 @@ import click
 
 from commodel.cli.verb_parts import (
     PATH,
-    Verb,
+    VerbCommand,
     format_option,
     make_option_group,
     out_option,
@@ -22,7 +22,7 @@ SET_OPTION = make_option_group(
 
 @click.command(
     name="taulop",
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel import taulop taulop-tables -o taulop.yaml",
         "commodel import taulop taulop-tables --network IB -o taulop.yaml",
@@ -45,7 +45,7 @@ def import_taulop(folder: Path, network: str, out: Path) -> None:
 
 @click.command(
     name="netgauge",
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel import netgauge netgauge.txt -o loggp.yaml",
         "commodel import netgauge node-1.txt -o node-1.yaml",
@@ -62,7 +62,7 @@ def import_netgauge(file: Path, out: Path) -> None:
 
 @click.command(
     name="extrap",
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel export extrap results/sample/observations.csv -o sample.txt",
         "commodel export extrap results/sample/comparison.csv --format jsonl -o sample.jsonl",
@@ -85,7 +85,7 @@ def export_extrap(table: Path, style: str, out: Path) -> None:
 
 @click.command(
     name="simgrid",
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         (
             "commodel export simgrid results/sample/fitted/fast-ethernet-32/hockney.yaml --nodes 64 "

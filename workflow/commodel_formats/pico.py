@@ -166,7 +166,7 @@ MAX_LAYOUT_RUNS = 200  # runs of consecutive ranks on one node in the text of a 
 
 
 @dataclass(frozen=True)
-class Placement:
+class PicoPlacement:
     """The placement of ranks; `layout` is empty if it cannot be written in a line."""
 
     ranks: int
@@ -182,11 +182,11 @@ class Placement:
         return f"{self.ranks} ranks on {self.nodes} nodes"
 
 
-def make_block_placement(nodes: int, per_node: int) -> Placement:
-    return Placement(nodes * per_node, nodes, f"block:{per_node}")
+def make_block_placement(nodes: int, per_node: int) -> PicoPlacement:
+    return PicoPlacement(nodes * per_node, nodes, f"block:{per_node}")
 
 
-def read_placement(lines: Iterable[str], file: str) -> Placement:
+def read_placement(lines: Iterable[str], file: str) -> PicoPlacement:
     """Return the placement in an allocation file, with columns MPI_Rank, allocation and perhaps
     others, in any order of ranks."""
     hosts: dict[int, str] = {}
@@ -208,7 +208,7 @@ def read_placement(lines: Iterable[str], file: str) -> Placement:
         raise UserError(f"{file}: found {len(hosts)} ranks, wanted all from 0 on")
     numbers: dict[str, int] = {}
     nodes = [numbers.setdefault(hosts[rank], len(numbers)) for rank in range(len(hosts))]
-    return Placement(
+    return PicoPlacement(
         ranks=len(nodes), nodes=len(numbers), layout=_describe_layout(nodes), file=file
     )
 
@@ -229,8 +229,11 @@ def _describe_layout(nodes: list[int]) -> str:
 
 
 def choose_placement(
-    declared: Placement, gpu: bool, tests: Sequence[Placement], allocs: Mapping[str, Placement]
-) -> Placement:
+    declared: PicoPlacement,
+    gpu: bool,
+    tests: Sequence[PicoPlacement],
+    allocs: Mapping[str, PicoPlacement],
+) -> PicoPlacement:
     """Return the placement of a test, by its metadata (`declared`) and the allocation files of its
     run.
 
@@ -278,7 +281,7 @@ class TestMetadata:
     """The metadata of a test."""
 
     collective: str
-    placement: Placement
+    placement: PicoPlacement
     gpu: bool
     setting: str
 
@@ -295,9 +298,9 @@ class MedianTime:
 
 
 @dataclass
-class Run:
+class PicoRun:
     tests: dict[str, list[MedianTime]] = field(default_factory=dict)
-    allocs: dict[str, Placement] = field(default_factory=dict)
+    allocs: dict[str, PicoPlacement] = field(default_factory=dict)
     empty: int = 0  # files without a time
     # the error of each file with other content than times
     unreadable_files: list[str] = field(default_factory=list)
@@ -324,9 +327,9 @@ def _is_test_file(path: Path) -> bool:
     return bool(DATA_FILE.fullmatch(path.name)) and path.absolute().parent.name.isdigit()
 
 
-def read_runs(path: Path) -> dict[str, Run]:
+def read_runs(path: Path) -> dict[str, PicoRun]:
     """Return the runs in a folder, an archive or a file, by their names, which are times of day."""
-    runs: dict[str, Run] = {}
+    runs: dict[str, PicoRun] = {}
     run_path = path.absolute()
     only = ""
     if _is_test_file(path) and not path.is_dir():
@@ -339,7 +342,7 @@ def read_runs(path: Path) -> dict[str, Run]:
         *folders, file = name.removeprefix("./").split("/")
         within = folders[-1] if folders and folders[-1].isdigit() else ""
         outer = folders[: -1 if within else None]
-        run = runs.setdefault(outer[-1] if outer else _name_run(run_path), Run())
+        run = runs.setdefault(outer[-1] if outer else _name_run(run_path), PicoRun())
         test_file = f"{within}/{file}"
         match = DATA_FILE.fullmatch(file)
         with locate_mistakes(path):
@@ -359,7 +362,7 @@ def _name_run(path: Path) -> str:
     )
 
 
-def _add_file(run: Run, test: str, match: re.Match, content: bytes, source: str) -> None:
+def _add_file(run: PicoRun, test: str, match: re.Match, content: bytes, source: str) -> None:
     tool_name, _, kind = match[2].rpartition("_")
     if kind not in TYPE_BYTES:
         tool_name = match[2]
@@ -506,7 +509,7 @@ NANOSECONDS_PER_SECOND = 1e9  # nanoseconds
 WHOLE_ARRAY_COLLECTIVES = ("gather", "allgather", "scatter", "alltoall")
 
 
-class Test(NamedTuple):
+class PicoTest(NamedTuple):
     """A test of a run. Only times of the same test may be compared."""
 
     run: str
@@ -523,11 +526,11 @@ class Test(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class PicoTime:
     """A median with PICO's name of the algorithm; `bytes` is the size of the whole array."""
 
     source_row: SourceRow
-    test: Test
+    test: PicoTest
     elements: int
     bytes: int
     seconds: float
@@ -544,7 +547,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
             if _is_summary(path)
             else _read_table_rows(path, stated)
         )
-    tests: dict[Test, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    tests: dict[PicoTest, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         tests[row.test][row.tool_name][row.elements] = row.seconds
     followers = {
@@ -563,7 +566,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     return imported
 
 
-def _read_table_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
+def _read_table_rows(path: Path, stated: StatedProperties) -> Iterator[PicoTime]:
     for number, row in read_rows(path, TABLE_COLUMNS):
         source_row = SourceRow(path, number, stated, tool_name=row["algorithm"])
         per_node, nodes, size = (
@@ -575,9 +578,9 @@ def _read_table_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
             setting=describe_setting(row, row.get("run", "")),
         )
         run = " ".join(row[name] for name in ("system", "run") if row.get(name))
-        test = Test(run, row.get("test", ""), row["collective"], nodes * per_node)
+        test = PicoTest(run, row.get("test", ""), row["collective"], nodes * per_node)
         elements = source_row.parse_whole(row.get("elements") or row["bytes"])
-        yield Row(
+        yield PicoTime(
             source_row,
             test,
             elements,
@@ -592,7 +595,7 @@ def _is_summary(path: Path) -> bool:
     return set(SUMMARY_COLUMNS) <= {name.strip() for name in first[1].split(",")}
 
 
-def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
+def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[PicoTime]:
     """Yield the rows of PICO's summary of runs: times in nanoseconds, with the columns of the
     metadata."""
     for number, row in read_rows(path, SUMMARY_COLUMNS):
@@ -602,13 +605,13 @@ def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
         source_row = replace(source_row, layout=metadata.placement.layout, setting=metadata.setting)
         elements = source_row.parse_whole(row["array_dim"])
         size = source_row.parse_whole(row["buffer_size"])
-        test = Test(
+        test = PicoTest(
             row.get("timestamp", ""),
             row.get("test_id", ""),
             metadata.collective,
             metadata.placement.ranks,
         )
-        yield Row(
+        yield PicoTime(
             source_row,
             test,
             elements,
@@ -618,7 +621,9 @@ def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
         )
 
 
-def _read_run_rows(path: Path, stated: StatedProperties, imported: ImportedTimes) -> Iterator[Row]:
+def _read_run_rows(
+    path: Path, stated: StatedProperties, imported: ImportedTimes
+) -> Iterator[PicoTime]:
     runs = read_runs(path)
     file, metadata = read_metadata(path, stated.metadata) if runs else (path, {})
     for name, run in runs.items():
@@ -666,7 +671,7 @@ def _read_run_rows(path: Path, stated: StatedProperties, imported: ImportedTimes
                     "which is used"
                 )
                 moved[difference] += [number]
-            test = Test(name, number, test_metadata.collective, placement.ranks)
+            test = PicoTest(name, number, test_metadata.collective, placement.ranks)
             for sample in sorted(samples, key=lambda sample: (sample.tool_name, sample.elements)):
                 source_row = SourceRow(
                     file=path,
@@ -678,13 +683,13 @@ def _read_run_rows(path: Path, stated: StatedProperties, imported: ImportedTimes
                 )
                 size = sample.elements * sample.element
                 seconds = sample.nanoseconds / NANOSECONDS_PER_SECOND
-                yield Row(source_row, test, sample.elements, size, seconds, sample.tool_name)
+                yield PicoTime(source_row, test, sample.elements, size, seconds, sample.tool_name)
         for difference, numbers in moved.items():
             tests = f"tests {', '.join(numbers)}" if len(numbers) > 1 else f"test {numbers[0]}"
             imported.remarks.append(f"{name} {tests}: {difference}")
 
 
-def _add_row(row: Row, follows: bool, imported: ImportedTimes) -> None:
+def _add_row(row: PicoTime, follows: bool, imported: ImportedTimes) -> None:
     _, _, collective, ranks = row.test
     size = row.bytes
     if collective in WHOLE_ARRAY_COLLECTIVES and ranks:

@@ -47,7 +47,7 @@ NEUTRAL_CONFIG = {
 
 
 @dataclass(frozen=True)
-class Network:
+class SimulatorSettings:
     """`send` and `receive` are SMPI's piecewise overheads: size:seconds:seconds per byte, pieces
     with ; between."""
 
@@ -59,7 +59,7 @@ class Network:
     note: str = ""  # the part of the model that is not represented, and its size
 
 
-def make_network(parameters: ParameterSet) -> Network:
+def make_network(parameters: ParameterSet) -> SimulatorSettings:
     values = parameters.numbers
     if parameters.model == "hockney":
         return _make_hockney_network(parameters, values)
@@ -71,7 +71,7 @@ def make_network(parameters: ParameterSet) -> Network:
     return _make_loggp_network(**{name: values[name] for name in LOGGP})
 
 
-def _make_loggp_network(L: float, o_s: float, o_r: float, g: float, G: float) -> Network:
+def _make_loggp_network(L: float, o_s: float, o_r: float, g: float, G: float) -> SimulatorSettings:
     port_gap = g
     note = ""
     if g > L:
@@ -90,7 +90,7 @@ def _make_loggp_network(L: float, o_s: float, o_r: float, g: float, G: float) ->
         max(port_gap, 1 / UNLIMITED_BANDWIDTH), max(G, 1 / UNLIMITED_BANDWIDTH)
     )
     config: dict[str, str | int] = {"smpi/bw-factor": factors, "maxmin/concurrency-limit": 1}
-    return Network(
+    return SimulatorSettings(
         latency=L - port_gap,
         send=f"0:{o_s:.9g}:0",
         receive=f"0:{o_r:.9g}:0",
@@ -120,7 +120,7 @@ def _fit_port(g: float, G: float) -> tuple[float, str]:
     )
 
 
-def _make_hockney_network(parameters: ParameterSet, values: dict[str, float]) -> Network:
+def _make_hockney_network(parameters: ParameterSet, values: dict[str, float]) -> SimulatorSettings:
     if set(parameters.forms.values()) - {"constant", "piecewise"}:
         raise UserError("only a Hockney set with constant or piecewise α and β can be simulated")
     pieces = []
@@ -134,10 +134,10 @@ def _make_hockney_network(parameters: ParameterSet, values: dict[str, float]) ->
         intercept = values[make_key("alpha", "a" + tail)]
         slope = values.get(make_key("beta", "a" + tail), values["beta.a"])
         pieces.append(f"{edge:.0f}:{intercept:.9g}:{slope:.9g}")
-    return Network(0.0, ";".join(pieces), "0:0:0")
+    return SimulatorSettings(0.0, ";".join(pieces), "0:0:0")
 
 
-def format_xml(network: Network, nodes: int) -> str:
+def format_xml(network: SimulatorSettings, nodes: int) -> str:
     return f"""<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
@@ -157,7 +157,7 @@ def write_platform(parameters: ParameterSet, nodes: int, out: Path) -> str:
     return network.note
 
 
-def format_platform(network: Network, nodes: int, file: str, title: str) -> str:
+def format_platform(network: SimulatorSettings, nodes: int, file: str, title: str) -> str:
     """Return the text of the platform file, which has one rank on each node."""
     overheads = {"smpi/os": network.send, "smpi/ois": network.send, "smpi/or": network.receive}
     section = {"file": file, "config": NEUTRAL_CONFIG | overheads | dict(network.config)}

@@ -10,7 +10,7 @@ import click
 from commodel.cli.verb_parts import (
     PATH,
     WORKBOOK_STYLES,
-    Verb,
+    VerbCommand,
     choose_style,
     experiment_option,
     make_option_group,
@@ -34,7 +34,7 @@ PARTITION_STYLES = ("table", "json", "csv", "xlsx", "svg")
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         (
             "commodel partition --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 "
@@ -170,7 +170,7 @@ def partition(
 
 @click.command(
     name="kernel",
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel predict kernel summa --params loggp.yaml --ranks 4 --blocks 8",
         "commodel predict kernel wave2d --params loggp.yaml --ranks 16 --blocks 512 --format csv",
@@ -244,7 +244,7 @@ def predict_kernel(
 
 @click.command(
     name="layouts",
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         (
             "commodel advise layouts wave --speeds speeds.yaml --platform mycluster --blocks 8 --cores 1,2 "
@@ -338,7 +338,7 @@ def advise_layouts(
 
 @click.command(
     name="speeds",
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel measure speeds gemm --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
         "commodel measure speeds wave --layout processes:mine.csv --sizes 16:256 -o mine.yaml",

@@ -61,7 +61,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Times:
+class IterationTimes:
     """Measured seconds of all iterations. On a simulated platform nothing is computed, and that
     time is the declared one."""
 
@@ -86,7 +86,7 @@ class Configuration:
     computation: float
     communication: Mapping[str, float] = field(default_factory=dict)  # by model
     validity: Mapping[str, str] = field(default_factory=dict)  # of these predictions, as text
-    measured: Times | None = None
+    measured: IterationTimes | None = None
 
     def total(self, model: str) -> float:
         return self.computation + self.communication[model]

@@ -31,8 +31,8 @@ from commodel.results.raw_samples import read_marker, read_samples
 from commodel.units import format_seconds, parse_bytes, parse_count
 from commodel_kernels.configurations import (
     Configuration,
+    IterationTimes,
     Problem,
-    Times,
     choose_ranking_family,
     find_fastest,
     list_process_tables,
@@ -369,7 +369,7 @@ def measure_best(
 
 def _read_measured_times(
     configuration: Configuration, problem: Problem, point: Point, raw: SafePath
-) -> Times:
+) -> IterationTimes:
     marker = read_marker(raw, point.id)
     if marker:
         raise UserError(f"{configuration.layout} was not measured: {', '.join(marker)}")
@@ -378,7 +378,7 @@ def _read_measured_times(
     ]
     repeats = problem.repeats(configuration.tiling)
     computed = [sample["computation"] for sample in samples if "computation" in sample]
-    return Times(
+    return IterationTimes(
         repeats * median(computed) if computed else configuration.computation,
         repeats * median(sample["seconds"] for sample in samples),
     )

@@ -21,7 +21,7 @@ from commodel_kernels.partitioning import (
     read_speeds_so_far,
     sample_kinds,
 )
-from commodel_kernels.speed_measurement import Kernel
+from commodel_kernels.speed_measurement import MeasuredKernel
 from commodel_kernels.speeds import write_speeds
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def measure_speeds_of(
 ) -> MeasuredSpeeds:
     """Measure the speeds of the processes of a layout, and write them to a file."""
     speeds = read_speeds_so_far(out, find_config_file("platform", platform).stem)
-    computed = Kernel(kernel, how.block if kernel == "gemm" else 1)
+    computed = MeasuredKernel(kernel, how.block if kernel == "gemm" else 1)
     if kernel in speeds.kernels and speeds.kernels[kernel].block != computed.block:
         found = speeds.kernels[kernel].block
         raise UserError(f"found speeds of blocks of {found}, wanted those of {how.block}", file=out)

@@ -43,7 +43,7 @@ from commodel_kernels.rectangles import (
     format_rectangles,
     read_rectangles,
 )
-from commodel_kernels.speed_measurement import Kernel, make_measurer
+from commodel_kernels.speed_measurement import MeasuredKernel, make_measurer
 from commodel_kernels.speed_sampling import Rows, Sample, make_rectangle, sample_speeds
 from commodel_kernels.speeds import Speed, Speeds, read_speeds
 from commodel_kernels.times import (
@@ -209,7 +209,7 @@ def balance_measuring(
     The speed of a kind is measured at the largest share of its processes, while all processes
     compute a share of that size. `block` is the number of elements of a block's side.
     """
-    kernel = Kernel(balancing.kernel, block if balancing.kernel == "gemm" else 1)
+    kernel = MeasuredKernel(balancing.kernel, block if balancing.kernel == "gemm" else 1)
     kinds = np.array(processes.kinds)
     with _prepare_measuring(processes, kernel, SPEED_MEASURE, progress) as run:
 
@@ -410,7 +410,7 @@ def read_speeds_so_far(out: Path, platform: str) -> Speeds:
 
 def sample_kinds(
     processes: Processes,
-    kernel: Kernel,
+    kernel: MeasuredKernel,
     sizes: tuple[int, int],
     tolerance: float,
     max_sizes: int,
@@ -426,7 +426,7 @@ def sample_kinds(
 
 @contextmanager
 def _prepare_measuring(
-    processes: Processes, kernel: Kernel, settings: Measure, progress: Progress
+    processes: Processes, kernel: MeasuredKernel, settings: Measure, progress: Progress
 ) -> Iterator[MeasureRound]:
     """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:

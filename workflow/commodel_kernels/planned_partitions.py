@@ -28,7 +28,7 @@ MAX_RANKS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
+class PlannedPartition:
     """The rectangles of one kernel's processes under one layout, on every platform that has them in
     the plan."""
 
@@ -53,7 +53,7 @@ def is_kernel(text: str) -> bool:
         return False
 
 
-def read_partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
+def read_partitions(plan: Plan) -> tuple[list[PlannedPartition], list[str]]:
     """Return the partitions of a plan's points, and a sentence for each that cannot be read. A
     report is written without the unreadable ones."""
     points: dict[tuple[str, str, int], list[Point]] = {}
@@ -61,7 +61,7 @@ def read_partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
         if is_kernel(point.operation):
             key = (_find_rectangle_parameters(point.operation), point.layout, point.ranks)
             points.setdefault(key, []).append(point)
-    readable: list[Partition] = []
+    readable: list[PlannedPartition] = []
     unreadable: dict[str, None] = {}
     for (text, _, _), points_of_partition in points.items():
         try:
@@ -81,7 +81,7 @@ def _find_rectangle_parameters(text: str) -> str:
     return ":".join(parts)
 
 
-def _read_partition(text: str, points_of_partition: list[Point], plan: Plan) -> Partition:
+def _read_partition(text: str, points_of_partition: list[Point], plan: Plan) -> PlannedPartition:
     """Return the partition of a point. Only files that the plan stores are read, and sizes are
     limited, because the plan may come from an untrusted source."""
     first = points_of_partition[0]
@@ -96,7 +96,7 @@ def _read_partition(text: str, points_of_partition: list[Point], plan: Plan) -> 
         )
     tiling = make_tiles(text, first.ranks)
     types = plan.platforms[first.platform].types
-    return Partition(
+    return PlannedPartition(
         find_base_name(text),
         text.partition(":")[2].removeprefix("partition=") or "even",
         first.layout,

@@ -27,7 +27,7 @@ from commodel.reports.comparison_frame import list_models, scale_to_shown_units
 from commodel.reports.elements import (
     MAX_RECTANGLES,
     MU_SCALE,
-    Answer,
+    AnsweredQuestion,
     Axis,
     Block,
     Chart,
@@ -51,7 +51,7 @@ from commodel.reports.elements import (
 from commodel.reports.report_inputs import SectionInputs
 from commodel.stats import select_evenly
 from commodel.units import format_seconds
-from commodel_kernels.planned_partitions import Partition, read_partitions, select_iterations
+from commodel_kernels.planned_partitions import PlannedPartition, read_partitions, select_iterations
 from commodel_kernels.speeds import KernelSpeeds, Speeds, read_speeds
 
 DOUBLE_BYTES = 8  # bytes
@@ -60,7 +60,7 @@ SPEEDS_NOTE = "The computation of one iteration takes share / speed."
 
 
 def list_speed_blocks(
-    speeds: Mapping[str, Speeds], partitions: Sequence[Partition], raw: pd.DataFrame
+    speeds: Mapping[str, Speeds], partitions: Sequence[PlannedPartition], raw: pd.DataFrame
 ) -> Iterator[Chart | Table]:
     """Yield charts of speeds, then one table of all; nothing without any speed."""
     rows = []
@@ -125,7 +125,9 @@ def chart_speeds(name: str, kernel: str, declared: Speeds, curves: KernelSpeeds)
 SHARE_COLUMNS = ["platform", "kernel", "kind", "unit", "share", "processes"]
 
 
-def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame) -> pd.DataFrame:
+def collect_compute_times(
+    partitions: Sequence[PlannedPartition], raw: pd.DataFrame
+) -> pd.DataFrame:
     """Return the speed of the slowest process, from measured computation times of kernels with
     equal shares: a row for each kind of process and size of its share, with the median, the ends
     and the number of points."""
@@ -190,17 +192,19 @@ MAX_LEGEND_TONES = 6  # of speeds in a legend
 UNIFORM_COLOUR = "#D6E4F5"  # for processes of one kind on one node
 
 
-def list_platforms(partition: Partition, simulated: set[str]) -> str:
+def list_platforms(partition: PlannedPartition, simulated: set[str]) -> str:
     return join_words(
         [label_platform(to_plain_value(name), simulated) for name in partition.platforms]
     )
 
 
-def name_unit(partition: Partition) -> str:
+def name_unit(partition: PlannedPartition) -> str:
     return UNIT_NAMES.get(partition.kernel, "block")
 
 
-def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
+def tabulate_partitions(
+    partitions: Sequence[tuple[int, PlannedPartition]], simulated: set[str]
+) -> Table:
     """Return the table of partitions."""
     rows = []
     for number, partition in partitions:
@@ -231,7 +235,7 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
     return make_table("Partitions", "Partitions", rows)
 
 
-def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Tiling:
+def draw_partition(number: int, partition: PlannedPartition, simulated: set[str]) -> Tiling:
     """Return the drawing of a partition, with its number in the table of partitions."""
     tiling, ranks = partition.tiling, np.flatnonzero(partition.tiling.area)
     fills, legend, colour_rule = assign_colours(partition, ranks)
@@ -269,7 +273,7 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
 
 
 def assign_colours(
-    partition: Partition, ranks: np.ndarray
+    partition: PlannedPartition, ranks: np.ndarray
 ) -> tuple[list[str], tuple[tuple[str, str], ...], str]:
     """Return the colour of every rank with work, the legend, and the coloured quantity."""
     speed = partition.tiling.speed
@@ -308,7 +312,9 @@ def format_speed(value: float) -> str:
     return format_digits(float(f"{value:.3g}")) if value >= 1e-2 else f"{value:.3g}"
 
 
-def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
+def tabulate_rectangles(
+    drawn: Sequence[tuple[int, PlannedPartition]], simulated: set[str]
+) -> Table:
     """Return the rectangles of the partitions that are drawn."""
     rows = []
     for number, partition in drawn:
@@ -359,7 +365,7 @@ def read_planned_speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
 
 
 def make_kernel_sections(
-    partitions: Sequence[Partition],
+    partitions: Sequence[PlannedPartition],
     unread: Sequence[str],
     frame: pd.DataFrame,
     speeds: Mapping[str, Speeds],
@@ -392,7 +398,7 @@ def make_kernel_sections(
             f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({criterion})."
         )
     blocks: list[Block] = [
-        Answer("Measured iterations", tuple(sentences)),
+        AnsweredQuestion("Measured iterations", tuple(sentences)),
         tabulate_partitions(numbered, simulated),
         *(draw_partition(number, partition, simulated) for number, partition in drawn),
         *chart_iterations(iterations),
@@ -403,7 +409,7 @@ def make_kernel_sections(
     return [Section("Kernels", NOTE, tuple(blocks))]
 
 
-def has_equal_shares(partition: Partition) -> bool:
+def has_equal_shares(partition: PlannedPartition) -> bool:
     """Return whether all processes have equal shares."""
     return len(set(partition.tiling.area.tolist())) == 1
 

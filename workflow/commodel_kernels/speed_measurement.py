@@ -32,7 +32,7 @@ BUDGET_FACTOR = 10.0  # allowed time of a case, relative to its budget
 
 
 @dataclass(frozen=True)
-class Kernel:
+class MeasuredKernel:
     """The kernel and the size of its blocks."""
 
     name: str
@@ -43,7 +43,7 @@ def make_measurer(
     platform: Platform,
     layout: str,
     kinds: list[str],
-    kernel: Kernel,
+    kernel: MeasuredKernel,
     settings: Measure,
     rectangle: Callable[[int], tuple[int, int]],
     folder: SafePath,
@@ -88,7 +88,7 @@ def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) ->
 
 
 def _make_row(
-    case: str, kernel: Kernel, rectangle: tuple[int, int], watched: int
+    case: str, kernel: MeasuredKernel, rectangle: tuple[int, int], watched: int
 ) -> dict[str, Any]:
     width, height = rectangle
     shape = {"kernel": kernel.name, "width": width, "height": height}

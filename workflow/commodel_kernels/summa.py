@@ -16,7 +16,7 @@ from commodel.patterns.operations import (
     CaseFile,
     Extents,
     Grid,
-    Parameter,
+    OperationParameter,
     make_switch_parameter,
     parse_parameters,
 )
@@ -176,7 +176,7 @@ OPERATION = Kernel(
     _list_needed_extents,
     parameters=(
         *make_partition_parameters("blocks", DEFAULT_SIDE),
-        Parameter(
+        OperationParameter(
             "iteration",
             "80",
             "one iteration, from 0; default: the sum of all, each begun by all ranks at once",

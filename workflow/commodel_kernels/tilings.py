@@ -11,7 +11,7 @@ from commodel.patterns.arguments import parse_whole_number
 from commodel.patterns.operations import (
     Grid,
     Operation,
-    Parameter,
+    OperationParameter,
     fill_parameters,
     find_operation,
     find_squarest_grid,
@@ -69,10 +69,10 @@ def read_partition(text: str) -> str:
     return text
 
 
-def make_partition_parameters(unit: str, default_side: int) -> tuple[Parameter, ...]:
+def make_partition_parameters(unit: str, default_side: int) -> tuple[OperationParameter, ...]:
     """Return the parameters of a partition: N, a grid or a file."""
     return (
-        Parameter(
+        OperationParameter(
             "n",
             "128",
             f"{unit} along a side of the square; default: those of the partition, else {default_side}",
@@ -80,7 +80,7 @@ def make_partition_parameters(unit: str, default_side: int) -> tuple[Parameter, 
             lambda side: str(side) if side else OPEN,
             0,
         ),
-        Parameter(
+        OperationParameter(
             "grid",
             "4x2",
             "rows x columns of ranks, numbered row by row, with rectangles of nearly equal size; default: the grid "
@@ -90,7 +90,7 @@ def make_partition_parameters(unit: str, default_side: int) -> tuple[Parameter, 
             (),
             lambda grid: prod(grid) if grid else None,
         ),
-        Parameter(
+        OperationParameter(
             "partition",
             "PATH",
             "a CSV of rank,x,y,width,height instead of a grid",

@@ -13,7 +13,7 @@ from openpyxl.utils import get_column_letter
 from commodel.errors import UserError
 from commodel.reports.elements import (
     MICRO,
-    Answer,
+    AnsweredQuestion,
     Column,
     Report,
     Section,
@@ -49,7 +49,7 @@ def write_kernel(
         **{name: MICRO * frame[name].astype(float) for name in KERNEL_TIME_COLUMNS}
     )
     models = (
-        Answer("Kernel", tuple(sentences)),
+        AnsweredQuestion("Kernel", tuple(sentences)),
         make_table("Predicted times", "Predicted times", scaled, columns),
     )
     sections = [Section("Models", "", models)]
@@ -95,7 +95,7 @@ def write_partition(
         Section(
             PARTITION_SHEET, EDITING_NOTE, (make_table(PARTITION_SHEET, "Rank by rank", scaled),)
         ),
-        Section("Summary", "", (Answer(title, tuple(sentences)),)),
+        Section("Summary", "", (AnsweredQuestion(title, tuple(sentences)),)),
     )
     write_xlsx(Report("commodel partition", title, banner, sections), path)
 

@@ -3,7 +3,12 @@
 from typing import Any
 
 from commodel.errors import UserError
-from commodel.patterns.operations import Operation, Parameter, make_choice_parameter, no_data
+from commodel.patterns.operations import (
+    Operation,
+    OperationParameter,
+    make_choice_parameter,
+    no_data,
+)
 from commodel.units import parse_seconds
 
 SUBSTRATES = ("overlay", "mrnet")
@@ -17,7 +22,7 @@ MAX_PAUSE = 1.0  # seconds of a filter, or between two waves: an answer times ou
 
 def _make_time_parameter(
     name: str, form: str, title: str, default: float, **properties: Any
-) -> Parameter:
+) -> OperationParameter:
     """Return a parameter whose value is a time."""
 
     def read(text: str) -> float:
@@ -29,7 +34,9 @@ def _make_time_parameter(
     def write(seconds: float) -> str:
         return f"{1e6 * seconds:.12g}us"
 
-    return Parameter(name, form, title, read, write, default, substrates=SUBSTRATES, **properties)
+    return OperationParameter(
+        name, form, title, read, write, default, substrates=SUBSTRATES, **properties
+    )
 
 
 REDUCE = (
@@ -74,7 +81,7 @@ SKEW = make_choice_parameter(
 )
 
 
-def _make_measured_only(name: str, bytes: str, *parameters: Parameter) -> Operation:
+def _make_measured_only(name: str, bytes: str, *parameters: OperationParameter) -> Operation:
     """Return an operation that no schedule describes."""
     return Operation(
         name,

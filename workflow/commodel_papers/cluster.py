@@ -28,13 +28,13 @@ from commodel.patterns.build import build_schedule
 from commodel.predictions.model import Model
 from commodel.predictions.papers import (
     NO_NUMBER,
-    Evidence,
     Figure,
     Line,
     Numbers,
     Panel,
     Paper,
-    Row,
+    PaperEvidence,
+    PaperRow,
     compute_error_factor,
     make_exact_set,
     predict_patterns,
@@ -140,8 +140,8 @@ def draw_broadcast_tree() -> Figure:
             values, "bcast", PACKETWISE, 1 << rounds, (PACKET, 2 * PACKET)
         )
         rows += [
-            Row((name, "first packet"), rounds * one_way, (first,)),
-            Row((name, "next packet"), per_packet, (second - first,)),
+            PaperRow((name, "first packet"), rounds * one_way, (first,)),
+            PaperRow((name, "next packet"), per_packet, (second - first,)),
         ]
     source = "by equations 1 and 2 with the values printed under the figures"
     return Figure(
@@ -182,7 +182,7 @@ def fit_at_packet_size(fitted: ParameterSet | None) -> dict[str, ParameterSet | 
 
 
 def compare_fitted_models(
-    evidence: Evidence, fitted: ParameterSet | None
+    evidence: PaperEvidence, fitted: ParameterSet | None
 ) -> tuple[Numbers, Numbers]:
     """Return the paper's comparison with values fitted here: predictions of three models,
     measurements, and the mean error of each model."""
@@ -197,11 +197,11 @@ def compare_fitted_models(
             for parameters in sets.values()
         ]
         times += [
-            Row((ranks, size), nan, tuple(ours))
+            PaperRow((ranks, size), nan, tuple(ours))
             for size, *ours in zip(sizes, measured, *columns, strict=True)
         ]
         errors.append(
-            Row((ranks,), nan, tuple(find_mean_error(column, measured) for column in columns))
+            PaperRow((ranks,), nan, tuple(find_mean_error(column, measured) for column in columns))
         )
     title = f"Three models fitted here, and {evidence.word()} times"
     return (
@@ -234,13 +234,13 @@ def find_mean_error(predicted: Sequence[float], measured: Sequence[float]) -> fl
 
 
 def compare_broadcasts(
-    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
+    evidence: PaperEvidence, printed: ParameterSet, fitted: ParameterSet | None
 ) -> Figure:
     paper = Machine(printed)
     word = evidence.word()
     sizes = [PACKET * packets for packets in PACKETS]
-    by_model: list[Row] = []
-    by_logp: list[Row] = []
+    by_model: list[PaperRow] = []
+    by_logp: list[PaperRow] = []
     panels: list[Panel] = []
     for ranks in RANKS:
         first = [paper.equation_1(ranks, packets) for packets in PACKETS]
@@ -254,8 +254,8 @@ def compare_broadcasts(
             for parameters in (printed, fitted, logp)
         )
         keys = [(ranks, size) for size in sizes]
-        by_model += map(Row, keys, second, zip(predicted, measured, refitted, strict=True))
-        by_logp += map(Row, keys, first, zip(broadcasts, strict=True))
+        by_model += map(PaperRow, keys, second, zip(predicted, measured, refitted, strict=True))
+        by_logp += map(PaperRow, keys, first, zip(broadcasts, strict=True))
         lines = (
             Line("cluster model, equation 2", sizes, second, "dashed", 1),
             Line("LogP, equation 1", sizes, first, "dashed", 2),
@@ -309,7 +309,7 @@ Table = dict[str, list[float]]
 
 
 def tabulate_gathers(
-    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, ranks: int
+    evidence: PaperEvidence, printed: ParameterSet, fitted: ParameterSet | None, ranks: int
 ) -> Table:
     """Return seconds at each size: by equation 8, of the simple gather, and of the coordinated one.
     If no buffer was fitted, its window is that of table 1."""
@@ -341,18 +341,18 @@ def tabulate_gathers(
     }
 
 
-def list_rows(tables: Mapping[int, Table], *names: str) -> tuple[Row, ...]:
+def list_rows(tables: Mapping[int, Table], *names: str) -> tuple[PaperRow, ...]:
     """Return the optimum and the named columns, for all ranks and sizes."""
     rows = []
     for ranks, table in tables.items():
         for index, size in enumerate(GATHERED):
             ours = tuple(table[name][index] for name in names)
-            rows.append(Row((ranks, size), table["optimal"][index], ours))
+            rows.append(PaperRow((ranks, size), table["optimal"][index], ours))
     return tuple(rows)
 
 
 def make_gather_figures(
-    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
+    evidence: PaperEvidence, printed: ParameterSet, fitted: ParameterSet | None
 ) -> tuple[Figure, Figure]:
     tables = {ranks: tabulate_gathers(evidence, printed, fitted, ranks) for ranks in RANKS}
     arguments = (evidence, printed, fitted, tables)
@@ -360,7 +360,7 @@ def make_gather_figures(
 
 
 def compare_coordinated_gather(
-    evidence: Evidence,
+    evidence: PaperEvidence,
     printed: ParameterSet,
     fitted: ParameterSet | None,
     tables: Mapping[int, Table],
@@ -386,7 +386,7 @@ def compare_coordinated_gather(
                     default=nan,
                 )
             )
-            windows.append(Row((ranks, size), literal, (choose_window(*arguments)[0],)))
+            windows.append(PaperRow((ranks, size), literal, (choose_window(*arguments)[0],)))
     times = list_rows(tables, "predicted", "measured", "predicted as fitted")
     rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank if no window fulfils it literally"
     return Figure(
@@ -425,7 +425,7 @@ def compare_coordinated_gather(
     )
 
 
-def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Numbers:
+def tabulate_errors(times: Sequence[PaperRow], fitted: ParameterSet | None, word: str) -> Numbers:
     """Return the average and the largest relative error, in %, of equation 8 with fitted values and
     of predictions."""
     machine = Machine(fitted) if fitted else None
@@ -441,8 +441,8 @@ def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str
     worst_here = f"; here at {worst[0]} ranks and {format_bytes(worst[1])}" if worst else ""
     table = np.array(list(errors.values())) if errors else np.full((1, 2), nan)
     entries = (
-        Row(("average",), 8, tuple(table.mean(axis=0).tolist())),
-        Row(("largest",), 35, tuple(table.max(axis=0).tolist())),
+        PaperRow(("average",), 8, tuple(table.mean(axis=0).tolist())),
+        PaperRow(("largest",), 35, tuple(table.max(axis=0).tolist())),
     )
     source = f"printed in section 5.5, the largest at 4 ranks and 1 KB{worst_here}"
     title = f"Relative error of the prediction of {word} times"
@@ -486,8 +486,10 @@ def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
             low, middle, high = np.percentile(
                 pattern.cost(repeats.finish), [2.5, 50, 97.5]
             ).tolist()
-            times.append(Row((ranks, size), nan, (middle, low, high)))
-            timeouts.append(Row((ranks, size), nan, (100 * float(np.mean(repeats.timeouts > 0)),)))
+            times.append(PaperRow((ranks, size), nan, (middle, low, high)))
+            timeouts.append(
+                PaperRow((ranks, size), nan, (100 * float(np.mean(repeats.timeouts > 0)),))
+            )
     if not times:
         return ()
     columns = ("median", "95 % from", "95 % to")
@@ -508,7 +510,7 @@ def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
 
 
 def compare_two_gathers(
-    evidence: Evidence,
+    evidence: PaperEvidence,
     printed: ParameterSet,
     fitted: ParameterSet | None,
     tables: Mapping[int, Table],
@@ -532,7 +534,7 @@ def compare_two_gathers(
             assert delivered is not None
             through_here = 100 * float(np.ravel(delivered)[0])
             shares.append(
-                Row(
+                PaperRow(
                     (ranks, size),
                     100 * compute_transfer_ratio(senders, senders * packets_each, *other_arguments),
                     (through_here,),
@@ -588,7 +590,7 @@ def compare_two_gathers(
     )
 
 
-def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
+def make_figures(evidence: PaperEvidence) -> tuple[Figure, ...]:
     printed = read_published("cluster/fast-ethernet-16")
     arguments = (evidence, printed, evidence.fitted("cluster"))
     return (
@@ -600,7 +602,7 @@ def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
 
 
 def tabulate_parameters(
-    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
+    evidence: PaperEvidence, printed: ParameterSet, fitted: ParameterSet | None
 ) -> Figure:
     paper = Machine(printed)
     machine = Machine(fitted) if fitted else None
@@ -608,11 +610,13 @@ def tabulate_parameters(
     for name in ("O_s", "T_s", "g_s", "g_r", "O_r", "U_r", "M_ctc", "M_ctm", "M_mtm"):
         for size in (40, PACKET):
             ours = machine(name, size) if machine else nan
-            rows.append(Row((name, size), paper(name, size), (ours,)))
+            rows.append(PaperRow((name, size), paper(name, size), (ours,)))
     for ranks in (2, 16):
         latency = machine.latency(PACKET, ranks) if machine else nan
-        rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (latency,)))
-    buffer = Row(("B_L",), paper("B_L", 0), (machine("B_L", 0) if machine else nan,))
+        rows.append(
+            PaperRow((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (latency,))
+        )
+    buffer = PaperRow(("B_L",), paper("B_L", 0), (machine("B_L", 0) if machine else nan,))
     buffer_text = (
         f"the fit found {machine('B_L', 0):.0f}"
         if machine and "B_L" in machine.values

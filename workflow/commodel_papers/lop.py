@@ -23,13 +23,13 @@ from commodel.predictions.barrier_bounds import DISSEMINATION, find_lower_bound,
 from commodel.predictions.model import Model
 from commodel.predictions.papers import (
     NO_NUMBER,
-    Evidence,
     Figure,
     Line,
     Numbers,
     Panel,
     Paper,
-    Row,
+    PaperEvidence,
+    PaperRow,
     compute_error_factor,
     predict_patterns,
     tabulate,
@@ -50,7 +50,7 @@ def compute_latency(parameters: ParameterSet, partners: Array) -> Array:
 
 
 def find_times_per_message(
-    evidence: Evidence, probe: str, how: str, statistic: str
+    evidence: PaperEvidence, probe: str, how: str, statistic: str
 ) -> dict[int, float]:
     """Return the time over n of a probe with n partners, by n."""
     return {
@@ -84,7 +84,9 @@ def compute_fitted_trip(parameters: ParameterSet | None, how: str, partners: Arr
     )
 
 
-def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, why: str) -> Figure:
+def compare_round_trips(
+    evidence: PaperEvidence, name: str, title: str, source: str, why: str
+) -> Figure:
     how = {"infiniband-send": "isend", "infiniband-rdma-write": "put"}[source]
     paper = read_published(f"lop/{source}")
     fitted = evidence.fitted("lop")
@@ -135,7 +137,7 @@ def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, 
     )
 
 
-def compare_overheads(evidence: Evidence) -> Figure:
+def compare_overheads(evidence: PaperEvidence) -> Figure:
     paper = read_published("lop/infiniband-send")
     word = evidence.word()
     posts = {
@@ -205,7 +207,7 @@ def read_rdma_write() -> ParameterSet:
     return replace(write, values=values, forms={**write.forms, "o_put": send.forms["o_s"]})
 
 
-def compare_barriers(evidence: Evidence) -> Figure:
+def compare_barriers(evidence: PaperEvidence) -> Figure:
     """Return the best n-way dissemination, the plain one, and the lower bound of barriers in
     rounds."""
     write = read_rdma_write()
@@ -226,9 +228,9 @@ def compare_barriers(evidence: Evidence) -> Figure:
         cheapest = [find_fastest_dissemination(parameters, ranks) for ranks in NODES]
         bounds = [find_lower_bound(parameters, ranks).seconds for ranks in NODES]
         for ranks, bound, (best, prediction, plain) in zip(NODES, bounds, cheapest, strict=True):
-            times.append(Row((title, ranks, best), nan, (bound, prediction, plain)))
+            times.append(PaperRow((title, ranks, best), nan, (bound, prediction, plain)))
         best, prediction, plain = cheapest[-1]
-        gains.append(Row((title, best), GAIN, (100 * (1 - prediction / plain),)))
+        gains.append(PaperRow((title, best), GAIN, (100 * (1 - prediction / plain),)))
         lines = (
             Line("plain", NODES, [plain for *_, plain in cheapest], "dashed", 1),
             Line("best n-way", NODES, [prediction for _, prediction, _ in cheapest], "both"),
@@ -246,7 +248,7 @@ def compare_barriers(evidence: Evidence) -> Figure:
     if DISSEMINATION in clocked:
         best = min(clocked, key=lambda name: clocked[name])
         gains.append(
-            Row(
+            PaperRow(
                 (word if nodes == NODES[-1] else f"{word}, {nodes} nodes", best),
                 GAIN,
                 (100 * (1 - clocked[best] / clocked[DISSEMINATION]),),
@@ -332,7 +334,7 @@ def compute_one_to_n(parameters: ParameterSet) -> Array:
     return np.ravel(rounds.first + rounds.wire)
 
 
-def compare_formulas(evidence: Evidence) -> Figure:
+def compare_formulas(evidence: PaperEvidence) -> Figure:
     """Return the figure with L(n), and the times that follow from it compared with the round
     trips."""
     paper = read_published("lop/infiniband-send")
@@ -397,7 +399,7 @@ def predict_one_to_n() -> dict[str, Array]:
     }
 
 
-def collect_points(evidence: Evidence) -> tuple[Row, ...]:
+def collect_points(evidence: PaperEvidence) -> tuple[PaperRow, ...]:
     """Return what was measured, and the predictions of MODELS."""
     predictions = {
         name: dict(evidence.predicted(name)[["point", "seconds"]].itertuples(index=False))
@@ -415,11 +417,11 @@ def collect_points(evidence: Evidence) -> tuple[Row, ...]:
     for point in points:
         predicted = [predictions[name].get(point.point, nan) for name in MODELS]
         subject = (point.operation, point.alternative, point.ranks)
-        rows.append(Row(subject, nan, (point.measured, *predicted)))
+        rows.append(PaperRow(subject, nan, (point.measured, *predicted)))
     return tuple(rows)
 
 
-def find_mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
+def find_mean_errors(times: tuple[PaperRow, ...]) -> dict[str, list[float]]:
     """Return the mean error of each model, for each of OPERATIONS."""
     columns: dict[str, list[float]] = {name: [] for name in MODELS.values()}
     for operation in OPERATIONS:
@@ -464,7 +466,7 @@ def compare_models_on_printed_curve() -> Figure:
     )
 
 
-def compare_models(evidence: Evidence) -> Figure:
+def compare_models(evidence: PaperEvidence) -> Figure:
     """Return predictions from measurements."""
     word = evidence.word()
     times = collect_points(evidence)
@@ -517,7 +519,7 @@ def compare_models(evidence: Evidence) -> Figure:
     )
 
 
-def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
+def make_figures(evidence: PaperEvidence) -> tuple[Figure, ...]:
     return (
         compare_models_on_printed_curve(),
         compare_models(evidence),

@@ -15,12 +15,12 @@ import numpy as np
 from commodel.patterns.algorithms import find_tree_algorithm
 from commodel.patterns.trees.tree import Tree
 from commodel.predictions.papers import (
-    Evidence,
     Figure,
     Line,
     Numbers,
     Panel,
     Paper,
+    PaperEvidence,
     make_exact_set,
     predict_pattern,
     tabulate,
@@ -36,7 +36,7 @@ BACK_ENDS = "back-ends"
 DRAWN = "the text prints no number of figure 5, which is drawn only; "
 
 
-def describe_hosts(evidence: Evidence) -> str:
+def describe_hosts(evidence: PaperEvidence) -> str:
     """Return how processes share processors, for the end of a sentence."""
     shared = evidence.find_oversubscription()
     if not shared:
@@ -62,7 +62,7 @@ def make_panel(title: str, axis: str, compute: Callable[[str], float]) -> tuple[
     return numbers, Panel(title=title, x=BACK_ENDS, y=axis, lines=tuple(lines))
 
 
-def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
+def make_microbenchmarks(evidence: PaperEvidence) -> tuple[Figure, ...]:
     reduction = {"operation": "reduce", "waves": 1}  # a point of it measures half of a round trip
 
     def rate(spec: str) -> float:
@@ -210,7 +210,7 @@ ACTIVITIES = (
 PAIRS = {64: ("flat:64", "kary:8^2"), 512: ("flat:512", "kary:8^3")}
 
 
-def compare_activities(evidence: Evidence) -> Figure:
+def compare_activities(evidence: PaperEvidence) -> Figure:
     rows, gains = [], []
     for leaves, pair in PAIRS.items():
         sums = np.zeros(2)
@@ -254,7 +254,7 @@ def compare_activities(evidence: Evidence) -> Figure:
     )
 
 
-def compare_skews(evidence: Evidence) -> Figure:
+def compare_skews(evidence: PaperEvidence) -> Figure:
     word = evidence.word()
     # `tree` is the default, which is omitted from the operation's name
     errors = []
@@ -305,7 +305,7 @@ def compare_skews(evidence: Evidence) -> Figure:
     )
 
 
-def compare_classes(evidence: Evidence) -> Figure:
+def compare_classes(evidence: PaperEvidence) -> Figure:
     word = evidence.word()
     rows, gains = [], []
     operations = {"all": "overlay-classes:mode=all", "binned": "overlay-classes"}
@@ -351,7 +351,7 @@ def compare_classes(evidence: Evidence) -> Figure:
     )
 
 
-def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
+def make_figures(evidence: PaperEvidence) -> tuple[Figure, ...]:
     return (
         compare_topologies(),
         *make_microbenchmarks(evidence),

@@ -17,12 +17,12 @@ from commodel.patterns.algorithms import find_tree_algorithm
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.topologies import make_tree
 from commodel.predictions.papers import (
-    Evidence,
     Figure,
     Line,
     Numbers,
     Panel,
     Paper,
+    PaperEvidence,
     compute_error_factor,
     predict_pattern,
     tabulate,
@@ -45,7 +45,7 @@ def make_reduction(spec: str) -> Schedule:
     return find_tree_algorithm("reduce").build(make_tree(spec), PACKET)
 
 
-def compare_n_to_1(evidence: Evidence) -> Figure:
+def compare_n_to_1(evidence: PaperEvidence) -> Figure:
     word = evidence.word()
     times = []
     growth = []
@@ -82,7 +82,7 @@ def compare_n_to_1(evidence: Evidence) -> Figure:
     )
 
 
-def compare_latencies(evidence: Evidence) -> Figure:
+def compare_latencies(evidence: PaperEvidence) -> Figure:
     """Return the figure with half of the round trips of one packet, on every platform."""
     columns = {}
     for platform in evidence.kinds:
@@ -114,7 +114,7 @@ def compare_latencies(evidence: Evidence) -> Figure:
     )
 
 
-def compare_chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
+def compare_chain(evidence: PaperEvidence, table_1: ParameterSet) -> Figure:
     word = evidence.word()
     wave = find_fit_curve(evidence, tan.CHAIN)
     overhead = find_fit_curve(evidence, tan.PAPER_CHAIN)
@@ -170,7 +170,7 @@ def compare_chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
     )
 
 
-def compare_fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
+def compare_fan_in(evidence: PaperEvidence, table_1: ParameterSet) -> Figure:
     word = evidence.word()
     curve = find_fit_curve(evidence, tan.PAPER_FAN)
     b, c = (table_1.values[name].value for name in ("o.b", "o.c"))
@@ -211,7 +211,7 @@ def compare_fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
     )
 
 
-def find_fit_curve(evidence: Evidence, title: str) -> Curve | None:
+def find_fit_curve(evidence: PaperEvidence, title: str) -> Curve | None:
     """Return the curve of a fit: measured and fitted values; None without it."""
     fitted = evidence.fitted("tan")
     return (
@@ -242,7 +242,7 @@ def select_curve_columns(
     return {word: list(measured), "fitted": list(fitted)}
 
 
-def tabulate_parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
+def tabulate_parameters(evidence: PaperEvidence, table_1: ParameterSet) -> Figure:
     """Return the figure with values of the paper's procedure and of the joint fit, and R² of the
     procedure's two fits."""
     fitted = evidence.fitted("tan")
@@ -325,7 +325,7 @@ def find_mean(values: list[float]) -> float:
 
 
 def compare_trees(
-    evidence: Evidence, specs: Iterable[str], waves: int
+    evidence: PaperEvidence, specs: Iterable[str], waves: int
 ) -> tuple[list[float], dict[str, list[float]]]:
     """Return the measured times of the trees, and every family's predictions."""
     keys = [{"topology": spec, "waves": waves} for spec in specs]
@@ -335,7 +335,7 @@ def compare_trees(
     return [evidence.median(**where) for where in keys], predictions
 
 
-def explain_errors(evidence: Evidence) -> str:
+def explain_errors(evidence: PaperEvidence) -> str:
     """Return a text that explains the error of each model."""
     if evidence.is_simulated:
         return (
@@ -358,7 +358,7 @@ def explain_errors(evidence: Evidence) -> str:
     )
 
 
-def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure:
+def validate_trees(evidence: PaperEvidence, leaves: int, table_1: ParameterSet) -> Figure:
     trees = TREES[leaves]
     word = evidence.word()
     measured, predictions = compare_trees(evidence, trees.values(), 1)
@@ -433,7 +433,7 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
     )
 
 
-def compare_streams(evidence: Evidence, table_1: ParameterSet) -> Figure:
+def compare_streams(evidence: PaperEvidence, table_1: ParameterSet) -> Figure:
     """Return the figure of equation 2: the node with the most children determines the period, at
     any height."""
     word = evidence.word()
@@ -472,7 +472,7 @@ def compare_streams(evidence: Evidence, table_1: ParameterSet) -> Figure:
     )
 
 
-def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
+def make_figures(evidence: PaperEvidence) -> tuple[Figure, ...]:
     table_1 = read_published("tan/cab-mrnet")
     gathered = evidence.is_simulated or len(evidence.points(operation="gather"))
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from commodel.cli.verb_parts import (
-    Verb,
+    VerbCommand,
     commutative_option,
     experiment_option,
     make_option_group,
@@ -21,7 +21,7 @@ from commodel.cli.verb_parts import (
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel tune --platform mycluster --ranks 64 --bytes 8:1MiB:*16 --minutes 10",
         "commodel tune --platform local --ranks 2 --operation bcast --bytes 8",

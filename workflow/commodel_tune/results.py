@@ -16,7 +16,7 @@ from commodel.records import LIBRARY, PlacedWorkload
 from commodel.units import format_bytes
 from commodel_tune.search import Search, list_rule_choices
 from commodel_tune.timer import LibraryTimer
-from commodel_tune.validation import Row, Stage, find_slowed_workloads
+from commodel_tune.validation import Stage, WorkloadGain, find_slowed_workloads
 
 ENVIRONMENT_FILE = "environment.sh"
 
@@ -72,7 +72,7 @@ class Tuning(Answer):
         )
 
 
-def make_gain_row(stage: str, row: Row) -> dict[str, Any]:
+def make_gain_row(stage: str, row: WorkloadGain) -> dict[str, Any]:
     """Return a row of the table of gains."""
     operation, ranks, layout, size = row.workload
     gain, columns = (
@@ -90,7 +90,7 @@ SLOWED_WARNING = (
 )
 
 
-def make_gain_cells(row: Row) -> dict[str, Any]:
+def make_gain_cells(row: WorkloadGain) -> dict[str, Any]:
     operation, ranks, _, size = row.workload
     gain = row.gain
     return {

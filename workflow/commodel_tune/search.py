@@ -23,7 +23,7 @@ from commodel.advice.sequential_sampling import (
     Arm,
     Arms,
     Belief,
-    Measured,
+    MeasuredStart,
     compute_belief,
     estimate_seconds,
 )
@@ -139,7 +139,7 @@ def search_choices(
 ) -> Search:
     """Measure until the choice is settled or the budget of seconds is used up. The first two starts
     check whether rules are followed, whatever the budget."""
-    measured: list[Measured] = []
+    measured: list[MeasuredStart] = []
     pairs = _choose_check_pairs(arms)
     # the slow ones, the fast ones
     checks = [list(algorithms) for algorithms in zip(*pairs.values(), strict=True)]
@@ -214,14 +214,14 @@ def _estimate_costs(settings: Measure, belief: Belief, start: float) -> np.ndarr
 
 def _measure(
     timer: CollectiveTimer, number: int, arms: Arms, points: Sequence[int]
-) -> tuple[list[Measured], float]:
+) -> tuple[list[MeasuredStart], float]:
     """Measure in the start of that number; return the results and its seconds."""
     chosen = [arms.arms[point] for point in points]
     rules = list_rule_choices((arm.workload, arm.algorithm) for arm in chosen)
     timed = timer.time(f"round-{number}", [arm.workload for arm in chosen], rules)
     workloads = {point: arms.arms[point].workload for point in points}
     rows = [
-        Measured(point, timed.seconds[workload], timed.noise[workload])
+        MeasuredStart(point, timed.seconds[workload], timed.noise[workload])
         for point, workload in workloads.items()
         if workload in timed.seconds
     ]

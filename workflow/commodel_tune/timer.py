@@ -41,7 +41,7 @@ TIMES_FILE, RAW_FOLDER, RESULTS_FILE = "times.json", "raw", "results.json"
 VERIFICATION_SETTINGS = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)
 
 
-class Dialect(Protocol):
+class RuleSyntax(Protocol):
     """The syntax in which an MPI library reads rules for its algorithms."""
 
     @property
@@ -65,7 +65,7 @@ class LibraryTimer:
     name: str
     platform: Platform
     resources: PlatformResources
-    dialect: Dialect
+    dialect: RuleSyntax
     measure: Measure
     folder: SafePath
 

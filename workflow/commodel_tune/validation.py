@@ -204,7 +204,7 @@ MAX_CONTROLS = 12  # workloads of operations without rules, at most, that are ti
 
 
 @dataclass(frozen=True)
-class Row:
+class WorkloadGain:
     """A workload with its rule, the size at which the rule was timed, and its gain."""
 
     workload: PlacedWorkload
@@ -219,7 +219,7 @@ class Stage:
     """The result of a screening or a validation. Its intervals are as wide as the control workloads
     require."""
 
-    rows: Sequence[Row] = ()
+    rows: Sequence[WorkloadGain] = ()
     seconds: float = 0.0  # duration of the stage
     control: Control = field(default_factory=lambda: compute_control([]))
     # whether a rule changes the library default at other sizes of its operation
@@ -274,7 +274,7 @@ def measure_gains(
         ]
         if len(complete_pairs) >= min(MIN_PAIRS, pairs):
             gain = compute_gain(*zip(*complete_pairs, strict=True))
-            rows.append(Row(workload, timed_workload.bytes, choices[workload], gain))
+            rows.append(WorkloadGain(workload, timed_workload.bytes, choices[workload], gain))
     pooled = pool_variances([row.gain for row in rows])
     rows = [
         replace(row, gain=gained, is_slower=gained.is_slower)
@@ -485,6 +485,6 @@ def _keep_rules(
     }
 
 
-def find_slowed_workloads(rows: Iterable[Row]) -> list[Row]:
+def find_slowed_workloads(rows: Iterable[WorkloadGain]) -> list[WorkloadGain]:
     """Return the rows of workloads without a rule that rules for others slow down."""
     return [row for row in rows if row.algorithm == LIBRARY and row.is_slower]

@@ -13,8 +13,8 @@ import pandas as pd
 
 from commodel.advice.alternatives import (
     NEAR_LAYOUT,
+    AlternativePredictions,
     Assessment,
-    Panel,
     assess_alternatives,
     list_algorithms,
     list_layouts,
@@ -477,7 +477,7 @@ class RecommendedAlternatives:
 
 
 def _recommend_alternatives(
-    evidence: Evidence, points: Sequence[Point], panel: Panel
+    evidence: Evidence, points: Sequence[Point], panel: AlternativePredictions
 ) -> RecommendedAlternatives:
     """Return the recommended predictions, which are those of `commodel predict`."""
     placements = np.array([find_placement(point) for point in points])
@@ -528,7 +528,7 @@ def _list_model_times(assessments: Sequence[Assessment | None]) -> ModelTimes:
 
 
 @dataclass(frozen=True, eq=False)
-class Combination:
+class WeightedPrediction:
     """The weighted geometric mean of the models' own predictions and of the ends of their
     intervals."""
 
@@ -538,7 +538,9 @@ class Combination:
     bases: np.ndarray  # of IntervalBasis
 
 
-def _combine_models(panel: Panel, weights: Mapping[str, np.ndarray]) -> Combination:
+def _combine_models(
+    panel: AlternativePredictions, weights: Mapping[str, np.ndarray]
+) -> WeightedPrediction:
     """Return the combination of the models."""
     weights_of_points = np.array([weights[name] for name in panel.models]).T
     seconds, low, high = np.empty((3, len(weights_of_points)))
@@ -549,7 +551,7 @@ def _combine_models(panel: Panel, weights: Mapping[str, np.ndarray]) -> Combinat
         seconds[number], low[number], high[number], bases[number] = average_models(
             of_models, estimates, entries
         )
-    return Combination(seconds=seconds, low=low, high=high, bases=bases)
+    return WeightedPrediction(seconds=seconds, low=low, high=high, bases=bases)
 
 
 def _list_points(

@@ -3,7 +3,7 @@
 (`assess_alternatives`).
 
 The layout `near` is made for each pattern, so that ranks that exchange many bytes are near each
-other. A `Panel` holds the predictions of all models, of one wave and of the time between waves.
+other. A `AlternativePredictions` holds the predictions of all models, of one wave and of the time between waves.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ from commodel.predictions.predictions import (
     INFINITE_WAVES,
     MIN_DRAWS,
     StackPrediction,
-    Stream,
+    WaveStream,
     find_prediction_interval,
     predict_shortest_message,
     predicts_streams,
@@ -383,11 +383,11 @@ class Assessment:
         parameters: ParameterSet,
         point: Point,
         pattern: Schedule,
-        stream: Stream | None,
+        stream: WaveStream | None,
     ) -> "Assessment":
         placed = place_in_sockets(pattern, parameters.settings)
         if stream and placed is not pattern:
-            stream = Stream(placed)
+            stream = WaveStream(placed)
         pattern = placed
         one_size = stack_schedules([pattern])
         (validity,) = assess_validity(model.estimate, parameters, one_size)
@@ -426,7 +426,9 @@ class Assessment:
         )
         return assessment.add_stream(model, parameters, stream) if stream else assessment
 
-    def add_stream(self, model: Model, parameters: ParameterSet, stream: Stream) -> "Assessment":
+    def add_stream(
+        self, model: Model, parameters: ParameterSet, stream: WaveStream
+    ) -> "Assessment":
         """Return the prediction with the time between waves, if the model predicts it."""
         if not predicts_streams(model.entry):
             return self
@@ -442,7 +444,7 @@ def _are_assessments(entries: Sequence[Assessment | None]) -> TypeGuard[Sequence
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class AlternativePredictions:
     """Predictions of each model for each alternative, None where it has none, and the first reason
     of each model for that. `models` are those that predict all alternatives, `missing` has the
     reasons of the others."""
@@ -461,12 +463,12 @@ class Panel:
     def missing(self) -> dict[str, str]:
         return {name: why for name, why in self.reasons.items() if name not in self.models}
 
-    def only(self, numbers: Sequence[int]) -> "Panel":
+    def only(self, numbers: Sequence[int]) -> "AlternativePredictions":
         """Return the predictions for some of the alternatives."""
         selected = {}
         for name, assessments in self.assessments.items():
             selected[name] = [assessments[number] for number in numbers]
-        return Panel(selected, self.reasons)
+        return AlternativePredictions(selected, self.reasons)
 
     def values(self, field: str) -> dict[str, np.ndarray]:
         """Return a field of the assessments by model, with alternatives on the last axis."""
@@ -614,7 +616,7 @@ def assess_alternatives(
     patterns: Sequence[Schedule],
     streams: bool = True,
     kept: Collection[Point] = (),
-) -> Panel:
+) -> AlternativePredictions:
     """Predict all alternatives by every model, and streams of them if wanted. A model has no
     prediction for what it cannot predict, or whose message size it ignores. Long schedules get
     fewer draws.
@@ -642,7 +644,7 @@ def assess_alternatives(
             continue
         pattern = patterns[number]
         # one for all models: its steps are cached
-        stream = Stream(pattern) if streams and not is_limited else None
+        stream = WaveStream(pattern) if streams and not is_limited else None
         for name, model in models.items():
             try:
                 with report_within(f"alternative {count} of {len(patterns)} by {name}"):
@@ -653,7 +655,7 @@ def assess_alternatives(
                 reasons.setdefault(name, describe_error(error))
     if streams and is_limited:
         _add_fastest_streams(assessments, models, sets, patterns)
-    return Panel(assessments, reasons, tuple(skipped))
+    return AlternativePredictions(assessments, reasons, tuple(skipped))
 
 
 # the point with the next larger segments of the same algorithm, on the same layout; None: none
@@ -725,5 +727,5 @@ def _add_fastest_streams(
             pattern = place_in_sockets(patterns[number], sets[name].settings)
             with report_within(f"stream {count} of {len(chosen)} by {name}"), suppress(UserError):
                 assessments[name][number] = assessment.add_stream(
-                    model, sets[name], Stream(pattern)
+                    model, sets[name], WaveStream(pattern)
                 )

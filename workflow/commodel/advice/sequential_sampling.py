@@ -221,7 +221,7 @@ def _compute_mean(logs: np.ndarray) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredStart:
     """The time of an alternative in one start."""
 
     arm: int
@@ -235,7 +235,7 @@ RESTART_DEVIATION = 0.1
 RESTART_WEIGHT = 4.0
 
 
-def estimate_restart_noise(measured: Sequence[Measured]) -> float:
+def estimate_restart_noise(measured: Sequence[MeasuredStart]) -> float:
     """Return the standard deviation of a logarithm between starts, from alternatives that were
     measured repeatedly."""
     arms = np.array([row.arm for row in measured], dtype=int)
@@ -263,7 +263,7 @@ class Belief:
     arms: Arms
     mean: np.ndarray
     covariance: np.ndarray
-    measured: Sequence[Measured] = ()
+    measured: Sequence[MeasuredStart] = ()
     restart: float = RESTART_DEVIATION  # noise between starts
     widening: np.ndarray | float = 1.0  # of standard deviations, by left-out measurements
 
@@ -355,7 +355,7 @@ class Belief:
         return points
 
 
-def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
+def compute_belief(arms: Arms, measured: Sequence[MeasuredStart] = ()) -> Belief:
     """Return the belief after these measurements."""
     restart = estimate_restart_noise(measured)
     medians = collect_medians(measured, restart)
@@ -406,7 +406,9 @@ def _find_widening(
     return np.sqrt(variances)
 
 
-def collect_medians(measured: Sequence[Measured], restart: float) -> dict[int, tuple[float, float]]:
+def collect_medians(
+    measured: Sequence[MeasuredStart], restart: float
+) -> dict[int, tuple[float, float]]:
     """Return the seconds of each measured arm, and the noise of their logarithm."""
     times: dict[int, tuple[float, float]] = {}
     for row in measured:

@@ -13,7 +13,7 @@ from commodel.compare.snapshots import (
     CHANGED,
     SAME,
     Change,
-    Line,
+    HistoryLine,
     Snapshot,
     compare_provenance,
     compare_with_first,
@@ -119,7 +119,7 @@ class History(Answer):
     ratio to the first."""
 
     snapshots: Sequence[Snapshot]
-    lines: Sequence[Line]
+    lines: Sequence[HistoryLine]
 
     @classmethod
     def of(cls, snapshots: Sequence[Snapshot], files: Sequence[Path]) -> History:
@@ -154,7 +154,7 @@ class History(Answer):
         write_history(self.snapshots, self.lines, Path(file))
 
 
-def _make_history_row(line: Line, exact: bool = False) -> dict[str, Any]:
+def _make_history_row(line: HistoryLine, exact: bool = False) -> dict[str, Any]:
     ratios = [
         None if ratio != ratio else ratio if exact else f"{ratio:.3f}" for ratio in line.ratios
     ]

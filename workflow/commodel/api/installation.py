@@ -17,7 +17,7 @@ from commodel.errors import UserError
 from commodel.extensions import InstalledExtension, list_checks, list_extensions
 from commodel.files.yaml import read_yaml
 from commodel.plan.config import load_platform
-from commodel.platforms.slurm_site import Site, describe_mpi, read_site
+from commodel.platforms.slurm_site import SlurmPartition, describe_mpi, read_site
 from commodel.platforms.slurm_start import (
     OK,
     WRONG,
@@ -148,7 +148,7 @@ def _read_profile() -> dict[str, str]:
     return settings
 
 
-def _make_check(site: Site, settings: Mapping[str, str]) -> StartCheck:
+def _make_check(site: SlurmPartition, settings: Mapping[str, str]) -> StartCheck:
     path = Path("params/platforms") / f"{site.name}.yaml"
     platform = load_platform(path) if path.is_file() else None
     mpi, source = site.mpi, "srun --mpi=list"

@@ -120,7 +120,7 @@ def _analyse(plan: Plan, copy: Path, cores: int) -> None:
 
 
 @dataclass(frozen=True)
-class Findings:
+class InterimAnswers:
     """Lines of answers, and the expected regret of the advice in each workload."""
 
     lines: list[str]
@@ -131,10 +131,10 @@ class Findings:
         return sum(self.regrets) / len(self.regrets) if self.regrets else None
 
 
-def _find_answers(run: Run, screens: Sequence[FirstScreen]) -> Findings:
+def _find_answers(run: Run, screens: Sequence[FirstScreen]) -> InterimAnswers:
     """Return the headlines of the first screens, and the advice for workloads of the plan with
     several alternatives."""
-    found = Findings([], [])
+    found = InterimAnswers([], [])
     for screen in screens:
         name = f"{screen.platform} (simulated)" if screen.simulated else screen.platform
         headlines = [tile.headline for tile in screen.tiles if tile.headline not in WITHOUT_ANSWER]

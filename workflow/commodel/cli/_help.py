@@ -1,6 +1,6 @@
 """Help pages: one sentence, examples that run as printed, and options in titled groups.
 
-`Verb` is the class of every command, `VerbGroup` that of a command with subcommands, and
+`VerbCommand` is the class of every command, `VerbGroup` that of a command with subcommands, and
 `VerbWithModes` that of a verb which answers its main question itself and further ones by
 subcommands. `make_option_group` gives options the title under which the page lists them."""
 
@@ -109,7 +109,7 @@ def wrap_command(text: str) -> list[str]:
     return lines
 
 
-class Verb(HelpPage):
+class VerbCommand(HelpPage):
     """A command with a help page."""
 
 
@@ -119,7 +119,7 @@ class VerbGroup(HelpPage, click.Group):
 
     Those that extensions bring are imported when they are called."""
 
-    command_class = Verb
+    command_class = VerbCommand
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*self.commands, *list_subcommands(self.name or "", self.commands)})

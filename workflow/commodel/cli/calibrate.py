@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbCommand, make_option_group
 from commodel.cli._options import PATH, out_option, quiet_option, style_option
 from commodel.cli._output import make_progress_printer, write_answer
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel calibrate --experiment sample",
         'commodel calibrate --platform mycluster --setting "transport=tcp"',

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbCommand, make_option_group
 from commodel.cli._options import PATH, check_workbook, out_option, style_option, verbose_option
 from commodel.cli._output import print_rows, show_waiting
 from commodel.errors import UserError
@@ -19,7 +19,7 @@ COMPARED = (
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel diff results/october results/november --fail-above 10%",
         "commodel diff results/september results/october results/november --out changes.xlsx",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, VerbGroup, make_option_group
+from commodel.cli._help import VerbCommand, VerbGroup, make_option_group
 from commodel.cli._options import (
     PATH,
     STATISTIC,
@@ -120,7 +120,7 @@ def _make_time_command(entry: Format) -> click.Command:
 
     @click.command(
         name=entry.name,
-        cls=Verb,
+        cls=VerbCommand,
         help=f"Read times of {entry.title} into a table for fit table.",
         examples=[f"commodel import {entry.name} {arguments}" for arguments in entry.examples],
     )

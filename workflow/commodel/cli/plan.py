@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbCommand, make_option_group
 from commodel.cli._options import EXPERIMENT_ARGUMENT, format_option, out_option, verbose_option
 from commodel.cli._output import show_waiting, write_answer
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=("commodel plan sample", "commodel plan sample --format xlsx -o sample.xlsx"),
     arguments=EXPERIMENT_ARGUMENT,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbCommand, make_option_group
 from commodel.cli._options import PATH
 
 
@@ -18,7 +18,7 @@ def make_partition_option(text: str) -> Callable[[Any], Any]:
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=("commodel init mine --here", "commodel init mycluster --slurm standard"),
     arguments={"DIR": "Folder to make, or one without other files of these names."},
 )
@@ -52,7 +52,7 @@ def init(folder: Path, partition: str | None, here: bool, hosts: str | None) -> 
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=("commodel doctor", "commodel doctor --slurm"),
 )
 @make_option_group(
@@ -98,7 +98,7 @@ def doctor(partition: str | None, seconds: float, need: str | None) -> None:
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         'eval "$(commodel completion bash)"  # in ~/.bashrc; zsh: in ~/.zshrc',
         "commodel completion fish | source   # in ~/.config/fish/config.fish",

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbCommand, make_option_group
 from commodel.cli._options import PATH, out_option
 from commodel.cli._output import show_waiting
 from commodel.errors import UserError, make_printable
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel report --in results/sample",
         "commodel report imported",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbCommand, make_option_group
 from commodel.cli._options import EXPERIMENT_ARGUMENT, RESULTS_ARGUMENT, format_option
 from commodel.cli._output import ProgressLine
 from commodel.files.text_tables import format_table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=("commodel run sample", "commodel run sample --dry-run"),
     arguments=EXPERIMENT_ARGUMENT,
 )
@@ -102,7 +102,7 @@ STATUS_INTERVAL_S = 5.0
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=("commodel status sample", "commodel status sample --watch"),
     arguments=RESULTS_ARGUMENT,
 )

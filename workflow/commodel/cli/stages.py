@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, VerbWithModes, make_option_group
+from commodel.cli._help import VerbCommand, VerbWithModes, make_option_group
 from commodel.cli._options import PATH, cores_option, out_option, quiet_option
 from commodel.cli._output import make_progress_printer, print_stage, show_waiting
 from commodel.errors import UserError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=("commodel build", "commodel build smpi"),
     arguments={name: entry.sentence for name, entry in list_toolchains().items()},
 )
@@ -82,7 +82,7 @@ def _read_plan(path: Path) -> tuple[Plan, Path]:
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel collect --in results/sample",
         "commodel collect --in results/sample --unfinished",
@@ -119,7 +119,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 
 
 @click.command(
-    cls=Verb,
+    cls=VerbCommand,
     examples=(
         "commodel compare --in results/sample",
         "commodel compare --in results/sample --sets",

@@ -4,7 +4,7 @@ they have in every verb, and ways to print an answer.
 These names stay within one `interface` of extensions. The other modules of this package may change.
 """
 
-from commodel.cli._help import Verb, make_option_group
+from commodel.cli._help import VerbCommand, make_option_group
 from commodel.cli._options import (
     PATH,
     WORKBOOK_STYLES,
@@ -36,7 +36,7 @@ from commodel.cli._output import (
 __all__ = [
     "PATH",
     "WORKBOOK_STYLES",
-    "Verb",
+    "VerbCommand",
     "choose_style",
     "commutative_option",
     "experiment_option",

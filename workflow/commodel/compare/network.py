@@ -469,7 +469,7 @@ SETTINGS = ("one", "two", "nodes", "trips", "bytes")
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class MeasuredNetwork:
     platform: str
     simulated: bool
     names: tuple[str, ...]  # of the nodes; their numbers if names are unknown
@@ -528,7 +528,9 @@ class Network:
         return float(latency), float(transfer)
 
 
-def make_networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]) -> list[Network]:
+def make_networks(
+    raw: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]
+) -> list[MeasuredNetwork]:
     """Return the networks of all platforms in a summary of raw samples. `places` has the names of
     the `nodes` and the `levels` of each platform, if known."""
     rows = raw[(raw["kind"] == "probe") & (raw["name"] == PROBE) & (raw["median"] > 0)]
@@ -550,7 +552,7 @@ def find_recorded_nodes(
     return recorded
 
 
-def read_networks(results: Results) -> list[Network]:
+def read_networks(results: Results) -> list[MeasuredNetwork]:
     plan = load_plan(results.plan)
     paths = {batch.name: results.provenance(batch.name) for batch in plan.batches}
     notes = {name: read_json(path) for name, path in paths.items() if path.exists()}
@@ -559,7 +561,7 @@ def read_networks(results: Results) -> list[Network]:
     )
 
 
-def find_networks(name: str, platform: str | None = None) -> list[Network]:
+def find_networks(name: str, platform: str | None = None) -> list[MeasuredNetwork]:
     """Return the networks that an experiment has measured, or only that of one platform. `name` may
     also be a platform or its file: the network is then that of the last run that measured it."""
     folder = Path("results")
@@ -587,7 +589,9 @@ def find_networks(name: str, platform: str | None = None) -> list[Network]:
     return networks
 
 
-def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, Any]) -> Network | None:
+def _make_network(
+    platform: str, rows: pd.DataFrame, record: Mapping[str, Any]
+) -> MeasuredNetwork | None:
     settings = []
     for text in rows["settings"]:
         settings.append(dict(word.split("=", 1) for word in text.split() if "=" in word))
@@ -613,7 +617,7 @@ def _make_network(platform: str, rows: pd.DataFrame, record: Mapping[str, Any]) 
     times = joined[["seconds", "seconds_large"]].to_numpy()
     names = record.get("nodes")
     has_names = isinstance(names, Sequence) and len(names) >= nodes
-    return Network(
+    return MeasuredNetwork(
         platform=platform,
         simulated=bool(joined["simulated"].iloc[0]),
         names=tuple(str(name) for name in names[:nodes])
@@ -641,7 +645,7 @@ def _read_levels(levels: object, nodes: int) -> Hierarchy:
     )
 
 
-def tabulate_distance_classes(network: Network) -> pd.DataFrame:
+def tabulate_distance_classes(network: MeasuredNetwork) -> pd.DataFrame:
     """Return a row for each distance class: its pairs, and the median and extremes of their latency
     and bandwidth."""
     rows = []

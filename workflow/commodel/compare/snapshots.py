@@ -369,7 +369,7 @@ def describe_changes(old: Snapshot, new: Snapshot, changes: Sequence[Change]) ->
 VERDICTS = (SAME, *CHANGED, OTHER_MESSAGES, NOT_DETERMINED, ONLY_IN_OLD, ONLY_IN_NEW)
 
 
-class Line(NamedTuple):
+class HistoryLine(NamedTuple):
     """A line of a history: ratios to the first snapshot. For points it is the geometric mean over
     the points of an operation that both snapshots have."""
 
@@ -388,9 +388,9 @@ class Line(NamedTuple):
         return max(abs(math.log(ratio)) for ratio in self.ratios if not math.isnan(ratio))
 
 
-def compare_with_first(snapshots: Sequence[Snapshot]) -> list[Line]:
+def compare_with_first(snapshots: Sequence[Snapshot]) -> list[HistoryLine]:
     first, *later = snapshots
-    lines: dict[tuple[str, str, str], Line] = {}
+    lines: dict[tuple[str, str, str], HistoryLine] = {}
     for number, snapshot in enumerate(later, 1):
         logs: dict[tuple[str, str, str], list[float]] = {}
         for change in list_changes(first, snapshot):
@@ -400,6 +400,6 @@ def compare_with_first(snapshots: Sequence[Snapshot]) -> list[Line]:
                     math.log(change.ratio)
                 )
         for key, logs_of_line in logs.items():
-            line = lines.setdefault(key, Line(*key, [1.0] + [math.nan] * len(later)))
+            line = lines.setdefault(key, HistoryLine(*key, [1.0] + [math.nan] * len(later)))
             line.ratios[number] = math.exp(sum(logs_of_line) / len(logs_of_line))
     return list(lines.values())

@@ -44,7 +44,7 @@ CYCLIC_OPTION = re.compile(
     r" (?:--?map-by node\b|--?bynode|(?:-m |--distribution[= ])cyclic\b|-rr)(?![\w-])"
 )
 COUNT_OF_HEADER = r"\s*+[=:]\s*+([0-9]{1,9})\s*"
-HEADERS = {  # by the field of `Placement`
+HEADERS = {  # by the field of `RankCounts`
     "ranks": re.compile(
         r"[#\s]*+(?:(?:number\s+of|num|total|mpi)[\s_]++)*+"
         r"(?:nprocs|np|ranks|procs|processes|tasks|ntasks)" + COUNT_OF_HEADER,
@@ -74,7 +74,7 @@ MAX_COMMAND_LENGTH = 20_000  # characters of a line that may start a program
 
 
 @dataclass(frozen=True)
-class Placement:
+class RankCounts:
     """How many ranks there are, on how many nodes, and how many on each; 0 if a number is
     unknown."""
 
@@ -92,7 +92,7 @@ class Placement:
         return f"{'cyclic' if self.is_cyclic else 'block'}:{self.per_node}"
 
     @property
-    def complete(self) -> "Placement":
+    def complete(self) -> "RankCounts":
         """The placement with the third number, if two determine it."""
         if not self.ranks:
             return replace(self, ranks=self.nodes * self.per_node)
@@ -109,9 +109,9 @@ class Placement:
             return False
         return -(-self.ranks // self.per_node) != self.nodes
 
-    def filled(self, other: "Placement") -> "Placement":
+    def filled(self, other: "RankCounts") -> "RankCounts":
         """Return the placement with the unknown numbers from another one."""
-        return Placement(
+        return RankCounts(
             self.ranks or other.ranks,
             self.nodes or other.nodes,
             self.per_node or other.per_node,
@@ -123,7 +123,7 @@ class Placement:
         return ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
 
 
-NO_PLACEMENT = Placement()
+NO_PLACEMENT = RankCounts()
 
 
 @dataclass(frozen=True)
@@ -156,10 +156,10 @@ def read_ranks_in_name(file: PurePath) -> NamedRanks:
     return _make_count(_list_plain_numbers(VERSION.sub(" ", rest)), certain=False)
 
 
-def read_placement_in_name(name: str) -> Placement:
+def read_placement_in_name(name: str) -> RankCounts:
     """Return the numbers that words in the name of a file or folder state."""
     ranks, nodes, per_node, _ = _read_words(name)
-    return Placement(_get_only(ranks), _get_only(nodes), _get_only(per_node))
+    return RankCounts(_get_only(ranks), _get_only(nodes), _get_only(per_node))
 
 
 def _read_words(name: str) -> tuple[set[int], set[int], set[int], str]:
@@ -211,7 +211,7 @@ def _make_count(numbers: set[int], certain: bool) -> NamedRanks:
     return NamedRanks(min(numbers), certain)
 
 
-def read_placement_in_header(line: str) -> Placement | None:
+def read_placement_in_header(line: str) -> RankCounts | None:
     """Return what a line of output states of the placement, such as `# Number of ranks: 64` or
     `SLURM_NNODES=4`; None for any other line."""
     for patterns in (HEADERS, VARIABLES):
@@ -219,13 +219,13 @@ def read_placement_in_header(line: str) -> Placement | None:
             match = pattern.fullmatch(line)
             if match:
                 number = {name: int(match[1])}
-                return Placement(
+                return RankCounts(
                     number.get("ranks", 0), number.get("nodes", 0), number.get("per_node", 0)
                 )
     return None
 
 
-def read_job_specification(line: str) -> Placement | None:
+def read_job_specification(line: str) -> RankCounts | None:
     """Return the placement of a job specification of Flux, which has nodes, slots in each, and
     tasks in a slot; None for any other line."""
     if len(line) > MAX_COMMAND_LENGTH or not JOB_SPECIFICATION.match(line):
@@ -244,10 +244,10 @@ def read_job_specification(line: str) -> Placement | None:
     if not all(type(count) is int and 0 < count <= MAX_COUNT for count in counts):
         return None
     nodes, slots, tasks = counts
-    return Placement(nodes * slots * tasks, nodes, slots * tasks)
+    return RankCounts(nodes * slots * tasks, nodes, slots * tasks)
 
 
-def read_placement_in_command(line: str) -> Placement | None:
+def read_placement_in_command(line: str) -> RankCounts | None:
     """Return the placement of a command that starts a program of OSU or IMB, numbers that it does
     not state as 0; None for any other line."""
     if len(line) > MAX_COMMAND_LENGTH or not ("osu_" in line or "IMB-" in line):
@@ -264,14 +264,14 @@ def read_placement_in_command(line: str) -> Placement | None:
     return NO_PLACEMENT if ":" in words[end:] else _read_command(words[start:end])
 
 
-def _read_command(words: list[str]) -> Placement:
+def _read_command(words: list[str]) -> RankCounts:
     launcher = words[0].rpartition("/")[2]
     per_node = set(_find_values(words, PER_NODE_OPTIONS.get(launcher, PER_NODE_OPTIONS_OF_MPI)))
     for word in words:
         mapping = PER_NODE_MAPPING.fullmatch(word)
         if mapping:
             per_node.add(int(mapping[1]))
-    return Placement(
+    return RankCounts(
         _get_only(set(_find_values(words, RANK_OPTIONS))),
         _get_only(set(_find_values(words, NODE_OPTIONS.get(launcher, ())))),
         _get_only(per_node),

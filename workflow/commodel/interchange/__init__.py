@@ -26,7 +26,7 @@ from commodel.files.rank_counts import (
     NO_PLACEMENT,
     NO_RANKS,
     NamedRanks,
-    Placement,
+    RankCounts,
     read_ranks_in_name,
 )
 from commodel.files.safe_paths import check_inside
@@ -259,7 +259,7 @@ class SourceRow:
     # the tool's name of the algorithm, if commodel has one algorithm for several of the tool's
     tool_name: str = ""
     setting: str = ""
-    placement: Placement = NO_PLACEMENT  # that the file states for this row
+    placement: RankCounts = NO_PLACEMENT  # that the file states for this row
 
     @property
     def name(self) -> str:
@@ -269,7 +269,7 @@ class SourceRow:
         """Return the row with the layout that its file states."""
         return replace(self, layout=layout)
 
-    def of_run(self, placement: Placement, setting: str) -> SourceRow:
+    def of_run(self, placement: RankCounts, setting: str) -> SourceRow:
         """Return the row with the placement and setting of its run."""
         return replace(self, placement=placement, layout=placement.layout, setting=setting)
 

@@ -19,7 +19,7 @@ from commodel.patterns.dependencies import (
     NO_WORK,
     RECEIVE,
     Dependency,
-    Operation,
+    RankOperation,
     group_work,
     make_dependencies,
 )
@@ -85,7 +85,7 @@ def _format_arguments(values: Mapping[str, float], unit: str) -> str:
 
 
 def _format_rank(
-    schedule: Schedule, durations: np.ndarray, items: Sequence[Operation | Dependency]
+    schedule: Schedule, durations: np.ndarray, items: Sequence[RankOperation | Dependency]
 ) -> Iterator[str]:
     """Yield the lines of one rank; its operations have the labels l1, l2, …."""
     number = 0

@@ -54,7 +54,7 @@ WIDE_WINDOW, NARROW_WINDOW = 256, 64  # messages
 
 
 @dataclass(frozen=True)
-class Run:
+class ImbRun:
     """The properties of a run of IMB that change the meaning of its rows."""
 
     version: tuple[int, int] | None = None
@@ -88,7 +88,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     name = ""
     ranks = 0
     columns: list[str] = []
-    run = Run()
+    run = ImbRun()
     # A number in the file's name is that of the run, which also measures with fewer processes.
     named = stated.named_ranks
     stated = replace(stated, named_ranks=replace(named, certain=False))
@@ -96,7 +96,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         version = VERSION.match(line)
         if version:
             number = int(version[1]), int(version[3] or version[2] or 0)
-            run = Run(number, "GPU" if version["device"] else "")
+            run = ImbRun(number, "GPU" if version["device"] else "")
             continue
         options = OPTION.findall(line) if line.startswith("#") else []
         if options:
@@ -138,7 +138,7 @@ def _add_row(
     source_row: SourceRow,
     name: str,
     ranks: int,
-    run: Run,
+    run: ImbRun,
     row: dict[str, str],
 ) -> None:
     size = source_row.parse_whole(row[BYTES_COLUMN]) if BYTES_COLUMN in row else 0

@@ -75,7 +75,7 @@ MEDIAN_COLUMN = "p50"  # the other columns are means over the repetitions
 
 
 @dataclass
-class Test:
+class OsuTest:
     """The test whose rows are read: what its title and the lines below it state."""
 
     name: str = ""  # of the operation; empty for a test of bandwidth, or one that is not read
@@ -87,7 +87,7 @@ class Test:
     columns: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, title: str) -> "Test":
+    def of(cls, title: str) -> "OsuTest":
         found = DEVICE.match(title)
         plain = DEVICE.sub("MPI ", title)
         latency = LATENCY.fullmatch(plain)
@@ -116,7 +116,7 @@ class Test:
 
 def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     imported = ImportedTimes()
-    test = Test()
+    test = OsuTest()
     placement = NO_PLACEMENT
     datatypes: list[str] = []  # of each time
     for source_row, text in read_source_rows(path, stated):
@@ -126,7 +126,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
         header = read_placement_in_header(line)
         command = read_placement_in_command(line)
         if title:
-            test = Test.of(title["name"])
+            test = OsuTest.of(title["name"])
         elif command is not None:
             placement = command
         elif header is not None:
@@ -145,7 +145,7 @@ def read_file(path: Path, stated: StatedProperties) -> ImportedTimes:
     return imported
 
 
-def _read_row(imported: ImportedTimes, source_row: SourceRow, test: Test, line: str) -> None:
+def _read_row(imported: ImportedTimes, source_row: SourceRow, test: OsuTest, line: str) -> None:
     cells = line.split()
     columns = test.columns
     if not test.name and BANDWIDTH in columns and test.title in DIRECTIONS:

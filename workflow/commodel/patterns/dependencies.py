@@ -24,7 +24,7 @@ Event = tuple[int, int, int]  # step, kind of event, row
 
 
 @dataclass(frozen=True)
-class Operation:
+class RankOperation:
     """An operation of a rank. `row` is the row of the message, or the group of a calculation (see
     `group_work`), or NO_WORK."""
 
@@ -52,7 +52,7 @@ def group_work(schedule: Schedule) -> tuple[np.ndarray, int]:
 
 def make_dependencies(
     schedule: Schedule, busy: np.ndarray
-) -> Iterator[list[Operation | Dependency]]:
+) -> Iterator[list[RankOperation | Dependency]]:
     """Yield for each rank its operations, each followed by its dependencies.
 
     `busy` flags the groups of `group_work` that take time; the others are omitted.
@@ -90,7 +90,7 @@ class _RankGraph:
     def __init__(self, groups: np.ndarray, busy: np.ndarray) -> None:
         self.groups = groups
         self.busy = busy
-        self.items: list[Operation | Dependency] = []
+        self.items: list[RankOperation | Dependency] = []
         self.count = 0
         self.before: list[int] = []
         self.started: int | None = None
@@ -150,6 +150,6 @@ class _RankGraph:
     def _add(self, kind: int, row: int) -> int:
         number = self.count
         self.count = self.count + 1
-        self.items.append(Operation(kind, row))
+        self.items.append(RankOperation(kind, row))
         self.items += [Dependency(number, earlier, on_start=False) for earlier in self.before]
         return number

@@ -75,7 +75,7 @@ class Composition:
 
 
 @dataclass(frozen=True)
-class Form:
+class SpecForm:
     """What may stand in a spec of an algorithm, and which operations its parts do."""
 
     operation: str
@@ -129,7 +129,7 @@ def _split_outside(text: str, separator: str) -> list[str]:
     return parts
 
 
-def parse_composition(form: Form, find: FindAlgorithm, text: str) -> Composition:
+def parse_composition(form: SpecForm, find: FindAlgorithm, text: str) -> Composition:
     """Return the parts of a text such as inter=ring:intra=binomial. Those left out are the
     defaults."""
     values = _split_parts(form, text)
@@ -157,7 +157,7 @@ def parse_composition(form: Form, find: FindAlgorithm, text: str) -> Composition
     return Composition(inter, intra, tuple(reversed(levels)), leaders, segment)
 
 
-def _split_parts(form: Form, text: str) -> dict[str, str]:
+def _split_parts(form: SpecForm, text: str) -> dict[str, str]:
     """Return the text of each part by key. What follows a colon without KEY= belongs to the part
     before it, as the argument of its algorithm."""
     values: dict[str, str] = {}
@@ -178,7 +178,7 @@ def _split_parts(form: Form, text: str) -> dict[str, str]:
 
 
 def _read_way(
-    form: Form, operations: Sequence[str], key: str, text: str, find: FindAlgorithm
+    form: SpecForm, operations: Sequence[str], key: str, text: str, find: FindAlgorithm
 ) -> Way:
     up, *others = (part.strip() for part in _split_outside(text, "+"))
     plus = bool(others)
@@ -201,7 +201,7 @@ def _read_way(
         raise UserError(f"{key}={text}: {error.message}{pair}") from None
 
 
-def write_composition(form: Form, composition: Composition) -> str:
+def write_composition(form: SpecForm, composition: Composition) -> str:
     """Return the argument in its canonical spelling: parts from the outermost level inwards."""
     defaults = form.defaults
     parts = []

@@ -48,11 +48,11 @@ class Step:
         )
         self.src = schedule.src[posted]
         self.dst = schedule.dst[self.awaited_receives]
-        self.sends, self.receives = Groups(self.src), Groups(self.dst)
-        self.senders = Groups(schedule.src[self.awaited_receives]) if other_rows else self.sends
+        self.sends, self.receives = RankGroups(self.src), RankGroups(self.dst)
+        self.senders = RankGroups(schedule.src[self.awaited_receives]) if other_rows else self.sends
 
 
-class Groups:
+class RankGroups:
     """Rows grouped by rank, in row order within a rank. `order` is None if no rank has several
     rows: the fast case."""
 

@@ -220,7 +220,7 @@ def write_network_with_traces(network: Path, folder: AnyPath) -> AnyPath | None:
 
 
 @dataclass(frozen=True)
-class Network:
+class SimulatedNetwork:
     """The XML, and the names of its hosts: single names, and clusters of numbers between a prefix
     and a suffix."""
 
@@ -241,7 +241,9 @@ class Network:
         return list(wanted)
 
 
-def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[str, str] | None:
+def check_hosts(
+    network: SimulatedNetwork, file: str, prefix: str, nodes: int
+) -> tuple[str, str] | None:
     """Return the wrong key of the platform file and the error, if the network lacks a host; else
     None."""
     missing = network.list_missing_hosts(prefix, nodes)
@@ -264,7 +266,7 @@ def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[s
     )
 
 
-def read_network(path: Path) -> Network:
+def read_network(path: Path) -> SimulatedNetwork:
     """Return a network from its XML. Refuse elements and settings that are not about hosts, links
     or time."""
     content = read_bytes(path, MAX_FILE_BYTES, "a SimGrid platform")
@@ -282,7 +284,7 @@ def read_network(path: Path) -> Network:
         raise UserError(
             f"not XML: {error}", file=path, line=getattr(error, "lineno", None)
         ) from None
-    return Network(
+    return SimulatedNetwork(
         content=content,
         hosts=frozenset(reader.names),
         clusters=tuple(reader.clusters),

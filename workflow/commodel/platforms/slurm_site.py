@@ -68,7 +68,7 @@ class NodeType:
 
 
 @dataclass(frozen=True)
-class Site:
+class SlurmPartition:
     """What Slurm says about a partition. `unknown` are values that it does not say, each with the
     command that would tell."""
 
@@ -104,7 +104,7 @@ class Site:
         return min(of_type.kind.cores for of_type in self.types)
 
 
-def read_site(partition: str, user: str, mpi_version: str, ask: Ask) -> Site:
+def read_site(partition: str, user: str, mpi_version: str, ask: Ask) -> SlurmPartition:
     """Return what Slurm says about a partition; an empty name: the default one. `mpi_version` is the
     text of `describe_mpi`."""
     listing, failure = ask("scontrol", "show", "partition", "--oneliner")
@@ -125,7 +125,7 @@ def read_site(partition: str, user: str, mpi_version: str, ask: Ask) -> Site:
     topology, _ = ask("scontrol", "show", "topology")
     text = fields.get("MaxNodes", "")
     most_nodes = int(text) if text.isdigit() else None
-    return Site(
+    return SlurmPartition(
         partition=name,
         types=_limit_nodes(types, most_nodes),
         unusable=unusable,
@@ -311,7 +311,7 @@ def _quote(text: str) -> str:
     return text if is_plain and is_word else json.dumps(text)
 
 
-def write_platform(site: Site) -> str:
+def write_platform(site: SlurmPartition) -> str:
     """Return the platform file."""
     first = site.types[0].kind
     down = f"; {site.unusable} more are down or drained" if site.unusable else ""
@@ -350,7 +350,7 @@ def write_platform(site: Site) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_profile(site: Site, template: str) -> str:
+def write_profile(site: SlurmPartition, template: str) -> str:
     """Return the profile: the template, with what this site needs in place of what another one
     needed."""
     common = template.partition(SITE_PART)[0].rstrip("\n")

@@ -52,7 +52,7 @@ class Panel:
     base: float | None = None  # value at which bars begin
 
 
-class Row(NamedTuple):
+class PaperRow(NamedTuple):
     """A row of numbers. NaN: not printed, not measured, or without a prediction."""
 
     subject: tuple[Any, ...]  # texts and numbers
@@ -71,7 +71,7 @@ class Numbers:
     # of the paper's: printed in table 1, by equation 8 with the values of table 1, read off the
     # figure
     source: str
-    rows: tuple[Row, ...]
+    rows: tuple[PaperRow, ...]
     unit: str = "s"  # of all numbers; empty without one
 
 
@@ -95,7 +95,7 @@ def tabulate(
         subjects=tuple(subjects),
         columns=tuple(columns),
         source=source,
-        rows=tuple(map(Row, keys, printed, ours)),
+        rows=tuple(map(PaperRow, keys, printed, ours)),
         unit=unit,
     )
 
@@ -117,7 +117,7 @@ class Figure:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class PaperEvidence:
     """The results of an experiment."""
 
     comparison: pd.DataFrame  # a row for each point and model, in seconds
@@ -238,7 +238,7 @@ class Evidence:
 class Paper:
     name: str
     citation: str
-    figures: Callable[[Evidence], tuple[Figure, ...]]
+    figures: Callable[[PaperEvidence], tuple[Figure, ...]]
     absent: str  # which figures are not reproduced, and why
     # parameter sets from the paper with which its figures are predicted
     published: tuple[str, ...] = ()

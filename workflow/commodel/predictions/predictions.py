@@ -114,7 +114,7 @@ CostFunction = Callable[[Model, Schedule], Array]
 Evaluate = Callable[[CostFunction, Schedule], Array]
 
 
-class Stream:
+class WaveStream:
     """A stream of waves of one pattern, at one size or several. The schedules of each number of
     waves are made once, for all models."""
 
@@ -347,7 +347,7 @@ def _evaluate(model: Model, pattern: Schedule, waves: float, cost: CostFunction)
     return (
         evaluate(cost, pattern)
         if waves == 1
-        else Stream(pattern).period(model.entry, evaluate, waves)
+        else WaveStream(pattern).period(model.entry, evaluate, waves)
     )
 
 

@@ -477,7 +477,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnsweredQuestion:
     """A question of the reader and the sentences that answer it."""
 
     question: str
@@ -761,4 +761,4 @@ def make_raw_link(results: str, path: str) -> str:
     )
 
 
-Block = Table | Chart | Answer | Text | Matrix | Tiling  # of a section
+Block = Table | Chart | AnsweredQuestion | Text | Matrix | Tiling  # of a section

@@ -13,7 +13,7 @@ import pandas as pd
 from commodel.compare.baselines import summarize_baselines
 from commodel.compare.combined_prediction import choose_alternatives
 from commodel.compare.model_ranking import find_best_model, rank_models
-from commodel.compare.network import Network
+from commodel.compare.network import MeasuredNetwork
 from commodel.compare.recommended import recommend_points, split_recommended, summarize_recommended
 from commodel.parameters import ParameterSet
 from commodel.reports.charts import chart_predictions, chart_times
@@ -37,7 +37,7 @@ class EvaluatedCampaign:
     scatters: Mapping[str, Chart] = field(default_factory=dict)  # by platform
     times: Mapping[str, Sequence[Chart]] = field(default_factory=dict)
     sets: Sequence[ParameterSet] = ()
-    networks: Sequence[Network] = ()
+    networks: Sequence[MeasuredNetwork] = ()
     provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by batch
     simulated: set[str] = field(default_factory=set)  # platforms
     anomalies: Sequence[Remark] = ()

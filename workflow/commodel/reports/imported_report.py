@@ -13,7 +13,7 @@ from commodel.parameters import ParameterSet
 from commodel.records import DEFAULT_LABEL, LIBRARY, Statistic
 from commodel.reports.elements import (
     MICRO,
-    Answer,
+    AnsweredQuestion,
     Axis,
     Block,
     Chart,
@@ -109,13 +109,15 @@ def _make_summary(imported: ImportedMeasurements, cases: pd.DataFrame) -> Sectio
     ]
     for operation, part in cases.groupby("operation", sort=True):
         measured.append(_describe_operation(str(operation), part))
-    answers = [Answer("What was measured?", tuple(measured))]
+    answers = [AnsweredQuestion("What was measured?", tuple(measured))]
     predicted = _describe_predictions(imported)
-    answers.append(Answer("What can be predicted?", tuple(predicted)))
+    answers.append(AnsweredQuestion("What can be predicted?", tuple(predicted)))
     if imported.remarks:
-        answers.append(Answer("What limits this?", tuple(map(to_plain_value, imported.remarks))))
+        answers.append(
+            AnsweredQuestion("What limits this?", tuple(map(to_plain_value, imported.remarks)))
+        )
     lines = tuple(f"{question} {command}" for question, command in imported.commands)
-    answers.append(Answer("What else to ask?", lines))
+    answers.append(AnsweredQuestion("What else to ask?", lines))
     return Section("Summary", "", tuple(answers))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from commodel.compare.alternatives import PredictedTree
-from commodel.compare.network import Network
+from commodel.compare.network import MeasuredNetwork
 from commodel.extensions import list_sections, load_function
 from commodel.files.results_folder import Results
 from commodel.parameters import ParameterSet
@@ -54,7 +54,7 @@ class ReportInputs:
     distributions: pd.DataFrame | None = None  # of the round trips
     unmeasured: pd.DataFrame | None = None
     drift: pd.DataFrame = field(default_factory=_make_empty_drift)  # between allocations
-    networks: Sequence[Network] = ()
+    networks: Sequence[MeasuredNetwork] = ()
     # Of the models: title, equation, citation and neglected effects, and the meaning of each
     # parameter.
     models: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

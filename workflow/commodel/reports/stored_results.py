@@ -29,7 +29,7 @@ from commodel.models.families import find_family, list_meanings
 from commodel.models.parameter_sets import read_set
 from commodel.parameters import ParameterSet
 from commodel.plan.planning import load_plan
-from commodel.predictions.papers import Evidence, find_paper
+from commodel.predictions.papers import PaperEvidence, find_paper
 from commodel.records import Plan
 from commodel.reports.elements import RESULTS_PATH, Chart, Remark, Report
 from commodel.reports.report_builder import build_report
@@ -239,7 +239,7 @@ def _build_report(
     run_provenance = replace(run_provenance, attempts=attempts, tools=versions)
     kinds = {name: platform.kind for name, platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
-    evidence = Evidence(
+    evidence = PaperEvidence(
         comparison=comparison,
         summary=raw,
         sets=tuple(sets),

@@ -17,7 +17,7 @@ from commodel.compare.snapshots import (
     PARAMETER,
     POINT,
     Change,
-    Line,
+    HistoryLine,
     Snapshot,
     compare_provenance,
     describe_changes,
@@ -32,7 +32,7 @@ from commodel.reports.charts import assign_colours, name_without_argument
 from commodel.reports.elements import (
     MICRO,
     TIED_PREFIX,
-    Answer,
+    AnsweredQuestion,
     Axis,
     Block,
     Chart,
@@ -87,7 +87,7 @@ def write_result(
     rows = (Section(name, "", (make_table(name, name, scaled, columns),)),) if columns else ()
     sections = (
         *rows,
-        Section("Notes", "", (Answer("Notes", tuple(sentences)),)),
+        Section("Notes", "", (AnsweredQuestion("Notes", tuple(sentences)),)),
         Section(
             "Provenance",
             "",
@@ -144,7 +144,7 @@ def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path:
     )
 
 
-def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
+def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> AnsweredQuestion:
     """Return the basis of the table: predictions, intervals and weights."""
     lines = [
         f"{format_count(len(decided), 'workload')}, each with the alternative of the least expected regret.",
@@ -165,7 +165,7 @@ def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
             lines.append(
                 f"Weights for {name} at other workloads: {len(weights) - MAX_WEIGHT_SETS} more sets."
             )
-    return Answer("Basis", (*lines, *(f"{remark}." for remark in remarks)))
+    return AnsweredQuestion("Basis", (*lines, *(f"{remark}." for remark in remarks)))
 
 
 def _describe_intervals(basis_texts: pd.Series) -> list[str]:
@@ -256,7 +256,7 @@ RATIO_NOTE = (
 
 
 def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
-    answer = Answer("In short", (*describe_changes(old, new, changed), RATIO_NOTE))
+    answer = AnsweredQuestion("In short", (*describe_changes(old, new, changed), RATIO_NOTE))
     significant = [change for change in changed if change.verdict in CHANGED]
     sections = [
         Section(
@@ -298,7 +298,7 @@ def tabulate_changes(changed: Sequence[Change], name: str, title: str) -> Table:
     return make_table(name, title, rows, select_columns("Changes"))
 
 
-def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> None:
+def write_history(snapshots: Sequence[Snapshot], lines: Sequence[HistoryLine], path: Path) -> None:
     """Write the ratios of several snapshots to the first one: means over the points of an
     operation, and single parameters."""
     names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)]
@@ -336,7 +336,7 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
                 Axis("ratio to the first [×]", log=False),
             )
             blocks.append(Chart(f"History {kind}", title, *axes, tuple(series), note))
-    heading = Answer("The results, from the oldest on", tuple(names))
+    heading = AnsweredQuestion("The results, from the oldest on", tuple(names))
     title = "The network over time"
     write_xlsx(
         Report(
@@ -372,7 +372,7 @@ NUMBER_LIMIT = 1e15  # numbers in a sheet are below this
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """A row of the sheet Comparison. Fields have the names of the columns of a comparison table."""
 
     platform: str = ""
@@ -390,7 +390,7 @@ class Row:
     measured_high: float = nan
 
 
-TYPES = {field.name: field.type for field in fields(Row)}
+TYPES = {field.name: field.type for field in fields(ComparisonRow)}
 HEADERS = {name: find_field(tables.COMPARISON, name).title for name in TYPES}
 
 
@@ -415,7 +415,7 @@ def read_snapshot(path: Path) -> Snapshot:
     )
 
 
-def _read_rows(sheet, path: Path) -> Iterator[Row]:
+def _read_rows(sheet, path: Path) -> Iterator[ComparisonRow]:
     cells = enumerate(read_sheet_rows(sheet, MAX_COMPARISON_ROWS, MAX_COMPARISON_COLUMNS, path), 1)
     headers = next(
         (row for _, row in cells if {"platform", "simulated", "operation"} <= set(row)), ()
@@ -437,7 +437,7 @@ def _read_rows(sheet, path: Path) -> Iterator[Row]:
         parsed: dict[str, Any] = {
             name: _parse_value(value, name, number, path) for name, value in values.items()
         }
-        yield Row(**parsed)
+        yield ComparisonRow(**parsed)
 
 
 def _parse_value(value: Any, name: str, row: int, path: Path) -> str | float:

@@ -53,7 +53,7 @@ DURATION_UNCERTAINTY_FACTOR = 2.0
 
 
 @dataclass(frozen=True)
-class Work:
+class BatchWork:
     """The completed or the remaining work of a batch: the number of cases, and their estimated
     seconds. One of three passes over a case counts as a third of the case."""
 
@@ -74,12 +74,12 @@ class Estimates:
         self.measured: dict[str, dict[str, tuple[np.ndarray, float]]] = {}
         self.factors: dict[str, np.ndarray] = {}  # of the parts, by platform
 
-    def sum_work(self, batch: Batch, cases: Iterable[str], passes: int) -> Work:
+    def sum_work(self, batch: Batch, cases: Iterable[str], passes: int) -> BatchWork:
         """Return the work of one pass over each of the cases, if a case has `passes` passes."""
         parts_of_case = self._get_parts(batch)
         parts = np.array([parts_of_case[case] for case in cases]).reshape(-1, 2)
         factors = self.factors.get(batch.platform, np.zeros(2))
-        return Work(
+        return BatchWork(
             len(parts) / passes,
             float(parts.sum()) / passes,
             float((parts @ factors).sum()) / passes,
@@ -108,7 +108,9 @@ class Estimates:
         return self.case_parts[batch.name]
 
 
-def forecast_running_batch(elapsed: float, finished: Work, remaining: Work) -> SecondsRange | None:
+def forecast_running_batch(
+    elapsed: float, finished: BatchWork, remaining: BatchWork
+) -> SecondsRange | None:
     """Return the forecast of a running batch by the estimates of cases, and by the fitted
     estimates. Without these, the second forecast is by the number of remaining cases.
 
@@ -126,13 +128,13 @@ def forecast_running_batch(elapsed: float, finished: Work, remaining: Work) -> S
     return min(forecasts) * (1 - uncertainty), max(forecasts) * (1 + uncertainty)
 
 
-def compute_duration_ratio(elapsed: float, finished: Work) -> float | None:
+def compute_duration_ratio(elapsed: float, finished: BatchWork) -> float | None:
     """Return the measured seconds per second of the plan's estimate; None if nothing has been
     measured."""
     return elapsed / finished.estimate if finished.estimate and elapsed > 0 else None
 
 
-def forecast_waiting_batch(remaining: Work, ratios: list[float]) -> SecondsRange | None:
+def forecast_waiting_batch(remaining: BatchWork, ratios: list[float]) -> SecondsRange | None:
     """Return the forecast of a batch that has not begun, from the duration ratios of the other
     batches on its platform, and from fitted estimates if there are any."""
     if not ratios:
@@ -221,9 +223,9 @@ class BatchProgress:
     state: str
     attempts: tuple[Attempt, ...]
     silence: float  # seconds since its last heartbeat
-    done_work: Work
-    remaining_work: Work
-    total_work: Work  # of all cases of the batch
+    done_work: BatchWork
+    remaining_work: BatchWork
+    total_work: BatchWork  # of all cases of the batch
     current_pass: str  # such as "pass 2 of 3"; empty if there is one pass
     # of the current attempt; the start-up before it does not count for `duration_ratio`
     first_samples_at: float = 0.0
@@ -284,7 +286,7 @@ class Status:
         """The fraction of the measuring time that is over, by the estimates of all cases; below 1
         while cases remain. A case with one pass of three counts as a third."""
 
-        def sum_seconds(works: Iterable[Work]) -> float:
+        def sum_seconds(works: Iterable[BatchWork]) -> float:
             return sum(work.fitted or work.estimate for work in works)
 
         remaining = sum_seconds(batch.remaining_work for batch in self.batches)

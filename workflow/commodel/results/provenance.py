@@ -34,7 +34,7 @@ from commodel.sources import INSTALLED, PACKAGE, ROOT
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramDescription:
     """The part of a native program's description of itself and its ranks that reports show."""
 
     mpi: str = ""
@@ -48,10 +48,10 @@ class Program:
     computing: str = ""  # device and library with which a kernel computes
 
 
-PROGRAM_ADAPTER = TypeAdapter(Program)
+PROGRAM_ADAPTER = TypeAdapter(ProgramDescription)
 
 
-def read_program(path: AnyPath) -> Program:
+def read_program(path: AnyPath) -> ProgramDescription:
     return read_json_record(PROGRAM_ADAPTER, path)
 
 

@@ -42,7 +42,7 @@ def round_shares(quotas: np.ndarray, total: int, least: int = 0) -> np.ndarray:
 MAX_BISECTIONS = 100
 
 
-class Curve(Protocol):
+class SpeedCurve(Protocol):
     """The speed of a process over the size of its share."""
 
     def seconds(self, size: float) -> float | np.ndarray: ...
@@ -52,7 +52,7 @@ class Curve(Protocol):
         bound."""
 
 
-def partition_geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
+def partition_geometric(curves: Sequence[SpeedCurve], total: int) -> np.ndarray:
     """Return n_i blocks for each process, with equal n_i / s_i(n_i) up to rounding to whole blocks.
 
     Shares of processes with the same curve are computed once.
@@ -91,7 +91,7 @@ def check_blocks(processes: int, blocks: int) -> None:
         )
 
 
-def partition_constant(curves: Sequence[Curve], total: int) -> np.ndarray:
+def partition_constant(curves: Sequence[SpeedCurve], total: int) -> np.ndarray:
     check_blocks(len(curves), total)
     even_share = total / len(curves)
     speeds = {curve: even_share / float(curve.seconds(even_share)) for curve in curves}
@@ -121,7 +121,7 @@ def partition_dynamic(
     processes: int,
     total: int,
     measure: Callable[[np.ndarray], Sequence[float] | np.ndarray],
-    curve: Callable[[Any], Curve],
+    curve: Callable[[Any], SpeedCurve],
     tolerance: float = 0.05,
     rounds: int = 20,
 ) -> Balance:
@@ -162,7 +162,7 @@ def find_spread(shares: np.ndarray, seconds: np.ndarray) -> float:
 MAX_TRIALS = 500_000  # computed times of processes; a step needs one for each
 
 
-def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
+def even_out_times(tiling: Rectangles, curves: Sequence[SpeedCurve]) -> Rectangles:
     """Return the tiling with the same columns, but widths and heights that reduce the time of the
     slowest process.
 

@@ -18,13 +18,13 @@ from typing import Any
 from commodel.parameters import ParameterSet
 from commodel.predictions.papers import (
     NO_NUMBER,
-    Evidence,
     Figure,
     Line,
     Numbers,
     Panel,
     Paper,
-    Row,
+    PaperEvidence,
+    PaperRow,
     compute_error_factor,
 )
 from commodel.predictions.predictions import CostFunction, predict
@@ -59,7 +59,7 @@ HOMOGENEOUS = "8×8"
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class KernelRun:
     """A kernel on one layout: its measured and predicted times."""
 
     platform: str
@@ -80,7 +80,7 @@ class Run:
         )
 
 
-def list_runs(evidence: Evidence, platform: str) -> list[Run]:
+def list_runs(evidence: PaperEvidence, platform: str) -> list[KernelRun]:
     """Return the runs of a platform, sorted by kernel, N and layout."""
     rows = evidence.comparison[evidence.comparison["platform"] == platform]
     predictions = {
@@ -106,12 +106,12 @@ def list_runs(evidence: Evidence, platform: str) -> list[Run]:
             for family, prediction in predictions[row["point"]].items()
             if family in FAMILIES
         }
-        kernel_runs.append(Run(platform, *run, float(row["measured"]), by_model))
+        kernel_runs.append(KernelRun(platform, *run, float(row["measured"]), by_model))
     return sorted(kernel_runs, key=lambda run: (run.kernel, run.side, len(run.layout), run.layout))
 
 
 def _predict_by_other_rules(
-    evidence: Evidence, platform: str, points: list[Point]
+    evidence: PaperEvidence, platform: str, points: list[Point]
 ) -> Iterator[tuple[str, list[float]]]:
     """Yield predictions that the comparison does not have: by the paper's rules, and by other
     interpretations of τ–Lop."""
@@ -147,13 +147,15 @@ def find_mean(numbers: Iterable[float]) -> float:
     return fmean(valid) if valid else nan
 
 
-def select_runs(all_runs: Iterable[Run], platform: str, kernel: str, side: int) -> list[Run]:
+def select_runs(
+    all_runs: Iterable[KernelRun], platform: str, kernel: str, side: int
+) -> list[KernelRun]:
     return [
         run for run in all_runs if (run.platform, run.kernel, run.side) == (platform, kernel, side)
     ]
 
 
-def list_platforms(all_runs: Iterable[Run]) -> tuple[str, ...]:
+def list_platforms(all_runs: Iterable[KernelRun]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run.platform for run in all_runs))
 
 
@@ -161,7 +163,7 @@ KINDS = ("homogeneous", "heterogeneous")
 COLOURS = (5, 0)
 
 
-def compare_homogeneous_grid(all_runs: list[Run]) -> Figure:
+def compare_homogeneous_grid(all_runs: list[KernelRun]) -> Figure:
     rows, panels = [], []
     for platform, network in NETWORKS.items():
         runs = [run for run in all_runs if run.platform == platform]
@@ -169,7 +171,7 @@ def compare_homogeneous_grid(all_runs: list[Run]) -> Figure:
         for model in MODELS:
             grid = find_mean(run.error(model) for run in runs if run.layout == HOMOGENEOUS)
             layouts = find_mean(run.error(model) for run in runs if run.layout != HOMOGENEOUS)
-            rows.append(Row((network, model), nan, (grid, layouts)))
+            rows.append(PaperRow((network, model), nan, (grid, layouts)))
             bars.append((grid, layouts))
         positions = range(len(MODELS))
         lines = tuple(
@@ -214,8 +216,8 @@ TABLE_2 = {  # τ–Lop and HLogGP
 DRAWN = (("τ–Lop", 1), (SUMS["hloggp"], 3), ("HLogGP", 0))  # and their colours
 
 
-def make_kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
-    all_runs: list[Run] = []
+def make_kernel_figures(evidence: PaperEvidence) -> tuple[Figure, ...]:
+    all_runs: list[KernelRun] = []
     for platform in NETWORKS:
         if platform in evidence.kinds:
             all_runs += list_runs(evidence, platform)
@@ -242,11 +244,11 @@ def tabulate_runs(
     title: str,
     key_titles: tuple[str, ...],
     value_titles: tuple[str, ...],
-    rows: Sequence[Row],
+    rows: Sequence[PaperRow],
     unit: str = "",
 ) -> Numbers:
     """Return the table; if nothing was measured, with a row `none`."""
-    rows = tuple(rows) or (Row(("none",) * len(key_titles), nan, (nan,) * len(value_titles)),)
+    rows = tuple(rows) or (PaperRow(("none",) * len(key_titles), nan, (nan,) * len(value_titles)),)
     return Numbers(
         title=title,
         subjects=key_titles,
@@ -257,7 +259,7 @@ def tabulate_runs(
     )
 
 
-def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
+def tabulate_real_hosts(evidence: PaperEvidence, all_runs: list[KernelRun]) -> Numbers:
     """Return mean errors of kernels on platforms that are not simulated, and those of simulated
     layouts if any."""
     real = [name for name, kind in evidence.kinds.items() if kind is not PlatformKind.SIMULATED]
@@ -277,7 +279,7 @@ def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
             ]
             if not isnan(mean_errors[0]):
                 rows.append(
-                    Row(
+                    PaperRow(
                         (platform, TITLES[kernel], model),
                         printed if family == "taulop" else nan,
                         mean_errors,
@@ -290,7 +292,7 @@ def tabulate_real_hosts(evidence: Evidence, all_runs: list[Run]) -> Numbers:
     return replace(table, source=source) if rows else table
 
 
-def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
+def compare_errors(evidence: PaperEvidence, all_runs: list[KernelRun]) -> Figure:
     rows, readings = [], []
     for platform, kernel in product(NETWORKS, MATRIX_SIDES):
         for side in MATRIX_SIDES[kernel]:
@@ -301,10 +303,11 @@ def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
             for model in (*MODELS, *INTERPRETATIONS):
                 errors[model] = find_mean(run.error(model) for run in runs)
             rows += [
-                Row((*keys, model), printed.get(model, nan), (errors[model],)) for model in MODELS
+                PaperRow((*keys, model), printed.get(model, nan), (errors[model],))
+                for model in MODELS
             ]
             readings.append(
-                Row(
+                PaperRow(
                     keys,
                     printed["τ–Lop"],
                     tuple(errors[name] for name in ("τ–Lop", *INTERPRETATIONS)),
@@ -359,7 +362,7 @@ def compare_errors(evidence: Evidence, all_runs: list[Run]) -> Figure:
     )
 
 
-def _describe_worst_error(all_runs: list[Run]) -> str:
+def _describe_worst_error(all_runs: list[KernelRun]) -> str:
     """Return the run with the largest error of τ–Lop, and the reason, as text."""
     predicted = [run for run in all_runs if not isnan(run.error("τ–Lop"))]
     if not predicted:
@@ -381,14 +384,16 @@ def _describe_worst_error(all_runs: list[Run]) -> str:
     )
 
 
-def _describe_times(evidence: Evidence) -> str:
+def _describe_times(evidence: PaperEvidence) -> str:
     """Return the word for the times of the runs: measured or simulated."""
     return evidence.word(
         next((platform for platform in NETWORKS if platform in evidence.kinds), "")
     )
 
 
-def compare_times(evidence: Evidence, name: str, kernel: str, all_runs: list[Run]) -> Figure:
+def compare_times(
+    evidence: PaperEvidence, name: str, kernel: str, all_runs: list[KernelRun]
+) -> Figure:
     rows = []
     panels = []
     word = _describe_times(evidence)
@@ -397,7 +402,7 @@ def compare_times(evidence: Evidence, name: str, kernel: str, all_runs: list[Run
         keys = NETWORKS[platform], side
         for run in runs:
             predictions = [run.predictions.get(model, nan) for model in MODELS]
-            rows.append(Row((*keys, run.layout), nan, (run.measured, *predictions)))
+            rows.append(PaperRow((*keys, run.layout), nan, (run.measured, *predictions)))
         numbers = [int(run.layout[1:]) for run in runs]
         lines = []
         for model, colour in DRAWN:
@@ -426,13 +431,15 @@ def compare_times(evidence: Evidence, name: str, kernel: str, all_runs: list[Run
     )
 
 
-def compare_errors_by_layout(all_runs: list[Run]) -> Figure:
+def compare_errors_by_layout(all_runs: list[KernelRun]) -> Figure:
     rows, panels = [], []
     for kernel in MATRIX_SIDES:
         for platform, side in product(NETWORKS, MATRIX_SIDES[kernel]):
             runs = select_runs(all_runs, platform, kernel, side)
             keys = TITLES[kernel], NETWORKS[platform], side
-            rows += [Row((*keys, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
+            rows += [
+                PaperRow((*keys, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs
+            ]
             numbers = [int(run.layout[1:]) for run in runs]
             lines = []
             for model, colour in DRAWN:
@@ -459,7 +466,7 @@ def compare_errors_by_layout(all_runs: list[Run]) -> Figure:
     )
 
 
-def compare_without_barrier(all_runs: list[Run]) -> Figure:
+def compare_without_barrier(all_runs: list[KernelRun]) -> Figure:
     with_barrier = {run.layout: run for run in all_runs if run.barrier}
     without_barrier = [run for run in all_runs if not run.barrier]
     columns = ("no barrier", "barrier", *(model for model, _ in DRAWN))
@@ -471,7 +478,7 @@ def compare_without_barrier(all_runs: list[Run]) -> Figure:
             if other
             else (nan,) * (len(columns) - 1)
         )
-        rows.append(Row((run.layout,), nan, (run.measured, *values)))
+        rows.append(PaperRow((run.layout,), nan, (run.measured, *values)))
     layouts = [int(run.layout[1:]) for run in without_barrier]
     lines = []
     for number, column in enumerate(columns):
@@ -496,7 +503,7 @@ def compare_without_barrier(all_runs: list[Run]) -> Figure:
     )
 
 
-def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
+def make_figures(evidence: PaperEvidence) -> tuple[Figure, ...]:
     return (*examples.make_figures(evidence), *make_kernel_figures(evidence))
 
 

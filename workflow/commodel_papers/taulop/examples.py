@@ -16,7 +16,15 @@ from commodel.patterns.operations import FILE
 from commodel.patterns.pattern_files import read_pattern
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 from commodel.predictions.model import Model
-from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Row, predict_pattern
+from commodel.predictions.papers import (
+    Figure,
+    Line,
+    Numbers,
+    Panel,
+    PaperEvidence,
+    PaperRow,
+    predict_pattern,
+)
 from commodel.records import Point
 from commodel.sources import ROOT
 
@@ -79,7 +87,7 @@ EQUATION_13 = {
 }
 
 
-def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
+def make_figures(evidence: PaperEvidence) -> tuple[Figure, ...]:
     return tuple(
         figure(evidence, evidence.fitted("taulop"))
         for figure in (compare_binomial, compare_channels, compare_summa, compare_wave)
@@ -109,7 +117,7 @@ def tabulate_equations(
         for count, channel in sorted({*paper, *ours}, key=lambda term: (-term[1], -term[0])):
             term = f"{f'{count} ‖ ' if count > 1 else ''}T{'⁰¹'[channel]}"
             sizes = (terms.get((count, channel), nan) for terms in (paper, ours))
-            rows.append(Row((equation, term), next(sizes), (next(sizes),)))
+            rows.append(PaperRow((equation, term), next(sizes), (next(sizes),)))
     return Numbers(
         title="Terms",
         subjects=("equation", "term"),
@@ -120,7 +128,9 @@ def tabulate_equations(
     )
 
 
-def compare_costs(evidence: Evidence, example: Example, equation: str, paper: float) -> Numbers:
+def compare_costs(
+    evidence: PaperEvidence, example: Example, equation: str, paper: float
+) -> Numbers:
     """Return the time of the paper's terms with fitted values, predictions of the schedule, and its
     measured time."""
     pattern = example.pattern
@@ -137,7 +147,7 @@ def compare_costs(evidence: Evidence, example: Example, equation: str, paper: fl
         "predicted by default": predicted("taulop", {}),
         "predicted by HLogGP": predicted("hloggp", {}),
     }
-    row = Row((equation,), paper, tuple(ours.values()))
+    row = PaperRow((equation,), paper, tuple(ours.values()))
     return Numbers(
         title="Times",
         subjects=("equation",),
@@ -147,13 +157,13 @@ def compare_costs(evidence: Evidence, example: Example, equation: str, paper: fl
     )
 
 
-def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
+def compare_binomial(evidence: PaperEvidence, fitted: ParameterSet | None) -> Figure:
     def predict(pattern: Schedule, shared: str) -> float:
         return predict_pattern(fitted, pattern, shared=shared) if fitted else nan
 
     word = evidence.word()
-    stages: list[Row] = []
-    times: list[Row] = []
+    stages: list[PaperRow] = []
+    times: list[PaperRow] = []
     panels: list[Panel] = []
     for layout, nodes, last_channel in (
         ("block:16", "one node", MEMORY),
@@ -165,14 +175,14 @@ def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         for stage, step in enumerate(
             make_stage_terms(patterns[0], patterns[0].bytes, {}, Pairs(patterns[0], None))
         ):
-            stages.append(Row((nodes, stage), 1 << stage, (int(step.count[0]),)))
+            stages.append(PaperRow((nodes, stage), 1 << stage, (int(step.count[0]),)))
         counts = {(1, MEMORY), (2, MEMORY), (4, MEMORY), (8, last_channel)}
         paper = [compute_seconds(fitted, dict.fromkeys(counts, size)) for size in SIZES]
         predicted = [predict(pattern, "channel") for pattern in patterns]
         by_port = [predict(pattern, "port") for pattern in patterns]
         measured = evidence.times(SIZES, operation="bcast", alternative="binomial", layout=layout)
         keys = [(nodes, size) for size in SIZES]
-        times += map(Row, keys, paper, zip(predicted, measured, by_port, strict=True))
+        times += map(PaperRow, keys, paper, zip(predicted, measured, by_port, strict=True))
         lines = (
             Line("equation 4", SIZES, paper, "dashed", 1),
             Line("predicted", SIZES, predicted, "line", 1),
@@ -217,7 +227,7 @@ def compare_binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     )
 
 
-def compare_channels(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
+def compare_channels(evidence: PaperEvidence, fitted: ParameterSet | None) -> Figure:
     return Figure(
         name="Figure 6",
         title="two processes that each send through memory first and then over the network",
@@ -241,7 +251,7 @@ def compare_channels(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     )
 
 
-def compare_summa(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
+def compare_summa(evidence: PaperEvidence, fitted: ParameterSet | None) -> Figure:
     terms = {
         "8, pivot column": (EQUATION_8, SUMMA.terms(slice(0, 1))),
         "9, pivot row": (EQUATION_9, SUMMA.terms(slice(1, 2))),
@@ -269,7 +279,7 @@ def compare_summa(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     )
 
 
-def compare_wave(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
+def compare_wave(evidence: PaperEvidence, fitted: ParameterSet | None) -> Figure:
     network = {term: size for term, size in EQUATION_13.items() if term[1] == NETWORK}
     memory = {term: size for term, size in EQUATION_13.items() if term[1] == MEMORY}
     longest = max(compute_seconds(fitted, terms, DOUBLE) for terms in (network, memory))

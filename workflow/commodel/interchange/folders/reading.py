@@ -31,7 +31,7 @@ from commodel.files.quantities import MAX_SETTING_LENGTH
 from commodel.files.rank_counts import (
     NO_PLACEMENT,
     NamedRanks,
-    Placement,
+    RankCounts,
     read_job_specification,
     read_placement_in_command,
     read_placement_in_header,
@@ -90,11 +90,11 @@ class Source:
     """The placement of a file, and where its numbers come from, such as `ranks: file; nodes: file
     name`."""
 
-    placement: Placement = NO_PLACEMENT
+    placement: RankCounts = NO_PLACEMENT
     origins: Mapping[str, str] = field(default_factory=dict)  # by number
     derived: frozenset[str] = frozenset()  # numbers that the two others determine
 
-    def filled(self, other: Placement, origin: str) -> Source:
+    def filled(self, other: RankCounts, origin: str) -> Source:
         """Return the source with the numbers of another placement that are unknown here, and those
         that both determine."""
         filled = self.placement.filled(other)
@@ -362,7 +362,7 @@ class _FileReader:
         named = NamedRanks(ranks, "name" in source.origins.get("ranks", ""))
         if not ranks:
             named = read_ranks_in_name(self.path)
-            source = source.filled(Placement(ranks=named.count), "number in the file name")
+            source = source.filled(RankCounts(ranks=named.count), "number in the file name")
         operation = self._find_operation() if "operation" in entry.options else ""
         assert entry.read_times is not None
         imported = entry.read_times(
@@ -401,7 +401,7 @@ class _FileReader:
         for name in self.folders:
             shown = f"folder name '{make_printable(name, 40)}'"
             names.setdefault(shown, read_placement_in_name(name))
-        names[STATED] = Placement(ranks=self.stated.ranks, per_node=self.stated.per_node)
+        names[STATED] = RankCounts(ranks=self.stated.ranks, per_node=self.stated.per_node)
         for origin, placement in names.items():
             source = source.filled(placement, origin)
         _check_placement(source)
@@ -444,7 +444,7 @@ class _FileReader:
         return found[0] if found else ""
 
     def _complete(
-        self, imported: ImportedTimes, entry: Format, placement: Placement, library: str
+        self, imported: ImportedTimes, entry: Format, placement: RankCounts, library: str
     ) -> list[MeasuredTime]:
         """Return the times with the layout, where the file's rows state none, and the setting."""
         times = []
@@ -477,7 +477,7 @@ def _explain_no_times(imported: ImportedTimes, entry: Format) -> str:
     return text
 
 
-def _choose_layout(ranks: int, placement: Placement, entry: Format) -> str:
+def _choose_layout(ranks: int, placement: RankCounts, entry: Format) -> str:
     """Return the layout of a row by the placement of its file; blank if the row may be of another
     run, such as a ping-pong of two ranks in a log of many tests."""
     if not placement.per_node or (ranks != placement.ranks and not entry.has_groups):
@@ -490,14 +490,14 @@ def _choose_layout(ranks: int, placement: Placement, entry: Format) -> str:
 def _add_ranks_of_rows(source: Source, times: Sequence[MeasuredTime]) -> Source:
     """Return the source of a file whose rows have their own number of ranks. The largest one is
     that of the run, unless the file or a name has it."""
-    source = source.filled(Placement(ranks=max(time.ranks for time in times)), "file")
+    source = source.filled(RankCounts(ranks=max(time.ranks for time in times)), "file")
     _check_placement(source)
     if "name" in source.origins["ranks"]:
         return replace(source, origins={**source.origins, "ranks": "file"})
     return source
 
 
-def _compare_placements(source: Source, in_name: Placement) -> None:
+def _compare_placements(source: Source, in_name: RankCounts) -> None:
     """Refuse a file whose name contradicts its lines."""
     for name, label in LABELS.items():
         found, named = getattr(source.placement, name), getattr(in_name, name)

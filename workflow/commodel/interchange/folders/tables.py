@@ -31,7 +31,7 @@ IN_TABLE = "in the table already"
 MIN_EQUAL_TIMES = 4  # with which two series of times are not equal by chance
 
 
-class Workload(NamedTuple):
+class RowKey(NamedTuple):
     """What the rows of a file have in common with those of another one, except their times."""
 
     operation: str
@@ -46,7 +46,7 @@ class Workload(NamedTuple):
 class EvidenceRow:
     """A row of the table."""
 
-    workload: Workload
+    workload: RowKey
     seconds: float
     statistic: Statistic
     repetitions: str
@@ -87,7 +87,7 @@ class EvidenceTable:
     _rows: dict[str, list[EvidenceRow]] = field(default_factory=dict)  # by digest
     _digests: dict[str, list[str]] = field(default_factory=dict)  # by the file's name
     # of each workload: a file with a known statistic, and one without
-    _files: dict[tuple[Workload, bool], str] = field(default_factory=dict)
+    _files: dict[tuple[RowKey, bool], str] = field(default_factory=dict)
     _series: dict[frozenset, str] = field(default_factory=dict)  # digests by sizes and times
 
     @property
@@ -186,7 +186,7 @@ class EvidenceTable:
 
 
 def _make_row(time: MeasuredTime, file: FolderFile) -> EvidenceRow:
-    workload = Workload(
+    workload = RowKey(
         time.operation, time.algorithm, time.layout, time.ranks, time.bytes, time.setting
     )
     line = time.source.rpartition(":")[2]
@@ -204,7 +204,7 @@ def _make_row(time: MeasuredTime, file: FolderFile) -> EvidenceRow:
 
 
 def _parse_row(cells: dict[str, str]) -> EvidenceRow:
-    workload = Workload(
+    workload = RowKey(
         cells["operation"],
         cells["algorithm"],
         cells["layout"],

@@ -36,7 +36,7 @@ from commodel.models.evaluation.shared_links import (
 )
 from commodel.models.evaluation.time_order import (
     Bundles,
-    Program,
+    RankPrograms,
     Traffic,
     replay_in_time,
     replay_parts,
@@ -151,7 +151,7 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
     largest = max(piece.messages for piece in pieces)
 
     def predict_draw(values: Values) -> Array:
-        def load_piece(number: int) -> tuple[Program, Traffic]:
+        def load_piece(number: int) -> tuple[RankPrograms, Traffic]:
             piece = pieces[number].expand(schedule.node)
             return next(_TimeOrderReplay(piece, values, levels, part=True).prepare(piece, values))
 
@@ -278,7 +278,7 @@ class _TimeOrderReplay:
         )
         self.pair = representatives.pair if representatives else None
         self.is_whole = not (representatives or part)
-        self.programs: dict[bytes, Program] = {}
+        self.programs: dict[bytes, RankPrograms] = {}
 
     def predict(self, schedule: Schedule) -> Array:
         """Return the finish times at one size, of all draws. With very many messages, one draw at a
@@ -299,7 +299,7 @@ class _TimeOrderReplay:
             ]
         )
 
-    def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
+    def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[RankPrograms, Traffic]]:
         """Yield for each draw the operations of all ranks and their costs."""
         # Above S bytes the sender waits for the receiver. Above E bytes a message leaves when its
         # receiver is ready.
@@ -345,7 +345,7 @@ class _TimeOrderReplay:
                 bundles = (
                     Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
                 )
-                self.programs[key] = Program.of(
+                self.programs[key] = RankPrograms.of(
                     schedule,
                     rendezvous,
                     uses,

@@ -135,7 +135,7 @@ class Round:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class RoundStack:
     """Successive rounds that are replayed at once: columns as of `Round` with a row for each
     round."""
 
@@ -167,7 +167,7 @@ class Batch:
         return Schedule(width, step, src, target, kinds, work, src)
 
 
-PlayRounds = Callable[[State, Batch], State]  # returns the clocks after some rounds
+PlayRounds = Callable[[State, RoundStack], State]  # returns the clocks after some rounds
 
 
 class MessageKinds(Schedule):
@@ -190,7 +190,7 @@ class PlacedRounds:
             if rounds.bit_flip_symmetric
             else find_rotation_period(rounds.ranks, rounds.shift, groups, types)
         )
-        self._cached: dict[tuple[int, int, int], list[Batch]] = {}
+        self._cached: dict[tuple[int, int, int], list[RoundStack]] = {}
 
     def number_pairs(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return a number for each pair of ranks that identifies its node types and its distance
@@ -268,14 +268,14 @@ class PlacedRounds:
             return size + np.zeros(target.shape, dtype=int)
         return size * len(pairs) + np.searchsorted(pairs, self.number_pairs(source, target))
 
-    def make_batch(self, numbers: Sequence[int], width: int) -> Batch:
+    def make_batch(self, numbers: Sequence[int], width: int) -> RoundStack:
         """Return some rounds of the first `width` ranks."""
         number, ranks = np.array(numbers)[:, None], np.arange(width)
         target = np.broadcast_to(self.rounds.receiver(number, ranks), (len(numbers), width))
         kinds, local_target = self.find_kinds(number, ranks, target), target % width
         source = np.empty_like(local_target)
         np.put_along_axis(source, local_target, np.broadcast_to(ranks, target.shape), axis=1)
-        return Batch(
+        return RoundStack(
             source,
             local_target,
             kinds,
@@ -283,7 +283,7 @@ class PlacedRounds:
             self.rounds.combines,
         )
 
-    def iterate_batches(self, first: int, end: int, width: int) -> Iterable[Batch]:
+    def iterate_batches(self, first: int, end: int, width: int) -> Iterable[RoundStack]:
         """Yield the rounds from `first` to `end` in batches."""
         at_once = max(MAX_BATCH_ENTRIES // width, 1)
         parts = (range(start, min(start + at_once, end)) for start in range(first, end, at_once))

@@ -54,7 +54,7 @@ from commodel.models.evaluation.native_library import (
     make_pointer_fields,
 )
 from commodel.models.evaluation.repeated_rounds import (
-    Batch,
+    RoundStack,
     State,
     find_representative_ranks,
     place_rounds,
@@ -63,7 +63,7 @@ from commodel.models.evaluation.shared_links import Sharing
 from commodel.models.evaluation.values import Values, list_distance_classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import CompactSchedule, Rounds
-from commodel.patterns.schedule import Groups, Schedule, Step, argsort_stably
+from commodel.patterns.schedule import RankGroups, Schedule, Step, argsort_stably
 
 # Factors of the costs of messages, and of work.
 _COST_FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
@@ -354,7 +354,7 @@ def replay_steps(
     return check_finished(code, state)
 
 
-def _replay_rounds(costs: Costs, work_seconds: Array, state: State, batch: Batch) -> State:
+def _replay_rounds(costs: Costs, work_seconds: Array, state: State, batch: RoundStack) -> State:
     """Return the clocks after repeated rounds, from the costs of each kind of message."""
     return replay_steps(batch.schedule, costs, work_seconds, state, batch.kinds)
 
@@ -470,14 +470,14 @@ def sum_longest_work(schedule: Schedule, seconds: Array, counts: np.ndarray) -> 
     total = np.zeros(seconds.shape[:-1])
     for step, count in zip(schedule.steps, counts, strict=True):
         if step.work.stop > step.work.start:
-            groups, work = Groups(schedule.work.rank[step.work]), seconds[..., step.work]
+            groups, work = RankGroups(schedule.work.rank[step.work]), seconds[..., step.work]
             if groups.order is not None:
                 work = np.add.reduceat(work[..., groups.order], groups.first, axis=-1)
             total = total + count * work.max(axis=-1)
     return total
 
 
-def count_most_messages(groups: Groups) -> int:
+def count_most_messages(groups: RankGroups) -> int:
     """Return the largest number of messages of a rank."""
     return groups.longest if groups.order is not None else min(len(groups.ranks), 1)
 

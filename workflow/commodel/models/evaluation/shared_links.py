@@ -44,7 +44,7 @@ LINK_FACTORS = "link_factors"
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class MessageGroups:
     """The group of each message's source or target."""
 
     by_node: np.ndarray  # group of each node
@@ -74,8 +74,8 @@ class LinkGrouping:
     """What identifies a link: the group at one end, that group and the parallel link that the
     destination selects, or the groups at both ends."""
 
-    first: Groups
-    second: Groups | None = None
+    first: MessageGroups
+    second: MessageGroups | None = None
     half_duplex: bool = False  # both directions are one link
     into: bool = False  # links into a group, which are numbered after the links out of groups
 
@@ -417,8 +417,8 @@ class SharedLinks:
                 level in self.half_duplex,
                 int(self.parallel_links.get(level, 1)),
             )
-            source, target = Groups(group, SOURCE), Groups(group, TARGET)
-            selected = Groups(np.arange(nodes) % parallel, TARGET) if parallel > 1 else None
+            source, target = MessageGroups(group, SOURCE), MessageGroups(group, TARGET)
+            selected = MessageGroups(np.arange(nodes) % parallel, TARGET) if parallel > 1 else None
             out, into = (
                 LinkGrouping(source, selected, half_duplex),
                 LinkGrouping(target, selected, half_duplex, into=True),
@@ -433,7 +433,7 @@ class SharedLinks:
                 (
                     "all",
                     crossing,
-                    (LinkGrouping(Groups(around[number], SOURCE), half_duplex=True),),
+                    (LinkGrouping(MessageGroups(around[number], SOURCE), half_duplex=True),),
                     1,
                 ),
                 ("inside", range(number, number + 1), (LinkGrouping(source, half_duplex=True),), 1),

@@ -103,7 +103,7 @@ def _number_matches(schedule: Schedule) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Times:
+class SimulatorTimes:
     """The simulator's parameters and the durations of calculations, in integer units."""
 
     L: int
@@ -118,7 +118,7 @@ class Times:
     @classmethod
     def of(
         cls, seconds: dict[str, float], S: float, body: np.ndarray, work: np.ndarray
-    ) -> tuple["Times", int]:
+    ) -> tuple["SimulatorTimes", int]:
         """Return the times, and the decimal places of the unit: as many as keep the sum of all
         durations in 62 bits."""
         fixed = 2 * seconds["o"] + seconds["L"] + 2 * seconds["g"]
@@ -154,7 +154,7 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
     for index in np.ndindex(leading_shape):
         work = np.bincount(groups, work_seconds[index], count)
         seconds = {name: float(column[index]) for name, column in numbers.items()}
-        times, decimals = Times.of(
+        times, decimals = SimulatorTimes.of(
             seconds, seconds.pop("S", NEVER), body[index].astype(np.int64), work
         )
         busy = times.work > 0
@@ -181,7 +181,7 @@ class _NativeTimes(Structure):
     ]
 
 
-def simulate(operations: Operations, times: Times, ranks: int) -> Array:
+def simulate(operations: Operations, times: SimulatorTimes, ranks: int) -> Array:
     """Return when each rank is done, in integer units."""
     arrays, matches = NativeArrays(), int(operations.match.max(initial=0)) + 1
     columns = (

@@ -85,7 +85,7 @@ def number_distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray,
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class RankPrograms:
     """The operations of all ranks at one size.
 
     Only steps in which a rank has an operation are numbered. Those of a rank are `steps[rank]` to
@@ -119,7 +119,7 @@ class Program:
         opposite: np.ndarray | None = None,
         pair: np.ndarray | None = None,
         bundles: "Bundles | None" = None,
-    ) -> "Program":
+    ) -> "RankPrograms":
         """Return the program of a schedule.
 
         `rendezvous`: which messages wait for their receivers. `waits`: for which of these the
@@ -359,7 +359,7 @@ _Feed = CFUNCTYPE(
 )
 
 
-def replay_in_time(program: Program, costs: Traffic) -> Array:
+def replay_in_time(program: RankPrograms, costs: Traffic) -> Array:
     """Return when each rank is done. Complexity: messages × links of each × log of the messages in
     flight."""
     columns, finish = _Columns(program, costs), np.zeros(program.schedule.ranks)
@@ -387,7 +387,7 @@ DRIFT_SHARE = 0.01
 
 
 def replay_parts(
-    load: Callable[[int], tuple[Program, Traffic]],
+    load: Callable[[int], tuple[RankPrograms, Traffic]],
     keys: Sequence[Hashable],
     max_messages: int,
     ranks: int,
@@ -503,7 +503,7 @@ class _Columns:
     """A program and its costs as the C structures of native/replay/parts.h, and the arrays to which
     these point."""
 
-    def __init__(self, program: Program, costs: Traffic) -> None:
+    def __init__(self, program: RankPrograms, costs: Traffic) -> None:
         self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
         at = self._arrays.at
         seconds: dict[str, np.ndarray] = {"wire": costs.wire, "unshared": costs.unshared}
@@ -535,7 +535,7 @@ class _NativeProgramOfArrays:
     """A program as a C structure, and the arrays to which it points. It is the same for all
     costs."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: RankPrograms) -> None:
         self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
         at = self._arrays.at
         runs = {

@@ -244,7 +244,7 @@ def _predict_over_tcp(
     chances = np.broadcast_to(values["chance"], (draws, 1))[:, 0].tolist()
     for index in np.argwhere(loses):
         size = tuple(index)
-        network = Network.of(_select_size(schedule, size), values)
+        network = PacketPaths.of(_select_size(schedule, size), values)
         if network.packets > MAX_PACKETS:
             continue
         runs = max(MIN_RUNS, MAX_PACKETS // network.packets)
@@ -273,7 +273,7 @@ def repeat_over_tcp(schedule: Schedule, values: Values) -> Repeats | None:
     """Return repeats of a schedule of one size over TCP; None if its losses are not simulated."""
     if not _recovers_as_tcp(values):
         return None
-    network = Network.of(schedule, values)
+    network = PacketPaths.of(schedule, values)
     return network.repeat(0) if network.packets <= MAX_PACKETS else None
 
 
@@ -285,7 +285,7 @@ def _select_size(schedule: Schedule, size: tuple[int, ...]) -> Schedule:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class PacketPaths:
     """The packets of a schedule of one size, and the ports that they pass, for each draw."""
 
     schedule: Schedule
@@ -297,7 +297,7 @@ class Network:
     receive: Array  # s: time of a receiver for its last packet, (draws, 1)
 
     @classmethod
-    def of(cls, schedule: Schedule, values: Values) -> "Network":
+    def of(cls, schedule: Schedule, values: Values) -> "PacketPaths":
         packet, empty_message = values["packet"], np.zeros((1, 1))
         packet_bytes, limit, size = (
             float(packet[0, 0]),

@@ -24,7 +24,12 @@ from commodel.models.families import (
 )
 from commodel.models.families.loggp import compute_costs
 from commodel.models.fitting.regression import make_curve
-from commodel.models.fitting.round_trips import Network, RoundTrips, collect_pair_trips, fit_network
+from commodel.models.fitting.round_trips import (
+    NetworkParameters,
+    RoundTrips,
+    collect_pair_trips,
+    fit_network,
+)
 from commodel.models.keys import Pair, make_key
 from commodel.models.probes import BETWEEN
 from commodel.parameters import Curve
@@ -67,7 +72,9 @@ def choose_overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     return overhead
 
 
-def fit_pair_network(pair: Pair, trips: RoundTrips, overhead: Overheads) -> tuple[Network, Curve]:
+def fit_pair_network(
+    pair: Pair, trips: RoundTrips, overhead: Overheads
+) -> tuple[NetworkParameters, Curve]:
     """Fit L, g and G of a pair of node types, given the overheads; also return the curve of
     measured and fitted times."""
     sender, receiver = pair.types

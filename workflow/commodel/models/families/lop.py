@@ -33,7 +33,7 @@ from functools import partial
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation.repeated_rounds import Batch, PlacedRounds, State, place_rounds
+from commodel.models.evaluation.repeated_rounds import PlacedRounds, RoundStack, State, place_rounds
 from commodel.models.evaluation.replay import count_most_messages
 from commodel.models.families import (
     GAMMA,
@@ -52,7 +52,7 @@ from commodel.models.fitting.numerics import add_at
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.patterns.repeated import Rounds
-from commodel.patterns.schedule import Groups
+from commodel.patterns.schedule import RankGroups
 
 FUNCTIONS_OF_WAY = {
     "isend": ("rtt", "o_s"),
@@ -211,7 +211,7 @@ def _repeat_rounds(placed: PlacedRounds, values: Values, finish: Array) -> Array
         placed.sample.work_seconds(values["gamma"]),
     )
 
-    def play_rounds(state: State, batch: Batch) -> State:
+    def play_rounds(state: State, batch: RoundStack) -> State:
         entered = state[..., 0, :]
         for one_round in batch.rounds:
             arrival = (entered + rounds.first)[..., one_round.source] + rounds.wire
@@ -259,7 +259,7 @@ def _count_by_rank(ranks: np.ndarray) -> np.ndarray:
     return counts[inverse]
 
 
-def _take_first_rows(groups: Groups, column: np.ndarray) -> np.ndarray:
+def _take_first_rows(groups: RankGroups, column: np.ndarray) -> np.ndarray:
     """Return one row for each rank."""
     return column if groups.order is None else column[groups.order][groups.first]
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation.repeated_rounds import Batch, State, place_rounds
+from commodel.models.evaluation.repeated_rounds import RoundStack, State, place_rounds
 from commodel.models.evaluation.replay import find_largest_phase, iterate_phases
 from commodel.models.evaluation.values import FORMS, evaluate, format_form
 from commodel.models.families import (
@@ -242,7 +242,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
         latest[..., ranks] = -np.inf
         return state
 
-    def play_rounds(state: State, batch: Batch) -> State:
+    def play_rounds(state: State, batch: RoundStack) -> State:
         """Return the state after repeated rounds, in which every rank receives one message a
         phase."""
         for one_round in batch.rounds:

@@ -126,7 +126,7 @@ def collect_round_trips(observed: Observed, pair: Pair | None = None) -> RoundTr
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class NetworkParameters:
     """LogGP's parameters of the network, and notes on them."""
 
     L: Array
@@ -136,7 +136,7 @@ class Network:
     unidentified: dict[str, str]
 
 
-def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Network:
+def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> NetworkParameters:
     """Return L, g and G.
 
     `overhead` is the busy time of a processor with a message (one estimate, or one for each size).
@@ -162,7 +162,7 @@ def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Ne
     L = np.maximum(fit_mean((travel - G[:, None] * body)[:, trips.short]), 0)
     if not L[0]:
         unidentified["L"] = NO_LATENCY
-    return Network(L, g, G, notes, unidentified)
+    return NetworkParameters(L, g, G, notes, unidentified)
 
 
 def find_last_before_jump(size: Array, time: Array, min_jump: float) -> float:

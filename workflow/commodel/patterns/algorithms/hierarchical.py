@@ -21,8 +21,8 @@ from commodel.patterns.hierarchical_specs import (
     LEADERS,
     SEGMENT,
     Composition,
-    Form,
     Levels,
+    SpecForm,
     Way,
     complete_levels,
     parse_composition,
@@ -57,7 +57,7 @@ def _find_root(operation: str) -> int | None:
 
 
 def _build_hier(
-    form: Form, ranks: int, bytes: int, composition: Composition | None, *, node: np.ndarray
+    form: SpecForm, ranks: int, bytes: int, composition: Composition | None, *, node: np.ndarray
 ) -> Schedule:
     """Return an operation through the leaders of nodes, and of the groups of further levels."""
     segments = list_hier_segments(form.operation, composition or form.defaults, node, bytes)
@@ -65,7 +65,7 @@ def _build_hier(
 
 
 def _build_lanes(
-    form: Form, ranks: int, bytes: int, composition: Composition | None, *, node: np.ndarray
+    form: SpecForm, ranks: int, bytes: int, composition: Composition | None, *, node: np.ndarray
 ) -> Schedule:
     """Return an operation in lanes of ranks with equal positions on their nodes."""
     stages = list_lane_stages(form.operation, composition or form.defaults, node, bytes)
@@ -80,11 +80,13 @@ def _build_by_node(
     return Composer(node, _build_call).compose([Segments(stages)], _find_root(operation))
 
 
-def _make_form(operation: str, inter: str, intra: str, parts: str = "", further: str = "") -> Form:
+def _make_form(
+    operation: str, inter: str, intra: str, parts: str = "", further: str = ""
+) -> SpecForm:
     """Return the form of a spec. `inter` and `intra` are the default algorithms, `parts` the
     operations within a group: one, or two as UP+DOWN. `further` are other keys that it may have."""
     up, _, down = intra.partition("+")
-    return Form(
+    return SpecForm(
         operation=operation,
         inter=(operation,),
         intra=tuple(parts.split("+")) if parts else (operation,),
@@ -95,7 +97,7 @@ def _make_form(operation: str, inter: str, intra: str, parts: str = "", further:
     )
 
 
-def _canonicalize(form: Form, text: str, levels: Levels) -> str:
+def _canonicalize(form: SpecForm, text: str, levels: Levels) -> str:
     """Return the canonical spelling of an argument, with the groups of the platform's levels."""
     composition = parse_composition(form, canonicalize_algorithm, text)
     return write_composition(form, complete_levels(composition, levels))
@@ -110,19 +112,19 @@ def _check_lanes(composition: Composition | None, node: np.ndarray) -> None:
     group_lanes(node, composition.leaders if composition else 1)
 
 
-def _place_hier(title: str, form: Form) -> dict[str, Any]:
+def _place_hier(title: str, form: SpecForm) -> dict[str, Any]:
     """Return the fields of an algorithm through leaders."""
     placement = Placement(is_hierarchical, _accept, partial(_canonicalize, form))
     return _describe(title, form) | {"build": partial(_build_hier, form), "placement": placement}
 
 
-def _place_lanes(title: str, form: Form) -> dict[str, Any]:
+def _place_lanes(title: str, form: SpecForm) -> dict[str, Any]:
     """Return the fields of an algorithm in lanes."""
     placement = Placement(has_lanes, _check_lanes, partial(_canonicalize, form))
     return _describe(title, form) | {"build": partial(_build_lanes, form), "placement": placement}
 
 
-def _describe(title: str, form: Form) -> dict[str, Any]:
+def _describe(title: str, form: SpecForm) -> dict[str, Any]:
     """Return the fields of an algorithm whose argument has this form."""
     parse = partial(parse_composition, form, canonicalize_algorithm)
     return {

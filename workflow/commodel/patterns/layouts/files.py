@@ -53,14 +53,14 @@ class Process:
 
 
 @dataclass(frozen=True, eq=False)
-class Processes:
+class ProcessLines:
     """The processes of a file in the order of their ranks, each with its line."""
 
     path: AnyPath
     rows: list[tuple[int, Process]]
 
     @classmethod
-    def of(cls, path: AnyPath, rows: Iterator[tuple[int, int, Process]]) -> "Processes":
+    def of(cls, path: AnyPath, rows: Iterator[tuple[int, int, Process]]) -> "ProcessLines":
         """Return the processes of rows (line, rank, process). Refuse hosts by name together with
         hosts by number."""
         processes = cls(path, order_by_rank(path, rows))
@@ -169,8 +169,8 @@ class Processes:
 
 
 @cache_reads(files=16)
-def _read_rank_file(path: AnyPath) -> Processes:
-    return Processes.of(path, _parse_rank_file(path))
+def _read_rank_file(path: AnyPath) -> ProcessLines:
+    return ProcessLines.of(path, _parse_rank_file(path))
 
 
 def _parse_rank_file(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
@@ -194,8 +194,8 @@ def _parse_rank_file(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
 
 
 @cache_reads(files=64)
-def _read_table(path: AnyPath) -> Processes:
-    processes = Processes.of(path, _parse_table(path))
+def _read_table(path: AnyPath) -> ProcessLines:
+    processes = ProcessLines.of(path, _parse_table(path))
     processes.check_devices()
     return processes
 
@@ -248,14 +248,14 @@ ReadColumn = Callable[[list[tuple[int, Process]]], np.ndarray]
 def _make_file_layout(
     name: str,
     title: str,
-    read: Callable[[AnyPath], Processes],
+    read: Callable[[AnyPath], ProcessLines],
     kinds: ReadColumn | None = None,
     cores: ReadColumn | None = None,
-    gpus: Callable[[Processes], np.ndarray] | None = None,
+    gpus: Callable[[ProcessLines], np.ndarray] | None = None,
 ) -> Layout:
     """Return a layout whose argument is a path; a full spec adds the nodes of its hosts."""
 
-    def read_argument(argument: str) -> tuple[Processes, str]:
+    def read_argument(argument: str) -> tuple[ProcessLines, str]:
         match = NODES.fullmatch(argument)
         return read(find_input(match[1] if match else argument)), match[2] if match else ""
 
@@ -304,6 +304,6 @@ LAYOUT = (
         _read_table,
         kinds=lambda rows: np.array([process.device for _, process in rows]),
         cores=lambda rows: np.array([process.cores for _, process in rows]),
-        gpus=Processes.number_gpus,
+        gpus=ProcessLines.number_gpus,
     ),
 )

@@ -19,7 +19,7 @@ RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class LevelGroups:
     """The nodes of every group of a level, and the ranks per node."""
 
     level: str
@@ -47,11 +47,11 @@ def _complete_spec(arguments: str, defaults: PlatformDefaults) -> str:
     return f"{level}:{per_node or defaults.per_node}@{'/'.join(groups)}"
 
 
-def _read_groups(text: str) -> Groups:
+def _read_groups(text: str) -> LevelGroups:
     head, _, group_text = text.partition("@")
     level, _, per_node = head.partition(":")
     groups = read_group_nodes(group_text)
-    return Groups(level, parse_whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
+    return LevelGroups(level, parse_whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
 
 
 def read_group_nodes(text: str) -> list[np.ndarray]:
@@ -75,20 +75,20 @@ def _read_range(text: str) -> np.ndarray:
     return np.arange(first, last + 1)
 
 
-def _select_slots(slots: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
+def _select_slots(slots: np.ndarray, groups: LevelGroups, ranks: int) -> np.ndarray:
     if ranks > len(slots):
         spec = f"{groups.level}:{groups.per_node}"
         raise UserError(f"found {ranks} ranks, but '{spec}' has room for {len(slots)}")
     return slots[:ranks]
 
 
-def _pack_groups(ranks: int, groups: Groups) -> np.ndarray:
+def _pack_groups(ranks: int, groups: LevelGroups) -> np.ndarray:
     """Fill one group of nodes after the other. If nodes are numbered by group, pack:leaf:2 is
     block:2."""
     return _select_slots(np.repeat(np.concatenate(groups.nodes), groups.per_node), groups, ranks)
 
 
-def _deal_to_groups(ranks: int, groups: Groups) -> np.ndarray:
+def _deal_to_groups(ranks: int, groups: LevelGroups) -> np.ndarray:
     """Deal ranks to the groups in turn, and fill the nodes of a group one after the other. Skip
     full groups."""
     slots = [np.repeat(nodes, groups.per_node) for nodes in groups.nodes]

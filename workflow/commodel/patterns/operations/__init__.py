@@ -72,7 +72,7 @@ ALIASES = {
 
 
 @dataclass(frozen=True)
-class Parameter:
+class OperationParameter:
     """A named parameter; `read` returns its value from a user's text."""
 
     name: str
@@ -101,7 +101,7 @@ class Operation:
     final_data: GetExtents
     reduces: bool = False
     mpi: str = ""  # MPI's own function for it
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[OperationParameter, ...] = ()
     substrates: tuple[str, ...] = (MPI,)
     without_schedule: bool = False  # it is only measured
     program: str = ""  # the native program that measures it; empty: the player
@@ -298,9 +298,9 @@ MAX_DIMENSIONS = 6
 
 def make_choice_parameter(
     name: str, names: tuple[str, ...], title: str, **properties: Any
-) -> Parameter:
+) -> OperationParameter:
     """Return a parameter whose value is one of some names; the first is the default."""
-    return Parameter(
+    return OperationParameter(
         name=name,
         form="|".join(names),
         title=f"{title}; default {names[0]}",
@@ -320,7 +320,9 @@ def make_choice_reader(names: tuple[str, ...]) -> Callable[[str], str]:
     return read
 
 
-def make_switch_parameter(name: str, title: str, default: bool, **properties: Any) -> Parameter:
+def make_switch_parameter(
+    name: str, title: str, default: bool, **properties: Any
+) -> OperationParameter:
     """Return a parameter that is yes or no."""
     read_choice = make_choice_reader(("yes", "no"))
 
@@ -330,7 +332,7 @@ def make_switch_parameter(name: str, title: str, default: bool, **properties: An
     def read(text: str) -> bool:
         return read_choice(text) == "yes"
 
-    return Parameter(
+    return OperationParameter(
         name=name,
         form="yes|no",
         title=f"{title}; default {write(default)}",

@@ -8,7 +8,7 @@ import numpy as np
 from commodel.patterns.operations import (
     Extents,
     Operation,
-    Parameter,
+    OperationParameter,
     at_root,
     block,
     blocks,
@@ -79,7 +79,7 @@ def _list_received_faces(
 
 
 HALO = (
-    Parameter(
+    OperationParameter(
         name="grid",
         form="4x2",
         title="ranks in each dimension, the last varies fastest; default: the two-dimensional grid nearest to a square",

@@ -7,7 +7,7 @@ partner.
 
 from commodel.errors import UserError
 from commodel.patterns.arguments import parse_whole_number
-from commodel.patterns.operations import Extents, Operation, Parameter
+from commodel.patterns.operations import Extents, Operation, OperationParameter
 
 WINDOW = 64  # messages in flight of most programs
 MAX_WINDOW = 4096
@@ -50,7 +50,7 @@ OPERATION = Operation(
     initial_data=_list_own_messages,
     final_data=_list_received_messages,
     parameters=(
-        Parameter(
+        OperationParameter(
             name="messages",
             form=str(WINDOW),
             title=f"messages of a rank for its partner; default {WINDOW}",
@@ -58,7 +58,7 @@ OPERATION = Operation(
             write=str,
             default=WINDOW,
         ),
-        Parameter(
+        OperationParameter(
             name="directions",
             form="1|2",
             title="1: only ranks of the first half send; 2: their partners do, too; default 1",

@@ -24,7 +24,7 @@ MAX_STEP = 2**31 - 1
 MAX_IDLE_RANKS, MAX_IDLE_RANKS_PER_ROW = 1024, 16
 
 
-class Row:
+class TableLine:
     """A line: its cells by column, and errors that name the line."""
 
     def __init__(self, path: AnyPath, line: int, cells: dict[str, str]) -> None:
@@ -117,7 +117,7 @@ def _make_work(rows: list[tuple]) -> Work:
     )
 
 
-def _read_rows(path: AnyPath) -> Iterator[Row]:
+def _read_rows(path: AnyPath) -> Iterator[TableLine]:
     """Yield the rows. Cells with line breaks are not supported."""
     header: list[str] = []
     for number, line in read_lines(path, MAX_FILE, "a table of messages"):
@@ -133,7 +133,7 @@ def _read_rows(path: AnyPath) -> Iterator[Row]:
                 line=number,
             )
         else:
-            yield Row(path, number, dict(zip(header, cells, strict=True)))
+            yield TableLine(path, number, dict(zip(header, cells, strict=True)))
 
 
 def _split_cells(path: AnyPath, number: int, line: str) -> list[str]:

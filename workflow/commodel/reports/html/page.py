@@ -25,7 +25,7 @@ from commodel.reports.elements import (
     COLOURS,
     MIN_LETTER_PIXELS,
     TEXT_KINDS,
-    Answer,
+    AnsweredQuestion,
     Block,
     Chart,
     Column,
@@ -692,7 +692,7 @@ def collect_block(block: Block, element_ids: dict[int, str], results: str, secti
             return make_tiling_picture(block, element_ids[id(block)])
         case Matrix():
             return {"kind": "matrix", "markup": Markup(format_matrix(block))}  # noqa: S704 – format_matrix escapes
-        case Answer():
+        case AnsweredQuestion():
             return {"kind": "answer", "question": block.question, "sentences": block.sentences}
         case Table():
             return collect_table_data(

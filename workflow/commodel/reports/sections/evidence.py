@@ -23,7 +23,7 @@ from commodel.reports.comparison_frame import scale_to_shown_units
 from commodel.reports.elements import (
     MICRO,
     MU_SCALE,
-    Answer,
+    AnsweredQuestion,
     Axis,
     Block,
     Chart,
@@ -115,7 +115,7 @@ def make_latency_section(
     hidden_columns = () if any(row["setting"] for row in rows) else ("setting",)
     columns = select_columns("Latency", without=hidden_columns)
     times = make_table("Latency", "Half the round trip by message size", rows, columns, fixed=4)
-    definitions = Answer(
+    definitions = AnsweredQuestion(
         "Definitions", (LATENCY_DEFINITIONS, MODES_DEFINITION, *describe_identical_samples(rows))
     )
     return Section("Latency", note, (times, definitions, *histograms) if rows else (times,))

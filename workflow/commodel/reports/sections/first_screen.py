@@ -26,7 +26,7 @@ from commodel.compare.model_ranking import (
     group_by_operation,
     sort_by_error,
 )
-from commodel.compare.network import Network, tabulate_distance_classes
+from commodel.compare.network import MeasuredNetwork, tabulate_distance_classes
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.residual_model import COVERAGE
@@ -262,7 +262,7 @@ LATENCY_PARAMETERS = (
 
 
 def summarize_network(
-    sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]
+    sets: Sequence[ParameterSet], networks: Sequence[MeasuredNetwork], trips: Sequence[Mapping]
 ) -> Tile:
     """Return latency and bandwidth as measured between the nearest nodes, else between two ranks,
     else as fitted."""

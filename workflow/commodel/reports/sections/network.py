@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from commodel.compare.network import Network, tabulate_distance_classes
+from commodel.compare.network import MeasuredNetwork, tabulate_distance_classes
 from commodel.reports.elements import (
     MICRO,
-    Answer,
+    AnsweredQuestion,
     Block,
     Matrix,
     Remark,
@@ -32,7 +32,7 @@ MAX_NAMED_NODES = 4  # nodes that a line names
 MIN_NAMED_SLOWDOWN = 1.05  # smallest slowdown against comparable pairs that is named
 
 
-def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]:
+def make_sections(networks: Sequence[MeasuredNetwork]) -> tuple[list[Section], list[Section]]:
     """Return the section of pictures, if any network has several classes or an anomaly, and that of
     numbers."""
     if not networks:
@@ -41,7 +41,7 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
     blocks: list[Block] = []
     for network in worth_drawing:
         title = f"Distances between the nodes of {_name_platform(network)}"
-        blocks.append(Answer(title, tuple(describe_network(network))))
+        blocks.append(AnsweredQuestion(title, tuple(describe_network(network))))
         blocks += draw_matrices(network)
     note = "Half the round trip between two nodes at a time, without other traffic of this run."
     numbers = Section("Distances", note, tuple(tabulate_networks(networks)))
@@ -49,7 +49,7 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
     return ([drawn] if worth_drawing else []), [numbers]
 
 
-def _is_worth_drawing(network: Network) -> bool:
+def _is_worth_drawing(network: MeasuredNetwork) -> bool:
     """Return whether a network has several classes, or an anomaly."""
     distances = network.distances
     disagrees = network.declared_by_slurm and not network.agrees
@@ -59,12 +59,12 @@ def _is_worth_drawing(network: Network) -> bool:
     return bool(heterogeneous or disagrees or describe_mixed_classes(network))
 
 
-def _name_platform(network: Network) -> str:
+def _name_platform(network: MeasuredNetwork) -> str:
     name = to_plain_value(network.platform)
     return label_platform(name, {name} if network.simulated else set())
 
 
-def describe_network(network: Network) -> list[str]:
+def describe_network(network: MeasuredNetwork) -> list[str]:
     """Return sentences on a network, slow nodes first: the user may want to replace a cable before
     reading on."""
     distances = network.distances
@@ -95,7 +95,7 @@ def describe_network(network: Network) -> list[str]:
     return lines + describe_mixed_classes(network)
 
 
-def describe_mixed_classes(network: Network) -> list[str]:
+def describe_mixed_classes(network: MeasuredNetwork) -> list[str]:
     """Return a sentence on each class that may have further levels; none if the platform file or
     Slurm names levels."""
     if network.declared.groups:
@@ -117,7 +117,7 @@ def describe_mixed_classes(network: Network) -> list[str]:
     return lines
 
 
-def describe_slow_nodes(networks: Sequence[Network]) -> list[Remark]:
+def describe_slow_nodes(networks: Sequence[MeasuredNetwork]) -> list[Remark]:
     """Return a remark on each platform with slow nodes."""
     remarks = []
     for network in networks:
@@ -128,7 +128,7 @@ def describe_slow_nodes(networks: Sequence[Network]) -> list[Remark]:
     return remarks
 
 
-def _describe_classes(network: Network) -> str:
+def _describe_classes(network: MeasuredNetwork) -> str:
     rows = tabulate_distance_classes(network)
     near = rows.iloc[0]
     far = rows.iloc[-1]
@@ -147,7 +147,7 @@ def format_bandwidth(bandwidth: float) -> str:
     return f"{format_digits(bandwidth / scale)} {unit}"
 
 
-def _describe_groups(network: Network) -> str:
+def _describe_groups(network: MeasuredNetwork) -> str:
     learned = network.distances.hierarchy.groups
     declared = network.declared.groups
     levels = network.hierarchy.groups
@@ -182,7 +182,7 @@ def _describe_groups(network: Network) -> str:
     return f"{text}."
 
 
-def _compare_with_slurm(network: Network) -> str:
+def _compare_with_slurm(network: MeasuredNetwork) -> str:
     """Return whether the measured times group the nodes as Slurm does."""
     if network.agrees:
         return "Slurm's topology agrees with the measured times."
@@ -208,7 +208,7 @@ def choose_bandwidth_unit(largest: float) -> tuple[str, float]:
     return ("GB/s", 1e9) if largest >= 1e9 else ("MB/s", 1e6)
 
 
-def draw_matrices(network: Network) -> list[Matrix]:
+def draw_matrices(network: MeasuredNetwork) -> list[Matrix]:
     unit, scale = choose_bandwidth_unit(float(np.nanmax(network.bandwidth)))
     return [
         _draw_matrix(
@@ -225,7 +225,7 @@ def draw_matrices(network: Network) -> list[Matrix]:
 
 
 def _draw_matrix(
-    network: Network, quantity: str, values: np.ndarray, unit: str, high_is_good: bool
+    network: MeasuredNetwork, quantity: str, values: np.ndarray, unit: str, high_is_good: bool
 ) -> Matrix:
     matrix = network.matrix(values)
     order = network.order
@@ -287,7 +287,7 @@ def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return medians
 
 
-def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
+def tabulate_networks(networks: Sequence[MeasuredNetwork]) -> list[Table]:
     rows, nodes = [], []
     for network in networks:
         head = {"platform": network.platform, "simulated": network.simulated}
@@ -316,7 +316,7 @@ def _compute_median(values: np.ndarray) -> float:
     return float(np.median(finite)) if len(finite) else np.nan
 
 
-def list_node_rows(network: Network) -> list[dict]:
+def list_node_rows(network: MeasuredNetwork) -> list[dict]:
     """Return a row for each node: its groups, and the medians of its pairs."""
     rows = []
     for node, name in enumerate(network.names):

@@ -11,7 +11,7 @@ from commodel.compare.comparison import compute_geometric_mean
 from commodel.reports.comparison_frame import list_leaves
 from commodel.reports.elements import (
     MICRO,
-    Answer,
+    AnsweredQuestion,
     Axis,
     Chart,
     Section,
@@ -161,7 +161,7 @@ def make_sections(
     points = make_table(
         "Overhead", "Points with and without the container", shown, fixed=5, marks=marks
     )
-    answer = Answer(
+    answer = AnsweredQuestion(
         "Overhead of the container",
         (*describe_overhead(pairs, containers, simulated), *images, METHOD),
     )

@@ -11,12 +11,12 @@ from itertools import chain
 
 import numpy as np
 
-from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper
+from commodel.predictions.papers import Figure, Line, Numbers, Panel, Paper, PaperEvidence
 from commodel.records import PlatformKind
 from commodel.reports.charts import bracket_unit, scale_to_micro
 from commodel.reports.elements import (
     MICRO,
-    Answer,
+    AnsweredQuestion,
     Axis,
     Chart,
     Column,
@@ -34,7 +34,7 @@ SCALED_UNITS = {"s": ("µs", MICRO)}
 
 
 def make_sections(
-    paper: Paper, evidence: Evidence, oversubscribed: Sequence[Remark] = ()
+    paper: Paper, evidence: PaperEvidence, oversubscribed: Sequence[Remark] = ()
 ) -> list[Section]:
     """Return the first section, then a section for each figure. `oversubscribed` has remarks on
     oversubscribed hosts."""
@@ -61,10 +61,10 @@ def make_first_section(
         *(f"{platform}: {text}" for platform, text in oversubscribed),
     )
     table = make_table("Figures", "Rebuilt figures and tables", rows, note=note)
-    return Section("The paper", "", (Answer("The paper", sentences), table))
+    return Section("The paper", "", (AnsweredQuestion("The paper", sentences), table))
 
 
-def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
+def make_figure_section(figure: Figure, evidence: PaperEvidence) -> Section:
 
     def list_measured(kind: PlatformKind) -> list[str]:
         return [name for name in figure.measured if evidence.kinds[name] is kind]
@@ -84,7 +84,7 @@ def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
     if real:
         sentences.append(f"Measured values were measured on {join_words(real)}.")
     sentences.append(f"Why they differ: {figure.reason}")
-    heading = Answer(f"{figure.name}: {figure.title}", tuple(sentences))
+    heading = AnsweredQuestion(f"{figure.name}: {figure.title}", tuple(sentences))
     mark = " (simulated)" if simulated and not real else ""
     charts = [make_chart(figure, panel, mark) for panel in figure.panels]
     charts = [chart for chart in charts if chart.series]  # empty: nothing was measured or predicted

@@ -8,7 +8,7 @@ import math
 import pandas as pd
 
 from commodel.compare.recommended import MAX_DISAGREEMENT
-from commodel.reports.elements import Answer, Block, Table, format_size, make_table
+from commodel.reports.elements import AnsweredQuestion, Block, Table, format_size, make_table
 from commodel.units import format_seconds
 
 TITLE = "How the recommended prediction is computed"
@@ -41,7 +41,7 @@ def explain(recommended_rows: pd.DataFrame, frame: pd.DataFrame) -> list[Block]:
     if example is not None:
         sentences.append(_describe_example(example, frame))
     sentences.append(WHY_RECOMMENDED)
-    return [Answer(TITLE, tuple(sentences)), _tabulate_weights(rows)]
+    return [AnsweredQuestion(TITLE, tuple(sentences)), _tabulate_weights(rows)]
 
 
 def _choose_example(rows: pd.DataFrame) -> pd.Series | None:

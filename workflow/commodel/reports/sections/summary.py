@@ -26,7 +26,7 @@ from commodel.predictions.interval_basis import IntervalBasis
 from commodel.records import RECOMMENDED
 from commodel.reports.charts import make_simulation_mark
 from commodel.reports.elements import (
-    Answer,
+    AnsweredQuestion,
     Block,
     Remark,
     Section,
@@ -74,7 +74,7 @@ class Findings:
     def complete(self) -> bool:
         return len(self.sentences) <= MAX_SENTENCES[self.question]
 
-    def summarize(self, simulated: set[str]) -> Answer:
+    def summarize(self, simulated: set[str]) -> AnsweredQuestion:
         """Return the first sentences, up to the limit of the Summary."""
         shown = list(self.sentences)
         limit = MAX_SENTENCES[self.question]
@@ -83,7 +83,9 @@ class Findings:
                 *shown[: limit - 1],
                 f"{len(shown) - limit + 1} more findings: see {FINDINGS}.",
             ]
-        return Answer(f"{self.question}: {label_platform(self.platform, simulated)}", tuple(shown))
+        return AnsweredQuestion(
+            f"{self.question}: {label_platform(self.platform, simulated)}", tuple(shown)
+        )
 
 
 def find_answers(
@@ -250,14 +252,16 @@ def describe_what_to_use(fastest_rows: pd.DataFrame, rows: pd.DataFrame) -> list
     )
 
 
-def list_leads(classes: pd.DataFrame) -> list[Answer]:
+def list_leads(classes: pd.DataFrame) -> list[AnsweredQuestion]:
     """Return the classes in which one model alone is the best; empty without any."""
     lines: list[str] = []
     for platform, rows in classes.groupby("platform"):
         name = f"{platform}{make_simulation_mark(rows)}"
         lines += [f"{name}: {line}." for line in describe_leads(rows)]
     return (
-        [Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS]))] if lines else []
+        [AnsweredQuestion("Where one model is clearly the best", tuple(lines[:MAX_LEADS]))]
+        if lines
+        else []
     )
 
 
@@ -390,20 +394,20 @@ def make_sections(
     blocks: list[Block] = [finding.summarize(simulated) for finding in findings]
     if frame.empty:
         blocks.append(
-            Answer(
+            AnsweredQuestion(
                 MISSING,
                 ("The comparison has no points: nothing was planned, or nothing was compared.",),
             )
         )
     if campaign.settings:
         blocks.append(
-            Answer(
+            AnsweredQuestion(
                 "Differences between allocations",
                 tuple(remark.text for remark in campaign.settings),
             )
         )
     if containers:
-        blocks.append(Answer("Overhead of the container", tuple(containers)))
+        blocks.append(AnsweredQuestion("Overhead of the container", tuple(containers)))
     blocks += campaign.scatters.values()
     first = Section("Summary", "", tuple(blocks))
     sections = (
@@ -424,7 +428,9 @@ def make_sections(
     what_to_use: list[Block] = [_tabulate_fastest(fastest_rows)]
     what_to_use += [rankings.tabulate_default_gains(gains)] if len(gains) else []
     what_to_use += (
-        [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
+        [AnsweredQuestion("Time over message size", (TIMES_NOTE,)), *chain(*times.values())]
+        if times
+        else []
     )
     sections.append(Section("Standings", MODELS_NOTE, tuple(standing)))
     return [*sections, Section("What to use", FASTEST_NOTE, tuple(what_to_use))]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from commodel.compare.alternatives import PredictedTree
 from commodel.reports.elements import (
     MICRO,
-    Answer,
+    AnsweredQuestion,
     Axis,
     Chart,
     Section,
@@ -37,7 +37,7 @@ def make_sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[S
     pictures = (
         draw_tree(number, predicted, simulated) for number, predicted in enumerate(trees, 1)
     )
-    answer = Answer("Critical paths of the fastest trees", lines)
+    answer = AnsweredQuestion("Critical paths of the fastest trees", lines)
     return [Section("Trees", NOTE, (answer, *pictures, tabulate_messages(trees)))]
 
 

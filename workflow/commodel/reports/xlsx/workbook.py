@@ -20,7 +20,7 @@ from commodel.files.streamed_tables import return_freed_memory
 from commodel.reports.elements import (
     COLOURS,
     TEXT_KINDS,
-    Answer,
+    AnsweredQuestion,
     Block,
     Chart,
     Matrix,
@@ -132,7 +132,9 @@ def merge_sections(report: Report) -> list[Section]:
             blocks: list[Block] = []
             for section in present:
                 if section.name != sheet:
-                    blocks.append(Answer(section.name, (section.note,) if section.note else ()))
+                    blocks.append(
+                        AnsweredQuestion(section.name, (section.note,) if section.note else ())
+                    )
                 blocks += section.blocks
             note = present[0].note if present[0].name == sheet else ""
             merged.append(Section(sheet, note, tuple(blocks)))
@@ -359,7 +361,7 @@ class Workbook:
                     self.unbroken_ranges.append((heading, min(row, heading + HEADING_ROWS)))
                 heading = row
                 match block:
-                    case Answer():
+                    case AnsweredQuestion():
                         row = self.write_answer(sheet, row, block, widths)
                     case Table():
                         notes = block.note, self.add_long_table(block.title, block)
@@ -413,7 +415,9 @@ class Workbook:
             sheet.write_string(at, 0, line, self.make_format(font_name="Consolas", font_size=9))
         return row + len(text.lines) + 1
 
-    def write_answer(self, sheet, row: int, answer: Answer, widths: Sequence[float]) -> int:
+    def write_answer(
+        self, sheet, row: int, answer: AnsweredQuestion, widths: Sequence[float]
+    ) -> int:
         """Write sentences over as many columns as make a readable line, and return the next free
         row. Row heights are set, because programs do not set those of merged cells."""
         row = self.write_heading(sheet, row, answer.question)
