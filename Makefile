@@ -110,9 +110,9 @@ approve: $(READY)
 test-random: $(READY)
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'hypothesis and not lab and not alone' --hypothesis-profile random
 
-# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or snakedeploy, outages, apptainer, network: one. SLOW=yes: its slow tests, too.
+# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or snakedeploy, outages, apptainer, gridengine, network: one. SLOW=yes: its slow tests, too.
 # Tests on Slurm mostly wait: three run at a time, each on a Slurm of its own. The one that needs good times runs after them.
-LAB_TESTS = $(or $(wildcard tests/labs/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/labs: wanted LAB=slurm, snakedeploy, outages, apptainer or network))
+LAB_TESTS = $(or $(wildcard tests/labs/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/labs: wanted LAB=slurm, snakedeploy, outages, apptainer, gridengine or network))
 LAB_MARKS = lab$(if $(SLOW),, and not slow)
 lab-test: $(READY)
 	@: $(LAB_TESTS)

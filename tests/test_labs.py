@@ -16,7 +16,7 @@ from tests.labs.pinned_mpi import first_on_path
 LAB = ROOT / "tests" / "labs"
 
 
-@pytest.mark.parametrize("lab", ["slurm", "network", "apptainer", ""])
+@pytest.mark.parametrize("lab", ["slurm", "network", "apptainer", "gridengine", ""])
 def test_lab_packages_are_installed_from_the_suite_of_the_machine(lab, tmp_path):
     """apt-get and dpkg-query are replaced, as on a machine without packages. Packages of unstable
     would replace its C library."""

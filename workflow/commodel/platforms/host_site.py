@@ -123,7 +123,8 @@ def _describe_job(mpi: str, allocation: Allocation, counts: ProcessorCounts) -> 
         f"cores: {cores}  # {source}",
         *_write_section(mpi, ()),
     ]
-    found = f"{nodes} hosts of this {allocation.scheduler} job, {cores} ranks on each at most"
+    hosts = format_count(nodes, "host")
+    found = f"{hosts} of this {allocation.scheduler} job, {cores} ranks on each at most"
     return Description("here", _join(lines), nodes, cores, [found])
 
 
