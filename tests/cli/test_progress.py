@@ -1,6 +1,7 @@
 """Output of running verbs: progress, logs and errors of jobs, and how interrupted runs end."""
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -300,6 +301,36 @@ def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tm
         == "commodel: jobs may still be in Slurm's queue (no answer); once it answers: scancel --name two-2"
     )
     assert kept.startswith("commodel: stopped by Ctrl-C")
+
+
+def test_answers_that_are_enough_cancel_jobs_in_the_queue(monkeypatch, tmp_path):
+    """Batches that wait in the queue are not measured any more."""
+    cancelled = []
+
+    def run_snakemake(command, log, show, tick, hold):
+        show("SLURM run ID: one-1")
+        (tmp_path / "so-far").mkdir()
+        data = {"percent": 25, "measured": 3, "lines": ["an answer"], "regret": 0.02}
+        (tmp_path / "so-far/answers.json").write_text(json.dumps(data))
+        assert tick()
+        return 1, 0
+
+    monkeypatch.setattr(snakemake_runs, "run_snakemake", run_snakemake)
+    monkeypatch.setattr(snakemake_runs, "cancel_jobs", lambda run: cancelled.append(run) or "")
+    monkeypatch.setattr(snakemake_runs, "format_status", lambda *_: "at work")
+    campaign = SimpleNamespace(
+        results=SimpleNamespace(log=lambda name: tmp_path / name),
+        plan=SimpleNamespace(batches=[]),
+        lock=None,
+        folder=tmp_path,
+    )
+    reader = SimpleNamespace(campaign=campaign, read=lambda *_: None)
+    monkeypatch.setattr(snakemake_runs, "StatusReader", lambda campaign: reader)
+    display = ProgressLine(quiet=True)
+    code = snakemake_runs.run_with_display(
+        campaign, [], "run", display, lambda answers: answers.regret < 0.05
+    )
+    assert (code, cancelled) == (1, ["one-1"])
 
 
 def test_a_plan_that_changes_after_the_survey_is_explained_once(monkeypatch, tmp_path, capsys):

@@ -107,6 +107,20 @@ def test_other_signals_stop_the_jobs_as_ctrl_c_does(tmp_path, number):
     )
 
 
+def test_a_run_that_has_measured_enough_stops_its_jobs_without_a_signal(tmp_path):
+    waits = "import time; print('at work', flush=True); time.sleep(100)"
+    lines = []
+    ended = run_snakemake(
+        [sys.executable, "-c", waits],
+        tmp_path / "log",
+        lines.append,
+        lambda: "at work" in lines,
+    )
+    assert ended == (-signal.SIGINT, 0)
+    assert lines == ["at work"]
+    assert (tmp_path / "log.stop").exists()
+
+
 def test_a_second_ctrl_c_does_not_interrupt_the_cancelling(tmp_path):
     """A second Ctrl-C would end scancel and leave jobs in the queue."""
     lines = []

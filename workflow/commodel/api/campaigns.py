@@ -4,7 +4,6 @@ results of a run as a `Run`, and `report` writes the workbook and page."""
 from __future__ import annotations
 
 import html
-import math
 import os
 import re
 import shutil
@@ -60,7 +59,6 @@ from commodel.results.campaign import (
     find_results,
     forget_failures,
     forget_surveys,
-    list_interim_parts,
     open_lock,
     reopen_batches,
 )
@@ -389,29 +387,28 @@ def _runs_until(
     request: CampaignRequest,
     display: Display,
 ) -> bool:
-    """Measure part after part of a campaign. Return whether the expected regret of the advice is
-    below the limit after one of them. If a part fails, the rest of the run says why."""
-    assert request.until is not None
-    settings = request.settings | {"quiet": True, "so_far": True}
-    number = 0
-    while number < len(list_interim_parts(campaign, True)):
-        target = str(campaign.folder / interim_answers.FOLDER / f"part-{number}")
-        part_command = [*command(settings=settings), target]
-        if run_with_display(campaign, part_command, "run", display):
-            return False
-        # a survey changes the plan
-        campaign = replace(campaign, plan=load_plan(campaign.results.plan))
+    """Measure until the expected regret of the advice is below the limit. Return whether it is
+    before all is measured. Batches that run then are stopped, as by Ctrl-C."""
+    limit = request.until
+    assert limit is not None
+
+    def is_enough(answers: interim_answers.Answers) -> bool:
+        return answers.regret < limit
+
+    answers = interim_answers.read_so_far(campaign.folder)
+    if not (answers and is_enough(answers)):
+        settings = request.settings | {"quiet": True, "so_far": True}
+        run_with_display(campaign, command(settings=settings), "run", display, is_enough)
         answers = interim_answers.read_so_far(campaign.folder)
-        # before any point is measured, intervals do not have the errors of models
-        regret = answers.regret if answers and number > 0 else math.nan
-        if regret < request.until:
-            display.show_message(
-                f"commodel: the expected regret of the advice is {100 * regret:.1f} %, below "
-                f"{100 * request.until:g} %: measuring ends; the next run measures the rest"
-            )
-            return True
-        number += 1
-    return False
+    # a survey changes the plan
+    campaign = replace(campaign, plan=load_plan(campaign.results.plan))
+    if not (answers and is_enough(answers) and campaign.unfinished):
+        return False
+    display.show_message(
+        f"commodel: the expected regret of the advice is {100 * answers.regret:.1f} %, below "
+        f"{100 * limit:g} %: measuring ends; the next run measures the rest"
+    )
+    return True
 
 
 def _forget_failed_models(results: Results) -> None:

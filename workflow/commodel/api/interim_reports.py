@@ -67,7 +67,10 @@ def report_so_far(folder: str | Path, out: str | Path | None = None, cores: int 
     report = replace(report, incomplete=f"incomplete, {percent} %")
     answers = _find_answers(run, report.screens)
     data = {"percent": percent, "measured": status.measured, "lines": answers.lines}
-    data |= {"workloads": len(answers.regrets), "regret": answers.mean_regret}
+    # before any point is measured, intervals do not have the errors of models
+    has_points = bool(run.comparison["measured"].notna().any())
+    regret = answers.mean_regret if has_points else None
+    data |= {"workloads": len(answers.regrets), "regret": regret}
     write_json(Results.of(copy).folder / ANSWERS, data)
     # otherwise the campaign writes its report now
     if Campaign(plan, results.folder).unfinished:

@@ -26,7 +26,7 @@ from commodel.errors import UserError, suggest_name
 from commodel.files.safe_paths import AnyPath
 from commodel.platforms.slurm import NOTHING_SUBMITTED, STOP_FILE, cancel_jobs
 from commodel.results.campaign import LOCK_VARIABLE, Campaign
-from commodel.results.interim_answers import read_so_far
+from commodel.results.interim_answers import Answers, read_so_far
 from commodel.results.progress import StatusReader, format_status
 from commodel.sources import ROOT
 
@@ -181,7 +181,8 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Stop:
-    """A signal that this process received, and when, on the monotonic clock."""
+    """A signal that this process received, or 0 if it stops the run itself, and when, on the
+    monotonic clock."""
 
     number: int
     when: float
@@ -202,16 +203,16 @@ def run_snakemake(
     command: list[str],
     log: AnyPath,
     show: Callable[[str], None],
-    tick: Callable[[], None],
+    tick: Callable[[], bool | None],
     hold: IO[str] | None = None,
 ) -> tuple[int, int]:
     """Return Snakemake's exit code, and the signal that stopped it or 0.
 
     Snakemake runs in a process group of its own. All output of it and of the jobs of this machine
     is written to `log` and handed line by line to `show`; `tick` is called every POLL_INTERVAL. A
-    signal that should end this process interrupts Snakemake, which then cancels its jobs; jobs that
-    start later find a stop file. A Snakemake that does not end is killed. It shares the lock `hold`
-    of the results folder.
+    signal that should end this process, or a `tick` that returns True, interrupts Snakemake, which
+    then cancels its jobs; jobs that start later find a stop file. A Snakemake that does not end is
+    killed. It shares the lock `hold` of the results folder.
     """
     stop_file = log.with_name(f"{log.stem}.stop")
     stop_file.unlink(missing_ok=True)
@@ -230,14 +231,16 @@ def run_snakemake(
             pass_fds=shared,
             process_group=0,
         )
-        with process, _forward_signals(process, stop_file) as stopped:
+        with process, _forward_signals(process, stop_file) as (stopped, stop):
 
             def update() -> None:
                 if stopped:
-                    show(STOPPING_TEXT)
+                    if stopped[0].number:
+                        show(STOPPING_TEXT)
                     if time.monotonic() - stopped[0].when > KILL_SECONDS and process.poll() is None:
                         os.killpg(process.pid, signal.SIGKILL)
-                tick()
+                if tick() and not stopped:
+                    stop(0, None)
 
             for line in _read_lines(process, update):
                 with suppress(OSError):  # the jobs report a full disk
@@ -275,9 +278,11 @@ def _read_lines(process: "subprocess.Popen[bytes]", tick: Callable[[], None]) ->
 
 
 @contextmanager
-def _forward_signals(process: subprocess.Popen[bytes], stop_file: AnyPath) -> Iterator[list[Stop]]:
+def _forward_signals(
+    process: subprocess.Popen[bytes], stop_file: AnyPath
+) -> Iterator[tuple[list[Stop], Callable[[int, object], None]]]:
     """Forward signals that should stop this process to another process group; ignored ones (nohup)
-    stay ignored.
+    stay ignored. Yield those that came, and the function that forwards them.
 
     A second Ctrl-C within CANCEL_SECONDS is not forwarded: it would end the scancel that the first
     one started. The stop file is written at once: this process may end before its next update, and
@@ -301,7 +306,7 @@ def _forward_signals(process: subprocess.Popen[bytes], stop_file: AnyPath) -> It
     for number in forwarded:
         signal.signal(number, stop)
     try:
-        yield stopped
+        yield stopped, stop
     finally:
         if process.poll() is None:  # an error of this process's own
             os.killpg(process.pid, signal.SIGINT)
@@ -316,14 +321,14 @@ class ShownAnswers:
     def __init__(self, folder: AnyPath, show: Callable[[str], None]):
         self.folder = folder
         self.show = show
-        earlier = read_so_far(folder)
-        self.shown = earlier.text if earlier else ""
+        self.latest = read_so_far(folder)
+        self.shown = self.latest.text if self.latest else ""
 
     def show_new(self) -> None:
-        answers = read_so_far(self.folder)
-        if answers is not None and answers.text != self.shown:
-            self.show(answers.text)
-            self.shown = answers.text
+        self.latest = read_so_far(self.folder)
+        if self.latest is not None and self.latest.text != self.shown:
+            self.show(self.latest.text)
+            self.shown = self.latest.text
 
 
 RUN_ID_LINE = re.compile(r"^SLURM run ID: ([\w-]+)$")
@@ -332,9 +337,16 @@ REMAINING_JOBS_TEXT = (
 )
 
 
-def run_with_display(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
+def run_with_display(
+    campaign: Campaign,
+    command: list[str],
+    name: str,
+    display: Display,
+    is_enough: Callable[[Answers], bool] | None = None,
+) -> int:
     """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in
-    NAME.log. The run ends if Slurm refused what all jobs request."""
+    NAME.log. The run ends if Slurm refused what all jobs request, or if the first answers are
+    enough."""
     reader, errors = StatusReader(campaign), JobErrors(display.show_message)
     answers = ShownAnswers(campaign.folder, display.show_message)
     log = campaign.results.log(name)
@@ -342,7 +354,7 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
     def count_cases() -> int:
         return sum(len(batch.ids) for batch in reader.campaign.plan.batches)
 
-    def tick() -> None:
+    def tick() -> bool:
         try:
             planned, status = count_cases(), reader.read("", time.time())
             if planned != (count := count_cases()):
@@ -354,6 +366,10 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
             answers.show_new()
         except (UserError, OSError):  # a damaged or missing file stops no campaign
             display.clear()
+        return ends_early()
+
+    def ends_early() -> bool:
+        return bool(is_enough and answers.latest and is_enough(answers.latest))
 
     slurm_runs: list[str] = []
 
@@ -365,17 +381,20 @@ def run_with_display(campaign: Campaign, command: list[str], name: str, display:
     command = [*command, "--quiet", "host", "reason", "--show-failed-logs"]
     code, stopped = run_snakemake(command, log, show, tick, campaign.lock)
     display.clear()
-    if stopped:
+    if stopped or ends_early():
         for run in slurm_runs:
             # Snakemake has tried as well, but may have been killed meanwhile
             failure = cancel_jobs(run)
             if failure:
                 display.show_message(REMAINING_JOBS_TEXT.format(failure, run))
+    if stopped:
         signal_text = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
         display.show_message(
             f"commodel: stopped by {signal_text}; measured cases are kept, and the next run continues"
         )
         raise RunStoppedError(stopped)
+    if ends_early():
+        return code
     if code:
         for text in [] if errors.shown else errors.last:
             display.show_message(text)

@@ -15,7 +15,7 @@ ANSWERS = "answers.json"
 @dataclass(frozen=True)
 class Answers:
     """What a campaign has found so far. `regret` is the mean expected regret of the advice over the
-    workloads with several alternatives; NaN without any."""
+    workloads with several alternatives; NaN without any, and before a point is measured."""
 
     percent: int  # of the measuring time that is over
     measured: int  # cases
