@@ -180,14 +180,18 @@ HYBRID = "rank,node,cores,device\n0,0,1,gpu\n1,0,1,cpu\n2,1,1,gpu\n"
 
 
 @pytest.fixture
-def gpus(monkeypatch):
-    """Each node of Slurm has a GPU, which is no card. Programs compute on pocl's device."""
+def gpus(monkeypatch, request):
+    """Nodes of Slurm have GPUs, which are no cards: a node of type fat has one, or as many as the
+    parameter, any other has one. Programs compute on pocl's devices."""
+    of_fat = getattr(request, "param", 1)
     build_toolchain(ROOT, "mpi")
     devices = get_program_folder(ROOT, "mpi") / "devices"
     listed = subprocess.run([devices], capture_output=True, text=True, check=True).stdout
     if not re.search("^opencl 0: .*, CLBlast$", listed, re.MULTILINE):
         pytest.skip("Debian's pocl-opencl-icd and libclblast1 are not installed")
-    monkeypatch.setenv("LAB_GPUS", "1")
+    monkeypatch.setenv("LAB_GPUS", str(of_fat))
+    monkeypatch.setenv("LAB_THIN_GPUS", "1")
+    monkeypatch.setenv("POCL_DEVICES", " ".join(["basic"] * of_fat))
     monkeypatch.setenv("COMMODEL_ACCELERATOR", "opencl")
 
 
@@ -206,6 +210,33 @@ def test_processes_that_drive_gpus_get_them_from_slurm(gpus, project):
     jobs = project.slurm("scontrol", "--oneliner", "show", "job").splitlines()
     assert any("gres:gpu:1" in job for job in jobs)
     assert any("gres:gpu:1" not in job for job in jobs)  # probes need none
+
+
+TWO_TYPES_OF_GPU_NODES = """
+launcher: slurm
+nodes: 2
+cores: 2
+types: {fat: 1, thin: 1}
+slurm: {mpi: pmi2, features: {fat: fat, thin: thin}, gpus: {fat: 2, thin: 1}}
+"""
+
+
+@pytest.mark.own_slurm
+@pytest.mark.parametrize("gpus", [2], indirect=True)
+def test_a_job_has_all_gpus_of_nodes_with_different_numbers(gpus, project):
+    """It can only request one of each node, and gets the others since it is exclusive."""
+    project.write(EXPERIMENT, TWO_TYPES_OF_GPU_NODES)
+    layout = "rank,node,cores,device\n0,0,1,gpu\n1,1,1,gpu\n2,0,1,gpu\n"
+    (project.folder / "params" / "l.csv").write_text(layout)
+    (project.folder / "params" / "p.csv").write_text(PARTS)
+    code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
+    assert code == 0, said
+    metas = (project.folder / "results/mine").glob("raw/*/summa-3r-*.json")
+    (meta,) = (json.loads(path.read_text()) for path in metas)
+    assert re.fullmatch("ranks 0-2: opencl, .*", meta["computing"])
+    jobs = project.slurm("scontrol", "--oneliner", "--details", "show", "job").splitlines()
+    (job,) = (job for job in jobs if "gres:gpu:1" in job)
+    assert "JOB_GRES=gpu:3" in job
 
 
 def test_a_slurm_that_knows_no_switches_gives_no_levels(slurm):
