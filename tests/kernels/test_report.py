@@ -141,6 +141,18 @@ def test_the_picture_has_every_rectangle_coloured_by_speed(report_and_section):
     assert [row["computes"] for row in rows] == [20.0, 10.0, 20.0]
 
 
+def test_the_legend_names_gpus_and_has_each_speed_once(tmp_path):
+    lines = ["rank,x,y,width,height,speed", "0,0,0,1,3,100", "1,1,0,1,3,91940", "2,2,0,1,3,91941"]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    (tmp_path / "who.csv").write_text("rank,node,cores,device\n0,0,1,gpu\n1,0,1,cpu\n2,0,1,cpu\n")
+    division = f"summa:partition={tmp_path / 't.csv'}"
+    plan = plan_of(point(division, layout=f"processes:{tmp_path / 'who.csv'}"))
+    (section,) = make_kernel_sections(*read_partitions(plan), frame_of([]), {}, NO_SAMPLES, set())
+    (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
+    assert [text for _, text in tiling.legend] == ["91,900 blocks/s", "100 blocks/s (GPU)"]
+    assert [rectangle.label for rectangle in tiling.rectangles] == ["0 GPU", "1", "2"]
+
+
 def test_without_speeds_processes_are_coloured_by_kind(tmp_path, tiles):
     (tmp_path / "tiles.csv").write_text(
         "\n".join(line.rpartition(",")[0] for line in TILES.splitlines())
@@ -174,6 +186,11 @@ def test_page_and_workbook_draw_the_partition_with_alternative_text(report_and_s
         )
         (picture,) = [book.read(name) for name in book.namelist() if name.endswith(".png")]
     assert picture.startswith(b"\x89PNG")
+    place = re.search(
+        r"<xdr:from>.*?<xdr:row>(\d+)<.*?<xdr:to>.*?<xdr:row>(\d+)<.*?<xdr:pic>", shapes, re.DOTALL
+    )
+    rows = int(place[2]) - int(place[1])
+    assert 360 <= 19 * rows <= 400  # not larger than the rows that are left free for it
     assert tiling.alt[:200] in shapes
 
 

@@ -283,11 +283,15 @@ def assign_colours(
         tones_of = {
             float(value): mix_scale_colour(math.log(high / value) / span) for value in speed[ranks]
         }
-        tones = sorted(tones_of, reverse=True)
-        tones = [tones[index] for index in select_evenly(len(tones), MAX_LEGEND_TONES)]
-        legend = tuple(
-            (tones_of[value], f"{format_speed(value)} {name_unit(partition)}s/s") for value in tones
-        )
+        of_gpus = {float(speed[rank]) for rank in ranks if is_gpu_kind(partition.kinds[rank])}
+        tone_of_text: dict[str, str] = {}
+        for value in sorted(tones_of, reverse=True):
+            text = f"{format_speed(value)} {name_unit(partition)}s/s"
+            text += " (GPU)" if value in of_gpus else ""
+            tone_of_text.setdefault(text, tones_of[value])
+        texts = list(tone_of_text)
+        texts = [texts[index] for index in select_evenly(len(texts), MAX_LEGEND_TONES)]
+        legend = tuple((tone_of_text[text], text) for text in texts)
         return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
     kinds = [to_plain_value(partition.kinds[rank]) for rank in ranks]
     named, colour_rule = kinds, "coloured by kind of process"

@@ -211,6 +211,7 @@ def escape_reference(text: str) -> str:
 
 # shows a drawing 360 pixels high; it has twice as many pixels as specified, for slides
 PICTURE_SCALE = 0.5625
+SHEET_DPI, PICTURE_DPI = 96, 72  # XlsxWriter enlarges a picture by their ratio
 MIN_LABEL_WIDTH = 12
 MIN_CELL_WIDTH = 6.5  # characters: column of labels, columns of values
 LABEL_LETTER_PT = 6.0  # width of a bold letter of an upright label
@@ -231,11 +232,9 @@ def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
         "object_position": 3,
         "description": tiling.alt[:250],
     }
+    scale = PICTURE_SCALE * PICTURE_DPI / SHEET_DPI
     sheet.insert_image(
-        row,
-        0,
-        "tiling.png",
-        options | {"x_scale": PICTURE_SCALE, "y_scale": PICTURE_SCALE, "x_offset": 6},
+        row, 0, "tiling.png", options | {"x_scale": scale, "y_scale": scale, "x_offset": 6}
     )
     return row + int(specification["height"] * 2 * PICTURE_SCALE) // ROW_HEIGHT_PX + 2
 
