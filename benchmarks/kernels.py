@@ -7,7 +7,7 @@ larger than the caches takes up to 20 % less time. The wave is compared with a m
 bytes that cross the memory bus. On an OpenCL device, such as pocl's, the product with its transfers
 is compared with CLBlast called alone, without transfers.
 
-Times are processor times; those of an OpenCL device are elapsed. Both sides run in short turns in
+Times are processor times, also of pocl's threads; those of a GPU are elapsed. Both sides run in short turns in
 alternating order, so other load slows down both alike. Each turn gives one ratio, and the
 confidence interval of the median ratio is printed.
 
@@ -259,7 +259,8 @@ def compare_clblast(library: ctypes.CDLL) -> None:
         return
     os.environ["COMMODEL_ACCELERATOR"] = "opencl"
     device = library.open_device()
-    print_device(library)
+    is_processor = "(no GPU)" in print_device(library)
+    clock = time.process_time if is_processor else time.perf_counter
     for block in DEVICE_BLOCKS:
         sizes = [ctypes.c_size_t(size) for size in (DEVICE_SIDE, DEVICE_SIDE, block)]
         task = ctypes.c_void_p(library.begin_task(ctypes.byref(device), b"gemm", *sizes, None))
@@ -269,7 +270,7 @@ def compare_clblast(library: ctypes.CDLL) -> None:
             lambda t=task, p=panels: library.update_task(t, p, None),
             alone.make_product(DEVICE_SIDE, block),
             DEVICE_TURNS,
-            time.perf_counter,
+            clock,
         )
         library.end_task(task)
         flops = 2 * block * DEVICE_SIDE**2
@@ -304,10 +305,13 @@ def measure_harness(folder: Path) -> None:
     )
 
 
-def print_device(library: ctypes.CDLL) -> None:
+def print_device(library: ctypes.CDLL) -> str:
+    """Print what computes, and return the text."""
     text = ctypes.create_string_buffer(640)
     library.describe_device(text)
-    print(text.value.decode())
+    described = text.value.decode()
+    print(described)
+    return described
 
 
 if __name__ == "__main__":
