@@ -233,7 +233,7 @@ def measure_link_sharing() -> None:
     contended = model(**{"c_out.leaf.a": G["leaf"] / 4})
     levels = Hierarchy.written({"leaf": 16}, ranks)
     contended = Model(
-        contended.entry, replace(contended.values, settings={"levels": levels.group_lists})
+        contended.family, replace(contended.values, settings={"levels": levels.group_lists})
     )
     exchange = build_schedule(point("alltoall", "pairwise", ranks=ranks, bytes=4096))
     spent, _ = time_task(lambda: contended.cost(exchange), time.process_time)

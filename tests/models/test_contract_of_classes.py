@@ -164,7 +164,7 @@ def test_repeated_rounds_take_as_long_as_expanded_ones(name, data):
     if not isinstance(pattern, CompactSchedule):
         return
     model = Model.of_set(parameters(name))
-    quick, plain = (model.entry.predict(form, model.values) for form in (pattern, pattern.whole))
+    quick, plain = (model.family.predict(form, model.values) for form in (pattern, pattern.whole))
     np.testing.assert_allclose(*np.broadcast_arrays(quick, plain), rtol=1e-11)
 
 
@@ -201,7 +201,7 @@ def test_a_parameter_set_with_classes_predicts_the_same_after_writing_and_readin
 def test_classes_that_cannot_be_are_refused_in_one_line(name, wrong, what):
     model = Model.of_set(parameters(name))
     with pytest.raises(UserError, match=what):
-        Model.of(model.entry, Values(model.values.numbers, {}, model.values.settings | wrong))
+        Model.of(model.family, Values(model.values.numbers, {}, model.values.settings | wrong))
 
 
 @pytest.mark.parametrize("name", ["logp-tan"])

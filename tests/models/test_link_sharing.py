@@ -317,7 +317,7 @@ def test_a_destination_may_select_one_of_several_links(links):
         Schedule.of(24, 0, np.arange(4), target, size)
         for target in ([4, 9, 14, 19], [4, 8, 12, 16])
     )
-    unshared, shared = (Model(values.entry, known).cost(pattern)[0] for pattern in (one, several))
+    unshared, shared = (Model(values.family, known).cost(pattern)[0] for pattern in (one, several))
     assert unshared == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"])
     assert shared == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"] * links)
 
@@ -338,7 +338,7 @@ def test_both_directions_share_a_half_duplex_link():
     both = join_schedules(there, make_flows(4, 10**6, 4, 0))
     full = model(**{"c_out.leaf.a": C_OUT})
     settings = {**full.values.settings, "half_duplex": ["leaf"]}
-    half = Model.of(full.entry, Values(full.values.numbers, full.values.forms, settings))
+    half = Model.of(full.family, Values(full.values.numbers, full.values.forms, settings))
     assert full.cost(both) == pytest.approx(full.cost(there), rel=1e-3)
     assert half.cost(both)[0] > 1.9 * half.cost(there)[0]
 
@@ -369,7 +369,7 @@ def test_a_ring_of_thousands_without_contention_is_neither_expanded_nor_replayed
     ring = build.build_schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).place(
         np.arange(ranks)
     )
-    seconds = Model(predicted.entry, values).cost(ring)[0]
+    seconds = Model(predicted.family, values).cost(ring)[0]
     assert "whole" not in ring.__dict__
     near, far = (one_way(name, 16) for name in ("leaf", "beyond"))
     assert seconds == pytest.approx(2 * ranks * (15 * near + far) / 16, rel=0.01)
@@ -382,7 +382,7 @@ def test_a_class_without_values_has_no_prediction():
     }
     with pytest.raises(UserError, match="not probed: ranks in different leaf"):
         Model(
-            predicted.entry, Values(lacking, predicted.values.forms, predicted.values.settings)
+            predicted.family, Values(lacking, predicted.values.forms, predicted.values.settings)
         ).cost(make_flows(1, 8))
 
 
@@ -493,7 +493,7 @@ def draw_network(draw):
     schedule = rounds(
         *draw(st.sampled_from(PATTERNS)), ranks, layout, draw(st.sampled_from([8, 1000, 4096]))
     )
-    return Model(predicted.entry, replace(predicted.values, settings=settings)), levels, schedule
+    return Model(predicted.family, replace(predicted.values, settings=settings)), levels, schedule
 
 
 @given(draw_network())
@@ -505,7 +505,7 @@ def test_representative_ranks_take_as_long_as_all_ranks(case):
         )
         is not None
     )
-    finish = predicted.entry.predict(schedule, predicted.values)
+    finish = predicted.family.predict(schedule, predicted.values)
     assert "whole" not in schedule.__dict__
     np.testing.assert_allclose(
         finish,
@@ -550,7 +550,7 @@ def test_a_pairwise_exchange_of_thousands_is_predicted_from_the_ranks_of_one_lea
         predicted.values, settings={"levels": Hierarchy.written({"leaf": 16}, ranks).group_lists}
     )
     exchange = rounds("alltoall", "pairwise", ranks, "block:1", size)
-    seconds = Model(predicted.entry, values).cost(exchange)[0]
+    seconds = Model(predicted.family, values).cost(exchange)[0]
     assert "whole" not in exchange.__dict__
     busy = (ranks - 16) * 16 * size * out
     assert busy < seconds < 1.1 * busy
@@ -560,7 +560,7 @@ def make_predicting_model(leaf, nodes, **numbers):
     values = model(**{"c_out.leaf.a": 1e-9}, **numbers)
     levels = Hierarchy.written({"leaf": leaf}, nodes)
     return Model(
-        values.entry, replace(values.values, settings={"levels": levels.group_lists})
+        values.family, replace(values.values, settings={"levels": levels.group_lists})
     ), levels
 
 
@@ -741,16 +741,16 @@ def test_long_exchanges_are_replayed_in_pieces_up_to_a_limit(monkeypatch):
     monkeypatch.setattr(link_sharing, "PIECE_MESSAGES", 1000)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 1000)
     assert values.cost(schedule)[0] == exact
-    assert values.entry.limits(schedule, values.values) == ""
+    assert values.family.limits(schedule, values.values) == ""
     monkeypatch.setattr(link_sharing, "MAX_MESSAGES", 0)
     monkeypatch.setattr(link_sharing, "MAX_RING_MESSAGES", 0)
     assert values.cost(schedule)[0] < 0.9 * exact
-    assert "round by round" in values.entry.limits(schedule, values.values)
+    assert "round by round" in values.family.limits(schedule, values.values)
     around = rounds("allgather", "ring", 260, "cyclic:2", 4096)
-    assert "an eighth" in values.entry.limits(around, values.values)
+    assert "an eighth" in values.family.limits(around, values.values)
     even = make_predicting_model(5, 260)[0]
     assert (
-        even.entry.limits(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
+        even.family.limits(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
     )
 
 
@@ -773,7 +773,7 @@ def test_pairs_of_nodes_may_have_latencies_of_their_own():
     flat, nodes = model(), 16
     extra = np.triu(np.arange(nodes * nodes, dtype=float).reshape(nodes, nodes) * 1e-6, 1)
     settings = {**flat.values.settings, "pair_latency": extra[np.triu_indices(nodes, 1)].tolist()}
-    uneven = Model.of(flat.entry, Values(flat.values.numbers, flat.values.forms, settings))
+    uneven = Model.of(flat.family, Values(flat.values.numbers, flat.values.forms, settings))
     for one, two in ((0, 1), (3, 15), (15, 3)):
         message = Schedule.of(2, [0], [0], [1], 64).place(np.array([one, two]))
         pair_latency = extra[min(one, two), max(one, two)]
@@ -802,7 +802,7 @@ def test_shares_by_latency_are_smaller_for_distant_messages():
     schedule = Schedule.of(3, 0, [0, 0], [1, 2], size).place(np.array([0, 1, 9]))
     equal = model(**{"c_out.node.a": port, "o_s": 0.0})
     settings = {**equal.values.settings, "sharing": "latency"}
-    weighted = Model.of(equal.entry, Values(equal.values.numbers, equal.values.forms, settings))
+    weighted = Model.of(equal.family, Values(equal.values.numbers, equal.values.forms, settings))
     near, far = weighted.values, 1 + L["leaf"] / L["beyond"]
     finish = shares.predict(schedule, near)[0]
     assert finish[1] == pytest.approx(L["leaf"] + O_R + far * port * size)
@@ -821,7 +821,7 @@ def test_a_message_shares_a_link_from_the_arrival_at_the_link_on(entry):
     default = model(**{"c_out.node.a": port, "o_s": 0.0})
     settings = {**default.values.settings, "entry": entry}
     values = Model.of(
-        default.entry, Values(default.values.numbers, default.values.forms, settings)
+        default.family, Values(default.values.numbers, default.values.forms, settings)
     ).values
     once, shared = port * size, 2 * port * size
     nodes = np.array([0, 1, 9])
@@ -839,7 +839,7 @@ def test_messages_share_the_links_of_a_torus():
     numbers = {**flat.values.numbers, "c_hop.node.a": np.array([[c]])}
     numbers = {name: draws for name, draws in numbers.items() if not name.startswith("c_out")}
     settings = {"torus": [8], "pair_latency": [0.0] * 28, "entry": "latency"}
-    values = Model.of(flat.entry, Values(numbers, flat.values.forms, settings)).values
+    values = Model.of(flat.family, Values(numbers, flat.values.forms, settings)).values
     for src, dst, load in (
         ([0, 1], [3, 2], 2),
         ([0, 3], [2, 5], 1),
@@ -865,7 +865,7 @@ def test_latencies_of_pairs_grow_with_the_protocol_of_long_messages():
         "pair_latency": [0.0, 0.0, 2 * L["leaf"]] + [0.0] * 273,
     }
     forms = {**flat.values.forms, "L.leaf": "piecewise"}
-    known = Model.of(flat.entry, Values(numbers, forms, settings))
+    known = Model.of(flat.family, Values(numbers, forms, settings))
     for bytes, trips in ((8, 1), (10_000, 3)):
         for target, hops in ((1, 1), (3, 3)):
             message = Schedule.of(2, [0], [0], [1], bytes).place(np.array([0, target]))
@@ -879,7 +879,7 @@ def test_ranks_on_a_torus_do_not_represent_each_other():
     numbers = {
         name: draws for name, draws in flat.values.numbers.items() if not name.startswith("c_out")
     }
-    values = Model.of(flat.entry, Values(numbers, flat.values.forms, settings)).values
+    values = Model.of(flat.family, Values(numbers, flat.values.forms, settings)).values
     schedule = rounds("alltoall", "pairwise", 12, "block:1", 4096)
     expected = link_sharing.predict_in_time_order(schedule.whole, values, Hierarchy())
     np.testing.assert_allclose(shares.predict(schedule, values), expected, rtol=1e-9)
@@ -893,7 +893,7 @@ def test_the_header_of_a_message_occupies_links_as_well(bytes):
     plain = model(**{"c_out.node.a": port, "o_s": 0.0})
     settings = {**plain.values.settings, "entry": "latency"}
     numbers = {**plain.values.numbers, "H": np.array([[float(header)]])}
-    values = Model.of(plain.entry, Values(numbers, plain.values.forms, settings)).values
+    values = Model.of(plain.family, Values(numbers, plain.values.forms, settings)).values
     nodes = np.array([0, *range(4, 4 + receivers)])
     single = Schedule.of(2, 0, 0, 1, bytes).place(nodes[:2])
     without = shares.predict(single, plain.values)[0, 1]

@@ -94,16 +94,16 @@ def test_predictions_of_a_compact_schedule_equal_predictions_of_the_expanded_one
     if not isinstance(pattern, CompactSchedule):
         return
     try:
-        plain = model.entry.predict(pattern.whole, model.values)
+        plain = model.family.predict(pattern.whole, model.values)
     except UserError as error:  # it knows no values for ranks that share a node
         # of several missing values either is named
         without_pair = re.escape(error.message.split(" for ")[0])
         with pytest.raises(UserError, match=without_pair):
-            model.entry.predict(pattern, model.values)
+            model.family.predict(pattern, model.values)
         return
-    quick, plain = np.broadcast_arrays(model.entry.predict(pattern, model.values), plain)
+    quick, plain = np.broadcast_arrays(model.family.predict(pattern, model.values), plain)
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
-    limits = model.entry.limits or (lambda *_: "")
+    limits = model.family.limits or (lambda *_: "")
     assert limits(pattern, model.values) == limits(pattern.whole, model.values)
 
 
@@ -126,9 +126,9 @@ def test_every_reading_of_taulop_equals_that_of_the_expanded_schedule(data):
     if reading["shared"] == "port":
         reading["join"] = "no"  # another is refused
     values = Values(model.values.numbers, model.values.forms, model.values.settings | reading)
-    quick, plain = (model.entry.predict(form, values) for form in (pattern, pattern.whole))
+    quick, plain = (model.family.predict(form, values) for form in (pattern, pattern.whole))
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
-    assert model.entry.limits(pattern, values) == model.entry.limits(pattern.whole, values)
+    assert model.family.limits(pattern, values) == model.family.limits(pattern.whole, values)
 
 
 @pytest.mark.parametrize(("operation", "choice"), REPEATING)
@@ -237,8 +237,8 @@ def test_one_orbit_is_equal_to_the_last_digit(operation, choice, name, layout):
         assert isinstance(pattern, CompactSchedule)
         model = Model.of_set(fitted_set(name))
         assert (
-            model.entry.predict(pattern, model.values)
-            == model.entry.predict(pattern.whole, model.values)
+            model.family.predict(pattern, model.values)
+            == model.family.predict(pattern.whole, model.values)
         ).all()
 
 
@@ -309,8 +309,8 @@ def test_rounds_without_symmetry_are_replayed_in_batches(monkeypatch, key, at_on
     pattern = long(*key, ranks, 64 * ranks + 5, np.arange(ranks) // 5)
     model = Model.of_set(fitted_set("loggp"))
     assert (
-        model.entry.predict(pattern, model.values)
-        == model.entry.predict(pattern.whole, model.values)
+        model.family.predict(pattern, model.values)
+        == model.family.predict(pattern.whole, model.values)
     ).all()
     for rounds, placed in repeated_rounds.place_rounds(pattern).items():
         batches = []

@@ -198,7 +198,9 @@ def compute_period(name, pattern, function_forms=None, waves=inf, **parameters):
     model = Model.of(find_family(name), values)
     return float(
         np.ravel(
-            WaveStream(pattern).period(model.entry, lambda cost, stream: cost(model, stream), waves)
+            WaveStream(pattern).period(
+                model.family, lambda cost, stream: cost(model, stream), waves
+            )
         )[0]
     )
 

@@ -315,11 +315,11 @@ def is_run_folder(path: Path) -> bool:
     numbered folder of tests."""
     try:
         entries = list(os.scandir(path))
-        numbered = [entry for entry in entries if entry.name.isdigit()]
+        numbered = [child for child in entries if child.name.isdigit()]
         inner = [name for entry in numbered[:1] for name in os.listdir(entry)]
     except OSError:
         return False
-    has_allocation = any(ALLOCATION_FILE.fullmatch(entry.name) for entry in entries)
+    has_allocation = any(ALLOCATION_FILE.fullmatch(child.name) for child in entries)
     return has_allocation or any(DATA_FILE.fullmatch(name) for name in inner)
 
 

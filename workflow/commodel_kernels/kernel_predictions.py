@@ -109,7 +109,7 @@ class KernelPredictions(Result):
         provenance = describe_sources(sets)
         return cls(
             point,
-            any(entry.simulated for entry in sets),
+            any(fitted.simulated for fitted in sets),
             rows,
             iterations,
             provenance,
@@ -125,7 +125,7 @@ class KernelPredictions(Result):
         }
         if self.overlapped_computation is not None:
             properties["computation"] = _replace_nan(self.overlapped_computation)
-        count = sum(entry["count"] for entry in self.iterations) or 1
+        count = sum(row["count"] for row in self.iterations) or 1
         return properties | {"iterations": count, "different": len(self.iterations) or 1}
 
     @property
@@ -139,14 +139,12 @@ class KernelPredictions(Result):
             if Validity.parse(row["validity"]).has_weight
         }
         timed = []
-        for entry in self.iterations:
+        for row in self.iterations:
             times = [
-                seconds
-                for name, seconds in entry.items()
-                if name in weighted and seconds is not None
+                seconds for name, seconds in row.items() if name in weighted and seconds is not None
             ]
             if times:
-                timed.append((entry["iteration"], entry["count"], median(times), times))
+                timed.append((row["iteration"], row["count"], median(times), times))
         timed.sort(key=lambda entry: -entry[2])
         total = sum(count * seconds for _, count, seconds, _ in timed)
         return [

@@ -58,14 +58,14 @@ class LayoutRanking(Result):
     @property
     def measured(self) -> list[Configuration]:
         """The configurations that were measured."""
-        return [entry for entry in self.configurations if entry.measured]
+        return [configuration for configuration in self.configurations if configuration.measured]
 
     @cached_property
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """A row for each configuration."""
         rows = [
-            _make_configuration_row(entry, self.model) | {"simulated": self.simulated}
-            for entry in self.configurations
+            _make_configuration_row(configuration, self.model) | {"simulated": self.simulated}
+            for configuration in self.configurations
         ]
         if self.measured:
             measured_columns = map(_make_measured_columns, self.configurations)
@@ -106,7 +106,7 @@ class LayoutRanking(Result):
         ]
         parts = [format_table(shown, times)]
         if self.measured:
-            pairs = [_pair_times(entry, self.model) for entry in self.measured]
+            pairs = [_pair_times(configuration, self.model) for configuration in self.measured]
             parts.append("Predicted and measured:\n" + format_table(pairs))
         return format_answer(self.sentence, "\n\n".join(parts), self.notes, verbose)
 
@@ -207,8 +207,8 @@ def rank_layouts(
                 configurations, search.measure, problem, evidence.resources, platform, progress
             )
     provenance = [
-        {"model": entry.model, "platform": entry.platform or "", "source": entry.source}
-        for entry in evidence.sets
+        {"model": fitted.model, "platform": fitted.platform or "", "source": fitted.source}
+        for fitted in evidence.sets
     ]
     provenance.append({"model": "", "platform": declared.platform, "source": str(search.speeds)})
     return LayoutRanking(configurations, model, declared.simulated, provenance)
@@ -226,19 +226,19 @@ def _open_output_folder(out: str | Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _make_configuration_row(entry: Configuration, model: str) -> dict[str, Any]:
+def _make_configuration_row(configuration: Configuration, model: str) -> dict[str, Any]:
     seconds_by_model = {
-        name: seconds for name, seconds in entry.communication.items() if name != model
+        name: seconds for name, seconds in configuration.communication.items() if name != model
     }
     return {
-        "layout": _name_layout(entry),
-        "ranks": entry.ranks,
-        "nodes": entry.nodes,
-        "partition": entry.division,
-        "computation": entry.computation,
-        f"communication {model}": entry.communication[model],
-        "validity": entry.validity[model],
-        "total": entry.total(model),
+        "layout": _name_layout(configuration),
+        "ranks": configuration.ranks,
+        "nodes": configuration.nodes,
+        "partition": configuration.division,
+        "computation": configuration.computation,
+        f"communication {model}": configuration.communication[model],
+        "validity": configuration.validity[model],
+        "total": configuration.total(model),
         # A model that cannot predict a configuration has NaN.
         **{
             f"communication {name}": None if isnan(seconds) else seconds
@@ -247,33 +247,39 @@ def _make_configuration_row(entry: Configuration, model: str) -> dict[str, Any]:
     }
 
 
-def _make_measured_columns(entry: Configuration) -> dict[str, float | None]:
+def _make_measured_columns(configuration: Configuration) -> dict[str, float | None]:
     return {
-        f"measured {name}": getattr(entry.measured, name, None)
+        f"measured {name}": getattr(configuration.measured, name, None)
         for name in ("computation", "communication", "total")
     }
 
 
-def _get_measured_total(entry: Configuration) -> float:
+def _get_measured_total(configuration: Configuration) -> float:
     """Return the total time of a configuration that was measured."""
-    assert entry.measured is not None
-    return entry.measured.total
+    assert configuration.measured is not None
+    return configuration.measured.total
 
 
-def _pair_times(entry: Configuration, model: str) -> dict[str, str | None]:
+def _pair_times(configuration: Configuration, model: str) -> dict[str, str | None]:
     """Return each predicted time, followed by the measured one."""
-    predicted = (entry.computation, entry.communication[model], entry.total(model))
-    cells: dict[str, str | None] = {"layout": _name_layout(entry)}
+    predicted = (
+        configuration.computation,
+        configuration.communication[model],
+        configuration.total(model),
+    )
+    cells: dict[str, str | None] = {"layout": _name_layout(configuration)}
     for predicted_seconds, (name, seconds) in zip(
-        predicted, _make_measured_columns(entry).items(), strict=True
+        predicted, _make_measured_columns(configuration).items(), strict=True
     ):
         for title, value in ((name.removeprefix("measured "), predicted_seconds), (name, seconds)):
             cells[title] = None if value is None else format_seconds(value)
-    return cells | {"measured/predicted": f"{_get_measured_total(entry) / entry.total(model):.2f}"}
+    return cells | {
+        "measured/predicted": f"{_get_measured_total(configuration) / configuration.total(model):.2f}"
+    }
 
 
-def _name_layout(entry: Configuration) -> str:
-    return Path(entry.layout.partition(":")[2]).stem
+def _name_layout(configuration: Configuration) -> str:
+    return Path(configuration.layout.partition(":")[2]).stem
 
 
 def _describe_fastest(configurations: Sequence[Configuration], model: str) -> list[str]:
@@ -281,10 +287,10 @@ def _describe_fastest(configurations: Sequence[Configuration], model: str) -> li
     ratio of their times."""
     best, computing = configurations[0], find_fastest(configurations)
 
-    def format_sum(entry: Configuration) -> str:
-        parts = entry.computation, entry.communication[model]
+    def format_sum(configuration: Configuration) -> str:
+        parts = configuration.computation, configuration.communication[model]
         return (
-            f"{format_seconds(entry.total(model))} = "
+            f"{format_seconds(configuration.total(model))} = "
             f"{' + '.join(format_seconds(part) for part in parts)}"
         )
 

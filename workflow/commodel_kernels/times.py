@@ -92,4 +92,4 @@ def predict_single_messages(model: Model, pattern: Schedule) -> Array:
     separate = Schedule.of(2 * count, 0, 2 * numbers, 2 * numbers + 1, 0)
     separate = separate.place(pattern.node[np.stack([pattern.src, pattern.dst], axis=1).ravel()])
     no_work = np.empty((*pattern.bytes.shape[:-1], 0))
-    return model.entry.predict(separate.resize(pattern.bytes, no_work), model.values)[..., 1::2]
+    return model.family.predict(separate.resize(pattern.bytes, no_work), model.values)[..., 1::2]

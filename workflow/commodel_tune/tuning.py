@@ -203,7 +203,7 @@ def _find_evidence(
     points."""
     if request.params:
         return combine_sets(
-            [entry for source in request.params for entry in read_sets(source)], resources
+            [fitted for source in request.params for fitted in read_sets(source)], resources
         )
     try:
         evidence, folders = find_platform_evidence(resources, Path("results"), request.experiment)

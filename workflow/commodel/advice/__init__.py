@@ -518,12 +518,12 @@ def _recommend_alternatives(
 
 
 def _list_model_times(assessments: Sequence[Assessment | None]) -> ModelTimes:
-    seconds = [float(entry.seconds[0]) if entry else np.nan for entry in assessments]
-    bounds = [entry.message_seconds if entry else 0.0 for entry in assessments]
+    seconds = [float(assessment.seconds[0]) if assessment else np.nan for assessment in assessments]
+    bounds = [assessment.message_seconds if assessment else 0.0 for assessment in assessments]
     return ModelTimes(
         np.array(seconds),
         np.array(bounds),
-        [entry.validity.text if entry else "" for entry in assessments],
+        [assessment.validity.text if assessment else "" for assessment in assessments],
     )
 
 
@@ -547,7 +547,7 @@ def _combine_models(
     bases = np.empty(len(weights_of_points), dtype=object)
     for number, of_models in enumerate(weights_of_points):
         entries = [assessments[number] for assessments in panel.models.values()]
-        estimates = [float(entry.seconds[0]) for entry in entries]
+        estimates = [float(assessment.seconds[0]) for assessment in entries]
         seconds[number], low[number], high[number], bases[number] = average_models(
             of_models, estimates, entries
         )

@@ -152,7 +152,9 @@ def list_algorithms(
     all arguments that can make a difference, the usual ones first. `windows` are the windows of a
     windowed gather."""
     algorithms = {
-        name: entry for name, entry in find_algorithms(operation).items() if not entry.placement
+        name: algorithm
+        for name, algorithm in find_algorithms(operation).items()
+        if not algorithm.placement
     }
     ordered = [algorithms[name] for name in PREFERRED_NAMES if name in algorithms]
     ordered += [entry for name, entry in algorithms.items() if name not in PREFERRED_NAMES]
@@ -162,25 +164,25 @@ def list_algorithms(
     return specs
 
 
-def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
-    if entry.argument is None:
-        return [entry.short_name]
-    if entry.argument.is_size:
-        longest = bytes // ranks if entry.operation == "allreduce" else bytes
+def _list_specs(algorithm: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
+    if algorithm.argument is None:
+        return [algorithm.short_name]
+    if algorithm.argument.is_size:
+        longest = bytes // ranks if algorithm.operation == "allreduce" else bytes
         values: list[Any] = [
             format_bytes(size).replace(" ", "")
             for size in SEGMENT_BYTES
             if size < longest <= MAX_SEGMENTS * size
         ]
-    elif entry.argument.kind is Kind.WINDOW:
+    elif algorithm.argument.kind is Kind.WINDOW:
         values = sorted({*windows, *(count for count in WINDOW_SIZES if count < ranks)})
     else:
         values = sorted(
             {count for count in RADICES if count < ranks}
-            | set(list_radices(ranks) if entry.operation == "barrier" else ())
+            | set(list_radices(ranks) if algorithm.operation == "barrier" else ())
         )
-    without_argument = [] if entry.needs_argument else [entry.short_name]
-    return without_argument + [f"{entry.short_name}:{value}" for value in values]
+    without_argument = [] if algorithm.needs_argument else [algorithm.short_name]
+    return without_argument + [f"{algorithm.short_name}:{value}" for value in values]
 
 
 # Of algorithms that follow the placement, those to try: for each operation, the algorithms between
@@ -398,14 +400,14 @@ class Assessment:
         validity = select_reported_check(of_memory, validity)
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
             raise UserError("it predicts a time of 0, or no number")
-        delivered_share = model.entry.delivered and model.entry.delivered(
+        delivered_share = model.family.delivered and model.family.delivered(
             one_size, model.estimate.values
         )
         prediction = StackPrediction(
             seconds=seconds[None],
             ratios=compute_single_message_ratios(parameters, one_size),
             validity=[validity],
-            widening=find_widening_factor(model.entry, parameters, one_size),
+            widening=find_widening_factor(model.family, parameters, one_size),
             message_seconds=predict_shortest_message(model, one_size),
         )
         times = prediction.summarize()
@@ -430,9 +432,9 @@ class Assessment:
         self, model: Model, parameters: ParameterSet, stream: WaveStream
     ) -> "Assessment":
         """Return the prediction with the time between waves, if the model predicts it."""
-        if not predicts_streams(model.entry):
+        if not predicts_streams(model.family):
             return self
-        period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
+        period = stream.period(model.family, lambda cost, waves: cost(model.estimate, waves))
         (stream_validity,) = assess_validity(
             model.estimate, parameters, stack_schedules([stream.pattern]), INFINITE_WAVES
         )
@@ -668,10 +670,10 @@ def _list_segments(points: Sequence[Point]) -> Segments:
     for number, point in enumerate(points):
         if not point.algorithm:
             continue
-        entry, text = find_algorithm(point.operation, point.algorithm)
-        if entry.argument and entry.argument.kind is Kind.SEGMENT and text:
-            (size,) = entry.parse_argument(text)
-            sizes.setdefault((entry.name, point.layout), []).append((size, number))
+        algorithm, text = find_algorithm(point.operation, point.algorithm)
+        if algorithm.argument and algorithm.argument.kind is Kind.SEGMENT and text:
+            (size,) = algorithm.parse_argument(text)
+            sizes.setdefault((algorithm.name, point.layout), []).append((size, number))
     larger: dict[int, int | None] = {}
     for of_algorithm in sizes.values():
         numbers = [number for _, number in sorted(of_algorithm, reverse=True)]

@@ -81,7 +81,7 @@ class Evidence:
         key = (*sorted(models), placement)
         if key not in self._recommenders:
             if self.held_out.empty:
-                sets = [entry for entry in self.sets if entry.model in models]
+                sets = [fitted for fitted in self.sets if fitted.model in models]
                 recommender = (
                     Recommender.of_sets(sets, placement) if self._has_valid_residuals else None
                 )
@@ -224,7 +224,7 @@ def describe_evidence(
     deciding_operations = set(deciding["operation"].map(find_base_name))
     other_operations = sorted(deciding_operations - {find_base_name(operation)})
     if deciding.empty:
-        of_models = [entry for entry in evidence.sets if entry.model != LIBRARY]
+        of_models = [fitted for fitted in evidence.sets if fitted.model != LIBRARY]
         if any(parameters.residuals for parameters in of_models):
             notes.append("weights and intervals come from the residuals that the sets store")
         else:
@@ -347,7 +347,7 @@ def predict_default(
     predicted = [entry for entry in model.predict(points) if entry.seconds == entry.seconds]
     if not predicted:
         return None
-    best = min(predicted, key=lambda entry: entry.seconds)
+    best = min(predicted, key=lambda timed: timed.seconds)
     source = f"predicted from its measured times on {best.point.layout}"
     if best.validity.reason:
         source += f", extrapolated by {best.validity.reason}"

@@ -111,9 +111,9 @@ def _make_alternative_row(row: dict[str, Any], rows: list[dict[str, Any]]) -> di
     """Return a row of the table; columns of measured times and of streams only if there are any."""
     excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
     excess = "best" if row is rows[0] else excess
-    has_measured = any(entry["measured"] == entry["measured"] for entry in rows)
-    has_equal = any(entry["same_messages"] for entry in rows)
-    periods = [entry["period"] for entry in rows if entry["period"] == entry["period"]]
+    has_measured = any(row["measured"] == row["measured"] for row in rows)
+    has_equal = any(row["same_messages"] for row in rows)
+    periods = [row["period"] for row in rows if row["period"] == row["period"]]
     has_front = min(periods, default=math.inf) * MIN_STREAM_GAIN < rows[0]["period"]
     period = row["period"] if row["period"] == row["period"] else None
     return (
@@ -177,7 +177,7 @@ def _insert_default(rows: list[dict[str, Any]], ranking: Ranking) -> list[dict[s
         "slower by [%]": f"{100 * (default.seconds / best - 1):.0f}",
     }
     empty = {name: None for name in ("measured", "between waves") if name in row}
-    slower = [entry["time"] > default.seconds for entry in rows]
+    slower = [row["time"] > default.seconds for row in rows]
     place = slower.index(True) if True in slower else len(rows)
     return [*rows[:place], row | empty, *rows[place:]]
 
@@ -234,10 +234,10 @@ def _name_large_weights(ranking: Ranking) -> str:
 def _name_informative_points(ranking: Ranking, evidence: Evidence) -> str:
     """Return which points to measure first, and why."""
     points = []
-    for entry in ranking.informative_points:
-        seconds = estimate_measuring(entry.point, evidence.resources)
+    for candidate in ranking.informative_points:
+        seconds = estimate_measuring(candidate.point, evidence.resources)
         duration = "" if math.isnan(seconds) else f" (in about {format_duration(seconds)})"
-        points.append(f"{entry.alternative}, {_shorten_layout(entry.layout)}{duration}")
+        points.append(f"{candidate.alternative}, {_shorten_layout(candidate.layout)}{duration}")
     regret = 100 * ranking.frame["regret"].iloc[0]
     return (
         "Alternatives are statistically tied, and the expected regret of the choice is "

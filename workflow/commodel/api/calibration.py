@@ -77,7 +77,7 @@ class Recalibration(Answer):
     left_out: Sequence[str]  # sentences on sets that could not be adapted
 
     def text(self, verbose: bool = True) -> str:
-        table = format_table([_make_shown_row(entry) for entry in self.sets])
+        table = format_table([_make_shown_row(fitted) for fitted in self.sets])
         return format_answer(self.sentence, table, self.notes, verbose)
 
 
@@ -147,9 +147,9 @@ def read_source(
     if params:
         if experiment:
             raise UserError("give --params or --experiment")
-        sets = combine_sets([entry for file in params for entry in read_sets(file)]).sets
+        sets = combine_sets([fitted for file in params for fitted in read_sets(file)]).sets
         return RecalibrationSource(
-            sets, next((entry.platform for entry in sets if entry.platform), "")
+            sets, next((fitted.platform for fitted in sets if fitted.platform), "")
         )
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
@@ -167,8 +167,8 @@ def read_source(
     comparison, _ = split_recommended(read_table(campaign.table("comparison"), COMPARISON))
     comparison = comparison[comparison["platform"] == source_platform]
     residuals = {
-        entry.model: read_residuals(comparison, source_platform, entry.model)
-        for entry in evidence.sets
+        fitted.model: read_residuals(comparison, source_platform, fitted.model)
+        for fitted in evidence.sets
     }
     return RecalibrationSource(
         evidence.sets, source_platform, campaign, load_plan(campaign.plan), comparison, residuals
@@ -218,7 +218,10 @@ def recalibrate(
         )
     write_recalibration(source, request, used, held_out_times, adapted, folder)
     seconds = sum(entry.seconds for entry in (*used, *held_out_times))
-    best = min(adapted, key=lambda entry: entry.after if entry.after == entry.after else inf)
+    best = min(
+        adapted,
+        key=lambda calibrated: calibrated.after if calibrated.after == calibrated.after else inf,
+    )
     errors = (
         f" (mean error μ {best.before:.3g} before, {best.after:.3g} after)" if best.checked else ""
     )
@@ -227,24 +230,30 @@ def recalibrate(
     points = f"factors from {format_count(len(used), 'point')}"
     points += f", errors at {format_count(len(held_out_times), 'held-out point')}"
     notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
-    rows = [_make_row(entry) for entry in adapted]
+    rows = [_make_row(calibrated) for calibrated in adapted]
     path = Path(str(folder))
     return Recalibration(
         rows, sentence, notes, describe_sources(source.sets), adapted, path, list(reasons.values())
     )
 
 
-def _make_shown_row(entry: RecalibratedSet) -> dict[str, Any]:
+def _make_shown_row(calibrated: RecalibratedSet) -> dict[str, Any]:
     per_byte = (
-        "as latency: estimated together" if entry.factors.together else entry.factors.per_byte.text
+        "as latency: estimated together"
+        if calibrated.factors.together
+        else calibrated.factors.per_byte.text
     )
-    errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
-    factors = {"latency factor": entry.factors.latency.text, "time per byte factor": per_byte}
-    return {"model": entry.parameters.model, **factors, **errors}
+    errors = {
+        "μ before": calibrated.before,
+        "μ after": calibrated.after,
+        "held-out points": calibrated.checked,
+    }
+    factors = {"latency factor": calibrated.factors.latency.text, "time per byte factor": per_byte}
+    return {"model": calibrated.parameters.model, **factors, **errors}
 
 
-def _make_row(entry: RecalibratedSet) -> dict[str, Any]:
-    record = record_factors(entry)
+def _make_row(calibrated: RecalibratedSet) -> dict[str, Any]:
+    record = record_factors(calibrated)
     factor_columns = {
         f"{name}_{end}": getattr(factor, end) if factor.known else None
         for name, factor in (("latency", record.latency), ("per_byte", record.per_byte))
@@ -254,7 +263,7 @@ def _make_row(entry: RecalibratedSet) -> dict[str, Any]:
         name: getattr(record, name)
         for name in ("together", "points", "scatter", "before", "after", "checked")
     }
-    return {"model": entry.parameters.model, **factor_columns, **columns}
+    return {"model": calibrated.parameters.model, **factor_columns, **columns}
 
 
 def choose_folder(
@@ -293,7 +302,9 @@ def measure_calibration_points(
         candidates = [*informative, *held_out_points]
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        points = [replace(entry.point, platform=requested.resources.name) for entry in candidates]
+        points = [
+            replace(candidate.point, platform=requested.resources.name) for candidate in candidates
+        ]
         settings = (
             replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
         )
@@ -327,7 +338,7 @@ def _choose_calibration_points(
                 .mean()
                 .sort_values()
             )
-            ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.model))
+            ranked = sorted(source.sets, key=lambda fitted: list(order.index).index(fitted.model))
             return calibrating.select_calibration_points(
                 campaign_points, ranked, requested.levels, requested.count, requested.held_out_count
             )
@@ -337,13 +348,15 @@ def _choose_calibration_points(
     return messages[: requested.count], held_out_points[: requested.held_out_count]
 
 
-def record_factors(entry: RecalibratedSet) -> RecordedFactors:
-    fitted = entry.factors
+def record_factors(calibrated: RecalibratedSet) -> RecordedFactors:
+    fitted = calibrated.factors
     latency, per_byte = (
         RecordedFactor(factor.value, factor.low, factor.high, factor.known)
         for factor in (fitted.latency, fitted.per_byte)
     )
-    before, after = (error if isfinite(error) else None for error in (entry.before, entry.after))
+    before, after = (
+        error if isfinite(error) else None for error in (calibrated.before, calibrated.after)
+    )
     return RecordedFactors(
         latency,
         per_byte,
@@ -352,7 +365,7 @@ def record_factors(entry: RecalibratedSet) -> RecordedFactors:
         fitted.scatter,
         before,
         after,
-        entry.checked,
+        calibrated.checked,
     )
 
 
@@ -366,8 +379,8 @@ def write_recalibration(
 ) -> None:
     """Write the scaled sets. The measurements are written last, so a folder without them is
     incomplete."""
-    for entry in calibrations:
-        scaled = entry.parameters
+    for calibrated in calibrations:
+        scaled = calibrated.parameters
         recalibrated = replace(
             scaled,
             platform=requested.resources.name,
@@ -384,14 +397,14 @@ def write_recalibration(
         requested.simulated,
         read_clock().isoformat(timespec="seconds"),
         tuple(points),
-        {entry.parameters.model: record_factors(entry) for entry in calibrations},
+        {calibrated.parameters.model: record_factors(calibrated) for calibrated in calibrations},
     )
     write_calibration(folder, calibration)
 
 
-def _record_point(entry: CalibrationTime, used: bool) -> RecordedPoint:
-    point, campaign_seconds = entry.calibration_point.point, entry.calibration_point.seconds
+def _record_point(timed: CalibrationTime, used: bool) -> RecordedPoint:
+    point, campaign_seconds = timed.calibration_point.point, timed.calibration_point.seconds
     fields = (point.operation, point.alternative, point.layout, point.ranks, point.bytes)
     return RecordedPoint(
-        *fields, entry.seconds, campaign_seconds if isfinite(campaign_seconds) else None, used
+        *fields, timed.seconds, campaign_seconds if isfinite(campaign_seconds) else None, used
     )

@@ -131,35 +131,36 @@ def show_algorithms(operation: str | None = None, libraries: bool = False) -> Sh
     return Shown.of(rows, f"{len(rows)} algorithms.")
 
 
-def _list_library_functions(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
+def _list_library_functions(algorithm: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
     """Return a row for each function of an MPI library that implements the algorithm; without any,
     one row with `none`."""
-    names = {"operation": entry.operation, "algorithm": entry.form}
+    names = {"operation": algorithm.operation, "algorithm": algorithm.form}
     rows = []
-    for routine in getattr(entry, "mpi_functions", ()):
+    for routine in getattr(algorithm, "mpi_functions", ()):
         row = names | {"library": routine.library, "function": routine.function}
         rows.append(
-            row | {"operands": _describe_operand_order(entry, routine), "differs": routine.differs}
+            row
+            | {"operands": _describe_operand_order(algorithm, routine), "differs": routine.differs}
         )
     return rows or [names | {"library": "none", "function": "", "operands": "", "differs": ""}]
 
 
-def _describe_operand_order(entry: Algorithm | TreeAlgorithm, routine: Routine) -> str:
+def _describe_operand_order(algorithm: Algorithm | TreeAlgorithm, routine: Routine) -> str:
     """Return whether a library's function keeps the order of operands; empty if the operation is no
     reduction."""
     from commodel.patterns.operations import find_operation
 
-    if not find_operation(entry.operation).reduces:
+    if not find_operation(algorithm.operation).reduces:
         return ""
     return "in order" if routine.keeps_order else "reordered"
 
 
-def _make_algorithm_row(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
+def _make_algorithm_row(algorithm: Algorithm | TreeAlgorithm) -> dict[str, str]:
     return {
-        "operation": entry.operation,
-        "algorithm": entry.form,
-        "title": entry.title,
-        "order": entry.order,
+        "operation": algorithm.operation,
+        "algorithm": algorithm.form,
+        "title": algorithm.title,
+        "order": algorithm.order,
     }
 
 
@@ -232,40 +233,40 @@ def show_extensions(name: str | None = None) -> Shown:
     return Shown.of(rows, f"{format_count(len(rows), 'extension')}.")
 
 
-def _make_model_row(entry: Family) -> dict[str, str]:
-    symbols = " ".join(parameter.symbol for parameter in entry.parameters)
+def _make_model_row(family: Family) -> dict[str, str]:
+    symbols = " ".join(parameter.symbol for parameter in family.parameters)
     return {
-        "name": entry.name,
-        "title": entry.title,
+        "name": family.name,
+        "title": family.title,
         "parameters": symbols,
-        "probes": " ".join(entry.probes),
+        "probes": " ".join(family.probes),
     }
 
 
-def _collect_model_fields(entry: Family) -> dict[str, Any]:
+def _collect_model_fields(family: Family) -> dict[str, Any]:
     from commodel.models.parameter_sets import read_published_sets
 
     names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
     parameters = [
         {key: getattr(parameter, key) for key in ("name", "unit", "meaning", "argument", "per")}
         | {"required": parameter.default is None and not parameter.optional}
-        for parameter in entry.parameters
+        for parameter in family.parameters
     ]
-    return {name: getattr(entry, name) for name in names} | {
+    return {name: getattr(family, name) for name in names} | {
         "parameters": parameters,
-        "probes": list(entry.probes),
-        "settings": {key: list(setting.values) for key, setting in entry.settings.items()},
-        "decides": {key: setting.meaning for key, setting in entry.settings.items()},
-        "published": list(read_published_sets(entry.name)),
+        "probes": list(family.probes),
+        "settings": {key: list(setting.values) for key, setting in family.settings.items()},
+        "decides": {key: setting.meaning for key, setting in family.settings.items()},
+        "published": list(read_published_sets(family.name)),
     }
 
 
-def _format_model(entry: Family) -> str:
+def _format_model(family: Family) -> str:
     from commodel.models.parameter_sets import read_published_sets
 
     parameters = [
         {"parameter": parameter.symbol, "unit": parameter.unit, "meaning": parameter.about}
-        for parameter in entry.parameters
+        for parameter in family.parameters
     ]
     width = find_table_width()
 
@@ -273,19 +274,19 @@ def _format_model(entry: Family) -> str:
         return textwrap.wrap(text, width, initial_indent=f"{title:11}", subsequent_indent=" " * 11)
 
     lines = [
-        entry.title,
+        family.title,
         "",
-        *textwrap.wrap(entry.citation, width),
+        *textwrap.wrap(family.citation, width),
         "",
-        *wrap("equation", entry.equation),
-        *wrap("ignores", entry.ignores),
-        f"probes     {', '.join(entry.probes)}",
-        f"size       {'predictions grow with the message' if entry.uses_bytes else 'size not modelled'}",
+        *wrap("equation", family.equation),
+        *wrap("ignores", family.ignores),
+        f"probes     {', '.join(family.probes)}",
+        f"size       {'predictions grow with the message' if family.uses_bytes else 'size not modelled'}",
     ]
-    for name, setting in entry.settings.items():
+    for name, setting in family.settings.items():
         lines += wrap("setting", f"{name}: {' or '.join(setting.values)}. {setting.meaning}")
     lines += ["", format_table(parameters)] if parameters else ["", "no parameters"]
-    for path, values in read_published_sets(entry.name).items():
+    for path, values in read_published_sets(family.name).items():
         limits = values.bytes_range
         sizes = (
             f", {format_bytes(int(limits[0]))} to {format_bytes(int(limits[1]))}" if limits else ""

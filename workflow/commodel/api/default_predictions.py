@@ -65,7 +65,7 @@ def predict_default(default: MpiDefault, points: Sequence[Point]) -> list[Predic
         raise UserError("found 0 bytes, wanted at least 1 for the MPI default", key="bytes")
     stated = [replace(point, statistic=default.find_statistic(point)) for point in points]
     predictions = default.predict(stated)
-    if all(entry.seconds != entry.seconds for entry in predictions):
+    if all(prediction.seconds != prediction.seconds for prediction in predictions):
         known = ", ".join(default.laws)
         raise UserError(f"found {default.explain_missing(stated[0])}; there are times of {known}")
     return predictions
@@ -79,7 +79,7 @@ def describe_default(
     notes = []
     if layout:
         notes.append(f"layout {layout}: that of the measured times of the MPI default")
-    for statistic in dict.fromkeys(entry.point.statistic for entry in predictions):
+    for statistic in dict.fromkeys(prediction.point.statistic for prediction in predictions):
         if statistic is not wanted:
             notes.append(f"times of the MPI default are of statistic '{statistic}', as measured")
     return [*notes, *describe_widths(default, predictions)]

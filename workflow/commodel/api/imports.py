@@ -88,12 +88,12 @@ def import_(
 
 
 def import_times(
-    entry: Format, files: Sequence[Path], stated: StatedProperties, ranks: Sequence[int] = ()
+    file_format: Format, files: Sequence[Path], stated: StatedProperties, ranks: Sequence[int] = ()
 ) -> Imported:
     """Return the times of files of a format."""
-    if entry.read_times is None:
-        raise UserError(f"format '{entry.name}' has no measured times")
-    imported = read_all_times(entry, files, stated, ranks)
+    if file_format.read_times is None:
+        raise UserError(f"format '{file_format.name}' has no measured times")
+    imported = read_all_times(file_format, files, stated, ranks)
     operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
     kinds = dict.fromkeys(time.statistic for time in imported.times)
     statistics = ", ".join(
@@ -104,7 +104,7 @@ def import_times(
         [asdict(time) for time in imported.times],
         f"{format_count(len(imported.times), 'time')} of {operations} ({statistics})",
         [*imported.remarks, *left_out],
-        [{"format": entry.title, "file": str(file)} for file in files],
+        [{"format": file_format.title, "file": str(file)} for file in files],
     )
 
 

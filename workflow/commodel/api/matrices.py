@@ -122,7 +122,7 @@ class MatrixPlacement:
         if not isinstance(self.resources, dict):
             return list(sets)
         return [
-            name for name, entry in sets.items() if entry.platform in ("", shape.point.platform)
+            name for name, fitted in sets.items() if fitted.platform in ("", shape.point.platform)
         ]
 
 
@@ -139,10 +139,10 @@ def place_matrix(
         for block in experiment.matrix:
             combinations = blocks.setdefault(experiment.block_platform(block), [])
             combinations += (combination for combination, _ in list_combinations(block))
-        fitted = {entry.platform for entry in sets.values()}
+        fitted = {fitted.platform for fitted in sets.values()}
         if not fitted.intersection(blocks):
             names = [
-                name for name in dict.fromkeys(entry.platform for entry in sets.values()) if name
+                name for name in dict.fromkeys(fitted.platform for fitted in sets.values()) if name
             ]
             note = (
                 f"OF ANOTHER PLATFORM: no parameter set is of {' or '.join(blocks)}, the platform "

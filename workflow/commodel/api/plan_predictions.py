@@ -119,7 +119,7 @@ class PlanRequest:
         sources = [path if path.is_dir() else self.find_set(path) for path in self.sources]
         parameters = choose_sets(sources, self.model, self.settings)
         plan = load_plan(self.plan_file)
-        platforms = [entry.platform for entry in parameters]
+        platforms = [fitted.platform for fitted in parameters]
         if not {"", *plan.platforms}.intersection(platforms):
             found = f"found parameters of platform {' and '.join(dict.fromkeys(platforms))}"
             raise UserError(f"{found}, wanted {' or '.join(plan.platforms)}", file=self.plan_file)

@@ -218,7 +218,9 @@ def predict_patterns(
     notes += omitted + describe_origins(sets, resources.name if resources else "")
     notes += resources.describe_extension(max(point.ranks for point in points)) if resources else []
     names_alternatives = bool(pattern["algorithm"] or pattern["topology"])
-    has_arguments = any(entry.argument for entry in find_algorithms(points[0].operation).values())
+    has_arguments = any(
+        algorithm.argument for algorithm in find_algorithms(points[0].operation).values()
+    )
     return Predictions.of(
         rows, notes, sets, folders, has_defaults=has_arguments and not names_alternatives
     )
@@ -393,9 +395,9 @@ def list_points(
         raise UserError(f"bytes is missing; {name} needs a message size")
     # `near` is made for messages that do not depend on the placement
     every = {
-        spec: entry
-        for spec, entry in find_algorithms(name).items()
-        if not (entry.needs_argument or (entry.placement and layout == NEAR_LAYOUT))
+        spec: algorithm
+        for spec, algorithm in find_algorithms(name).items()
+        if not (algorithm.needs_argument or (algorithm.placement and layout == NEAR_LAYOUT))
     }
     alternatives: list[dict[str, Any]] = [{"topology": spec} for spec in topology] or [
         {"algorithm": spec} for spec in algorithm or every
@@ -537,10 +539,10 @@ def _format_with_unit(model: str | None, name: str, value: Value) -> str:
         raise UserError(
             f"found {name}={value!r} without model=, wanted a model or text with a unit"
         )
-    entry, text = find_family(model), repr(float(value))
+    family, text = find_family(model), repr(float(value))
     return (
-        f"{text} {find_unit(entry, entry.full_name(name), {})}".strip()
-        if name in entry.by_name
+        f"{text} {find_unit(family, family.full_name(name), {})}".strip()
+        if name in family.by_name
         else text
     )
 

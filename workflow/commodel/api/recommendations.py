@@ -172,7 +172,7 @@ def decide_workloads(
     sets: dict[tuple[str, str], ParameterSet] = {}
     for operation in dict.fromkeys(workload.operation for workload in workloads):
         evidence = source.read(operation)
-        sets |= {(entry.model, entry.source): entry for entry in evidence.sets}
+        sets |= {(fitted.model, fitted.source): fitted for fitted in evidence.sets}
         of_operation = [workload for workload in workloads if workload.operation == operation]
         layouts, choices = candidates.layouts, candidates.list_choices
         tables.append(

@@ -102,8 +102,8 @@ def describe_sources(sets: Iterable[ParameterSet]) -> list[Mapping[str, str]]:
     """Return a row for each parameter set: its model, its platform, and where its values come
     from."""
     return [
-        {"model": entry.model, "platform": entry.platform or "", "source": entry.source}
-        for entry in sets
+        {"model": fitted.model, "platform": fitted.platform or "", "source": fitted.source}
+        for fitted in sets
     ]
 
 

@@ -115,14 +115,16 @@ def _require_files(name: str, files: Sequence[Path]) -> None:
     raise UserError(f"import {name}: found no file, wanted the files to read{folder}")
 
 
-def _make_time_command(entry: Format) -> click.Command:
-    pattern_options = [OPTIONS[name] for name in entry.options]
+def _make_time_command(file_format: Format) -> click.Command:
+    pattern_options = [OPTIONS[name] for name in file_format.options]
 
     @click.command(
-        name=entry.name,
+        name=file_format.name,
         cls=VerbCommand,
-        help=f"Read times of {entry.title} into a table for fit table.",
-        examples=[f"commodel import {entry.name} {arguments}" for arguments in entry.examples],
+        help=f"Read times of {file_format.title} into a table for fit table.",
+        examples=[
+            f"commodel import {file_format.name} {arguments}" for arguments in file_format.examples
+        ],
     )
     @click.argument("files", nargs=-1, metavar="FILES...", type=PATH)
     @make_option_group("Times to read", *pattern_options)
@@ -131,10 +133,10 @@ def _make_time_command(entry: Format) -> click.Command:
         from commodel.api.imports import import_times
         from commodel.interchange import StatedProperties
 
-        _require_files(entry.name, files)
+        _require_files(file_format.name, files)
         counts = [parse_count(text, 2) for text in ranks]
         with show_waiting("reading"):
-            imported = import_times(entry, files, StatedProperties(**properties), counts)
+            imported = import_times(file_format, files, StatedProperties(**properties), counts)
         imported.to_csv(out)
         click.echo(f"{out}: {imported.sentence}")
         for note in imported.notes:

@@ -174,7 +174,7 @@ def select_calibration_points(
         count, max(len(candidates) - held_out_count, MIN_POINTS_OF_FACTORS, len(candidates) // 2)
     )
     parameters = next(
-        (entry for entry in sets if entry.values and has_latency_and_bandwidth(entry)), None
+        (fitted for fitted in sets if fitted.values and has_latency_and_bandwidth(fitted)), None
     )
     if parameters is None:
         raise UserError(
@@ -192,7 +192,7 @@ def select_informative(
     """Return the points that determine the factors best: for every distance class, one whose
     predicted time is mostly latency and one whose predicted time is mostly time per byte. Of
     equally good points the fastest is selected. This repeats until there are `count` points."""
-    shares = Effect(parameters, [entry.point for entry in candidates]).slopes(np.zeros(2))
+    shares = Effect(parameters, [candidate.point for candidate in candidates]).slopes(np.zeros(2))
     is_scaled = shares.sum(axis=1) > 1 - MAX_UNSCALED_SHARE
     remaining: list[int] = list(
         np.flatnonzero(is_scaled).tolist()
@@ -200,8 +200,8 @@ def select_informative(
         else range(len(candidates))
     )
     distance = [
-        max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks)))
-        for entry in candidates
+        max(levels.classes(place_ranks(candidate.point.layout, candidate.point.ranks)))
+        for candidate in candidates
     ]
     selected: list[int] = []
     while remaining and len(selected) < count:
@@ -246,14 +246,14 @@ def recalibrate_set(
     predicted = _pair_with_predictions(parameters, used)
     logs = [
         np.log(
-            entry.seconds
-            / (entry.calibration_point.seconds if entry.calibration_point.known else row.seconds)
+            timed.seconds
+            / (timed.calibration_point.seconds if timed.calibration_point.known else row.seconds)
         )
-        for entry, row in predicted
+        for timed, row in predicted
     ]
-    noise = [np.hypot(entry.noise, entry.calibration_point.noise) for entry, _ in predicted]
+    noise = [np.hypot(timed.noise, timed.calibration_point.noise) for timed, _ in predicted]
     separate_factors = len(predicted) > MIN_POINTS_OF_FACTORS and all(
-        entry.calibration_point.known for entry, _ in predicted
+        timed.calibration_point.known for timed, _ in predicted
     )
     model_error = (
         0.0
@@ -262,7 +262,7 @@ def recalibrate_set(
     )
     factors = estimate_factors(
         parameters,
-        [entry.calibration_point.point for entry, _ in predicted],
+        [timed.calibration_point.point for timed, _ in predicted],
         np.array(logs),
         np.array(noise),
         model_error,
@@ -293,12 +293,12 @@ def _pair_with_predictions(
     """Return the measured times with their predictions, without points whose prediction has no
     weight."""
     predictions = predict(
-        parameters, [entry.calibration_point.point for entry in times], strict=False, draws=0
+        parameters, [timed.calibration_point.point for timed in times], strict=False, draws=0
     )
     times_with_predictions = zip(times, predictions, strict=True)
     return [
-        (entry, row)
-        for entry, row in times_with_predictions
+        (timed, row)
+        for timed, row in times_with_predictions
         if row.seconds > 0 and row.validity.has_weight
     ]
 
@@ -345,7 +345,8 @@ def recalibrate_sets(
         except UserError as error:
             reasons[parameters.model] = error.message
     return sorted(
-        calibrated, key=lambda entry: entry.after if entry.checked else float("inf")
+        calibrated,
+        key=lambda recalibrated: recalibrated.after if recalibrated.checked else float("inf"),
     ), reasons
 
 
@@ -410,7 +411,7 @@ def _compare_batches(
         counts = rows.groupby("allocation").size()
         allocations = counts.index[counts >= MIN_POINTS_FOR_DRIFT]
         parameters = next(
-            (entry for entry in sets if (entry.model, entry.platform) == (best, platform)), None
+            (fitted for fitted in sets if (fitted.model, fitted.platform) == (best, platform)), None
         )
         if len(allocations) < 2 or parameters is None:
             continue

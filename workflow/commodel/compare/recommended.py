@@ -131,7 +131,7 @@ class Recommender:
                     candidates.append((model.error, parameters.model, model))
         if not candidates:
             return None
-        _, family, model = min(candidates, key=lambda entry: entry[:2])
+        _, family, model = min(candidates, key=lambda candidate: candidate[:2])
         return cls({family: 1.0}, model)
 
     def stack(self, predictions: Mapping[str, Array]) -> Array:

@@ -155,7 +155,7 @@ def _expand_factors(low: int, high: int, factor: float) -> list[int]:
     factor = min(factor, 2.0 * MAX_BYTES)
     exact = int(factor) if factor == int(factor) else factor
     entries = (round(low * exact**power) for power in range(int(count) + 2))
-    return list(dict.fromkeys(entry for entry in entries if entry <= high))
+    return list(dict.fromkeys(number for number in entries if number <= high))
 
 
 def _check_range(low: int, high: int, count: float) -> None:

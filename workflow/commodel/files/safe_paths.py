@@ -116,13 +116,13 @@ class SafePath:
 
     def iterdir(self) -> Iterator["SafePath"]:
         with self._scan_folder() as entries:
-            names = sorted(entry.name for entry in entries)
+            names = sorted(child.name for child in entries)
         return (replace(self, parts=(*self.parts, name)) for name in names)
 
     def modification_times(self) -> dict[str, float]:
         """Return the modification time of each file of a folder, by name."""
         with self._scan_folder() as entries:
-            return {entry.name: entry.stat(follow_symlinks=False).st_mtime for entry in entries}
+            return {child.name: child.stat(follow_symlinks=False).st_mtime for child in entries}
 
     def check(self) -> None:
         """Refuse a folder that contains, at any depth, anything but folders and ordinary files."""
@@ -131,12 +131,12 @@ class SafePath:
                 f"found more than {MAX_FOLDER_DEPTH} folders in one another", file=self.root
             )
         with self._scan_folder() as entries:
-            for entry in entries:
-                entry_path = replace(self, parts=(*self.parts, entry.name))
-                if entry.is_dir(follow_symlinks=False):
-                    entry_path.check()
-                elif not entry.is_file(follow_symlinks=False):
-                    raise entry_path._refusal(entry.stat(follow_symlinks=False).st_mode)
+            for child in entries:
+                child_path = replace(self, parts=(*self.parts, child.name))
+                if child.is_dir(follow_symlinks=False):
+                    child_path.check()
+                elif not child.is_file(follow_symlinks=False):
+                    raise child_path._refusal(child.stat(follow_symlinks=False).st_mode)
 
     def open(self, mode: str = "r", **settings: Any) -> IO[Any]:
         """Open an ordinary file: `r` reads it, `w` replaces it by a new file, `a+` opens or creates

@@ -70,7 +70,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
         raise UserError(
             f"data sheets do not contain the parameters of model {name}; wanted {', '.join(families)}"
         )
-    entry, levels = find_family(name), times.levels
+    family, levels = find_family(name), times.levels
     settings: dict[str, Any] = {"probed_classes": list(times.single_message)}
     if levels.groups:
         settings["levels"] = levels.group_lists
@@ -95,7 +95,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
             for distance in other_distances:
                 of_class = MAKERS_BY_FAMILY[name](*times.single_message[distance], times.overhead)
                 is_function = {
-                    text: bool(entry.by_name[text.partition(".")[0]].argument) for text in of_class
+                    text: bool(family.by_name[text.partition(".")[0]].argument) for text in of_class
                 }
                 numbers |= {
                     add_class(text, distance, is_function[text]): value
@@ -107,9 +107,9 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
     if not times.overhead:
         missing["overhead of software"] = NOT_IN_DATA_SHEETS
     numbers |= local_work
-    forms = infer_forms(entry, numbers)
+    forms = infer_forms(family, numbers)
     estimates = {
-        text: Estimate.exact(value, find_unit(entry, text, forms))
+        text: Estimate.exact(value, find_unit(family, text, forms))
         for text, value in numbers.items()
     }
     estimates |= {

@@ -53,7 +53,7 @@ FIRST_NODES = ""  # label of cases on the first nodes
 Labels = Mapping[str, list[str | None]]
 
 
-def split_by_class(entry: Family, evidence: Observed) -> dict[str, Observed]:
+def split_by_class(family: Family, evidence: Observed) -> dict[str, Observed]:
     """Return the samples of the first nodes, and of each distance class in which all class-specific
     probes of the model were run."""
     if not evidence.levels:
@@ -62,13 +62,13 @@ def split_by_class(entry: Family, evidence: Observed) -> dict[str, Observed]:
     labels = {name: _label_cases(levels, name, evidence) for name in evidence.probes}
     needed = [
         labels[name]
-        for name in entry.probes
+        for name in family.probes
         if find_probe(name).classes and evidence.probes.get(name)
     ]
     classes = [FIRST_NODES]
-    if entry.by_class and needed and not (evidence.types and entry.by_type):
+    if family.by_class and needed and not (evidence.types and family.by_type):
         possible = [name for name in levels.names if not PART_PATTERN.fullmatch(name)]
-        possible = [name for name in possible if name != NODE or entry.by_class == EVERYWHERE]
+        possible = [name for name in possible if name != NODE or family.by_class == EVERYWHERE]
         classes += [name for name in possible if all(name in of_probe for of_probe in needed)]
     return {name: _select_class(evidence, labels, name) for name in classes}
 
@@ -114,19 +114,19 @@ def _label_cases(levels: Hierarchy, name: str, evidence: Observed) -> list[str |
 
 
 def add_class_values(
-    entry: Family, parameters: ParameterSet, by_class: Mapping[str, ParameterSet]
+    family: Family, parameters: ParameterSet, by_class: Mapping[str, ParameterSet]
 ) -> ParameterSet:
     """Return the set with the values of other distance classes added if they differ."""
     values, draws, forms = dict(parameters.values), dict(parameters.draws), dict(parameters.forms)
     curves = list(parameters.curves)
-    first_functions = _group_by_function(entry, parameters)
+    first_functions = _group_by_function(family, parameters)
     for name, of_class in by_class.items():
-        for function, texts in _group_by_function(entry, of_class).items():
+        for function, texts in _group_by_function(family, of_class).items():
             if texts == first_functions.get(function) and all(
                 _find_value(of_class, text) == _find_value(parameters, text) for text in texts
             ):
                 continue
-            is_function = bool(entry.by_name[parse_key(texts[0]).parameter].argument)
+            is_function = bool(family.by_name[parse_key(texts[0]).parameter].argument)
             if is_function:
                 forms[add_class(function, name, False)] = of_class.forms.get(function, "constant")
             values |= {add_class(text, name, is_function): of_class.values[text] for text in texts}
@@ -140,13 +140,13 @@ def add_class_values(
     return replace(parameters, values=values, draws=draws, forms=forms, curves=tuple(curves))
 
 
-def _group_by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]]:
+def _group_by_function(family: Family, parameters: ParameterSet) -> dict[str, list[str]]:
     """Return the names of values by function. A parameter that is a number forms a group of its
     own."""
     entries: dict[str, list[str]] = {}
     for text in parameters.values:
         function = (
-            parse_key(text).function if entry.by_name[parse_key(text).parameter].argument else text
+            parse_key(text).function if family.by_name[parse_key(text).parameter].argument else text
         )
         entries.setdefault(function, []).append(text)
     return entries
@@ -198,14 +198,14 @@ def _find_ratio_range(
 
 
 def compare_round_trips(
-    entry: Family, parameters: ParameterSet, evidence: Observed
+    family: Family, parameters: ParameterSet, evidence: Observed
 ) -> dict[str, dict[str, list[float]]]:
     """Return measured and predicted round trips by distance class, as parameter sets store them.
     They are of the probe that ran on most pairs of nodes; within a node they may be of probe
     `mixture`. Without a prediction the result is empty."""
     if not parameters.values:
         return {}
-    model = Model.of(entry, Values.of(parameters))
+    model = Model.of(family, Values.of(parameters))
     probe_name = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), "")
     times = _collect_round_trips(model, probe_name, evidence.probes.get(probe_name, ()), evidence)
     if NODE not in times:
@@ -229,7 +229,7 @@ def _collect_round_trips(
         pattern = make_case_schedule(probe, case.settings, evidence.types)
         if pattern is None or not len(case.seconds):
             continue
-        if not model.entry.by_type and rank_types(pattern.node, evidence.types).any():
+        if not model.family.by_type and rank_types(pattern.node, evidence.types).any():
             continue  # a rank is on another node type than the first, which the model does not have
         try:
             trip = np.array([np.median(case.seconds), np.ravel(model.cost(pattern))[0]]) / (
@@ -260,7 +260,7 @@ MAX_RELATIVE_HALF_WIDTH = 0.5
 
 
 def collect_observed(
-    observations: pd.DataFrame, platform: str, seed: int, entry: PlannedPlatform
+    observations: pd.DataFrame, platform: str, seed: int, planned: PlannedPlatform
 ) -> Observed:
     """Return the samples of the probes on a platform. Matrix points are held out from each fit."""
     rows = observations[
@@ -291,7 +291,7 @@ def collect_observed(
             settings, group["seconds"].to_numpy(), group["pass"].to_numpy(), counts
         )
         probes.setdefault(name, []).append(samples)
-    return Observed(probes, seed, entry.types, levels=entry.levels)
+    return Observed(probes, seed, planned.types, levels=planned.levels)
 
 
 def _read_setting(value: str | float) -> str | int:
@@ -316,12 +316,12 @@ def collect_evidence(plan: Plan, observations: pd.DataFrame, platform: str) -> O
 def fit_to_evidence(plan: Plan, evidence: Observed, name: str, platform: str) -> ParameterSet:
     """Fit a model to the samples of probes. If the fit fails for any reason, return a set without
     values, with the reason, so that the other models are reported."""
-    entry, planned = find_family(name), plan.platforms[platform]
+    family, planned = find_family(name), plan.platforms[platform]
     try:
-        parameters = fit_set(entry, evidence)
+        parameters = fit_set(family, evidence)
         _require_finite(parameters)
     except Exception as error:
-        missing = dict.fromkeys(entry.by_name, describe_error(error))
+        missing = dict.fromkeys(family.by_name, describe_error(error))
         parameters = ParameterSet(name, platform, "", {}, missing=missing)
     return replace(
         parameters,
@@ -346,60 +346,62 @@ def _require_finite(parameters: ParameterSet) -> None:
             )
 
 
-def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
+def fit_set(family: Family, evidence: Observed) -> ParameterSet:
     """Return the parameter set of a model from its probes. On a network with levels it has values
     for each distance class."""
-    by_class = split_by_class(entry, evidence)
+    by_class = split_by_class(family, evidence)
     first = by_class.pop(FIRST_NODES)
-    parameters = make_parameter_set(entry, entry.fit(first))
+    parameters = make_parameter_set(family, family.fit(first))
     vectors = (
         find_longest_vectors(evidence, copies="copy" in parameters.forms)
-        if "work" in entry.probes
+        if "work" in family.probes
         else {}
     )
-    unequal = find_unequal_classes(entry, evidence, parameters)
+    unequal = find_unequal_classes(family, evidence, parameters)
     parameters = parameters.with_settings(heterogeneity_by_class=unequal) if unequal else parameters
-    parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors)
+    parameters = replace(
+        parameters, left_out=measure_left_out_error(family, first), vectors=vectors
+    )
     if not evidence.levels:
         ratio = measure_heterogeneity(evidence, parameters)
         heterogeneity: dict[str, Any] = {"heterogeneity": round(ratio, 3)} if ratio > 1 else {}
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
-        if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):
+        if not (family.by_type or by_node) and (types := find_unequal_types(evidence)):
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
-        probed = list_probed_classes(entry, first)
-        without_mpi = {*entry.probes_without_mpi} - LOCAL_WORK_PROBES
+        probed = list_probed_classes(family, first)
+        without_mpi = {*family.probes_without_mpi} - LOCAL_WORK_PROBES
         heterogeneity |= {"probed_classes": probed} if probed or not without_mpi else {}
-        return _add_checks(entry, parameters.with_settings(**heterogeneity), evidence)
+        return _add_checks(family, parameters.with_settings(**heterogeneity), evidence)
     classes = {}
     for name, class_evidence in by_class.items():
         with suppress(UserError):  # predictions of messages in this class report the missing values
-            classes[name] = make_parameter_set(entry, entry.fit(class_evidence))
-    parameters = add_class_values(entry, parameters, classes)
-    probed_classes = {*list_probed_classes(entry, first), *classes}
+            classes[name] = make_parameter_set(family, family.fit(class_evidence))
+    parameters = add_class_values(family, parameters, classes)
+    probed_classes = {*list_probed_classes(family, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in probed_classes]
     parameters = parameters.with_settings(**evidence.placement, probed_classes=names)
-    if not entry.has_classes and (ratios := compare_distance_classes(evidence)):
+    if not family.has_classes and (ratios := compare_distance_classes(evidence)):
         parameters = parameters.with_settings(distance_ratios=ratios)
-    return _add_checks(entry, parameters, evidence)
+    return _add_checks(family, parameters, evidence)
 
 
-def _add_checks(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
+def _add_checks(family: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
     """Return the set with its errors for single messages and under contention."""
     for name, find_errors in (
         ("single_messages", compare_round_trips),
         ("contention", check_contention),
     ):
-        errors = find_errors(entry, parameters, evidence)
+        errors = find_errors(family, parameters, evidence)
         if errors:
             parameters = parameters.with_settings(**{name: errors})
     return parameters
 
 
-def list_probed_classes(entry: Family, evidence: Observed) -> list[str]:
+def list_probed_classes(family: Family, evidence: Observed) -> list[str]:
     """Return the distance classes of the messages of the model's probes."""
     levels = Hierarchy.of(evidence.levels)
     distances: set[int] = set()
-    for name in set(entry.probes) - LOCAL_WORK_PROBES:
+    for name in set(family.probes) - LOCAL_WORK_PROBES:
         settings = [case.settings for case in evidence.probes.get(name, ())]
         for layout, ranks, where in {
             (case["layout"], case["ranks"], case["where"]) for case in settings
@@ -408,7 +410,7 @@ def list_probed_classes(entry: Family, evidence: Observed) -> list[str]:
     return [levels.names[distance] for distance in sorted(distances)]
 
 
-def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
+def make_parameter_set(family: Family, fitted: Fitted) -> ParameterSet:
     """Return a parameter set from the draws of a fit: values with intervals, units and notes. The
     caller adds the provenance."""
     fitted = replace(
@@ -421,7 +423,7 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
     estimated = {
         key: draws_of_value
         for key, draws_of_value in fitted.values.items()
-        if not entry.by_name[parse_key(key).parameter].random
+        if not family.by_name[parse_key(key).parameter].random
     }
     has_draws = any(len(draws_of_value) > 1 for draws_of_value in estimated.values())
     indistinct = find_indistinct_values(estimated) if has_draws else {}
@@ -435,13 +437,13 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
         )
         values[value] = make_estimate(
             draws,
-            find_unit(entry, value, fitted.forms),
+            find_unit(family, value, fitted.forms),
             note,
             not reason,
             fitted.intervals.get(value),
         )
     return ParameterSet(
-        model=entry.name,
+        model=family.name,
         platform="",
         source="",
         values=values,

@@ -115,12 +115,12 @@ class Effect:
     def __call__(self, logs: Array) -> Array:
         """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the
         factors."""
-        entry, rows = find_family(self.parameters.model), np.exp(np.vstack([np.zeros(2), logs]))
+        family, rows = find_family(self.parameters.model), np.exp(np.vstack([np.zeros(2), logs]))
         values = {
             name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()
         }
-        scaled = scale_values(entry, self.parameters.forms, values, rows[:, :1], rows[:, 1:])
-        model = Model.of(entry, Values(scaled, self.parameters.forms, self.parameters.settings))
+        scaled = scale_values(family, self.parameters.forms, values, rows[:, :1], rows[:, 1:])
+        model = Model.of(family, Values(scaled, self.parameters.forms, self.parameters.settings))
         predictions = np.zeros((len(rows), len(self.points)))
         for numbers, pattern, count in self._parts:
             predictions[:, numbers] += (

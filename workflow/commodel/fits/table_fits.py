@@ -111,7 +111,7 @@ from commodel.units import format_bytes, format_seconds
 
 
 def select_observable_points(
-    entry: Family, points: list[Point], seconds: Array
+    family: Family, points: list[Point], seconds: Array
 ) -> tuple[list[Point], Array]:
     """Return the points to which a model is fitted, and their times: those whose statistic it
     predicts.
@@ -121,10 +121,12 @@ def select_observable_points(
     wrong at each of them.
     """
     predicted = [
-        number for number, point in enumerate(points) if not explain_missing_statistic(entry, point)
+        number
+        for number, point in enumerate(points)
+        if not explain_missing_statistic(family, point)
     ]
     points, seconds = [points[number] for number in predicted], seconds[predicted]
-    if entry.uses_bytes:
+    if family.uses_bytes:
         return points, seconds
     smallest = sorted(
         number
@@ -264,21 +266,21 @@ def cross_validate_points(points: Sequence[Point], refit: Refit) -> StoredResidu
     return store_residuals(model) if model else None
 
 
-def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Refit:
+def make_refit(family: Family, schedules: Sequence[Schedule], seconds: Array) -> Refit:
     """Return a function that fits a model to some of the points, by the model's own fit."""
 
     def refit(masks: np.ndarray) -> Array:
         return np.array([refit_points(np.flatnonzero(flags)) for flags in masks])
 
     def refit_points(numbers: np.ndarray) -> Array:
-        assert entry.table_fit is not None
-        assert entry.table_fit.fit is not None
+        assert family.table_fit is not None
+        assert family.table_fit.fit is not None
         of_points = [schedules[number] for number in numbers]
         try:
-            fitted = entry.table_fit.fit(of_points, seconds[numbers])
+            fitted = family.table_fit.fit(of_points, seconds[numbers])
         except UserError:  # too few points remain
             return np.full(len(seconds), np.nan)
-        model = Model.of_fit(entry, fitted)
+        model = Model.of_fit(family, fitted)
         predictions = np.array([float(np.ravel(model.cost(pattern))[0]) for pattern in schedules])
         return np.log(seconds / np.where(predictions > 0, predictions, np.nan))
 
@@ -317,9 +319,9 @@ def fit_measured(
 ) -> ParameterSet:
     """Fit one model to measured collectives. Unlike all other sets, this set used matrix points,
     which its source states."""
-    entry = find_family(name)
-    fitted = fit_points(entry, points, seconds, seed)
-    used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
+    family = find_family(name)
+    fitted = fit_points(family, points, seconds, seed)
+    used, parameters = len(fitted.curves[0].x), make_parameter_set(family, fitted)
     ranks = [point.ranks for point in points]
     return replace(
         parameters.with_settings(
@@ -333,23 +335,23 @@ def fit_measured(
 def fit_regression(points: Sequence[Point], seconds: Sequence[float]) -> ParameterSet:
     """Fit a regression in the performance model normal form, without residuals of held-out
     points."""
-    entry = find_family("pmnf")
-    assert entry.table_fit is not None
-    assert entry.table_fit.fit is not None
+    family = find_family("pmnf")
+    assert family.table_fit is not None
+    assert family.table_fit.fit is not None
     schedules = [build_schedule(point) for point in points]
-    return make_parameter_set(entry, entry.table_fit.fit(schedules, np.asarray(seconds)))
+    return make_parameter_set(family, family.table_fit.fit(schedules, np.asarray(seconds)))
 
 
 def fit_points(
-    entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1
+    family: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1
 ) -> Fitted:
-    how = entry.table_fit
+    how = family.table_fit
     if how is None:
         raise UserError(
-            f"model {entry.name} cannot be fitted to collectives alone: it needs its probes"
+            f"model {family.name} cannot be fitted to collectives alone: it needs its probes"
         )
     table_points, table_seconds = select_observable_points(
-        entry, list(points), np.asarray(seconds, dtype=float)
+        family, list(points), np.asarray(seconds, dtype=float)
     )
     rng = np.random.default_rng(seed)
     if how.priors is None:
@@ -359,20 +361,20 @@ def fit_points(
     if how.fit is not None:
         schedules = [build_schedule(point) for point in points]
         exact_seconds = table_seconds[order]
-        residuals = cross_validate_points(points, make_refit(entry, schedules, exact_seconds))
+        residuals = cross_validate_points(points, make_refit(family, schedules, exact_seconds))
         return replace(how.fit(schedules, exact_seconds), residuals=residuals)
     if how.priors is not None:
-        return _fit_by_priors(entry, points, sorted_seconds, rng)
+        return _fit_by_priors(family, points, sorted_seconds, rng)
     stacks = list(stack_parts(points))
     guess = dict(how.initial_values)
     has_local_work = any(pattern.has_local_work for _, pattern, _ in stacks)
-    if has_local_work and entry.uses_bytes and "gamma" in entry.by_name:
+    if has_local_work and family.uses_bytes and "gamma" in family.by_name:
         guess["gamma"] = GAMMA_GUESS  # at a single small size it is not identifiable
     if len(points) <= len(guess):
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
-        raise UserError(f"model {entry.name}: found {len(points)} points, {wanted}")
-    forms = infer_forms(entry, guess)
-    task = SearchTask(entry, tuple(guess), forms, stacks, sorted_seconds)
+        raise UserError(f"model {family.name}: found {len(points)} points, {wanted}")
+    forms = infer_forms(family, guess)
+    task = SearchTask(family, tuple(guess), forms, stacks, sorted_seconds)
     report_step(f"the best values for {len(points)} points")
     rough = task
     chosen = select_sample(points, ROUGH_POINTS, ROUGH_MESSAGES, rng) if task.large else []
@@ -400,15 +402,15 @@ def fit_points(
         task.predictions(best[None])[0, table_order],
     )
     fitted_curve = make_curve(
-        title, sizes, table_seconds, predictions, entry.equation, len(values), labels
+        title, sizes, table_seconds, predictions, family.equation, len(values), labels
     )
     messages = np.concatenate(
         [end for _, pattern, _ in stacks if pattern.messages for end in pattern.extremes()]
     )
     size_range = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
     missing, unidentified = {}, find_unidentified(intervals)
-    if "gamma" in entry.by_name and "gamma" not in values:
-        if has_local_work or not entry.uses_bytes:
+    if "gamma" in family.by_name and "gamma" not in values:
+        if has_local_work or not family.uses_bytes:
             missing["gamma"] = f"not measured: {ONE_SIZE_NOTE}"
         else:
             values["gamma"] = np.full(len(logs), LOCAL_WORK_PRIOR.typical)
@@ -449,11 +451,11 @@ PROTOCOL_NOTE = "the best of the powers of two"
 
 
 def _fit_by_priors(
-    entry: Family, points: Sequence[Point], seconds: Array, rng: np.random.Generator
+    family: Family, points: Sequence[Point], seconds: Array, rng: np.random.Generator
 ) -> Fitted:
     """Return the fit of a model with a prior for each value. Classes of distance without messages
     have no value."""
-    how = entry.table_fit
+    how = family.table_fit
     assert how is not None
     assert how.priors is not None
     # The prior of local work is used even if no rank of the points works: copies of other
@@ -465,11 +467,11 @@ def _fit_by_priors(
     of_messages = [name for name, prior in priors.items() if prior.needs != LOCAL_WORK]
     if len(points) <= len(of_messages):
         wanted = f"wanted more than its {len(of_messages)} values of messages"
-        raise UserError(f"model {entry.name}: found {len(points)} points, {wanted}")
+        raise UserError(f"model {family.name}: found {len(points)} points, {wanted}")
     constants = dict.fromkeys(_list_origins(priors), 0.0)
-    forms = infer_forms(entry, [*priors, *constants])
+    forms = infer_forms(family, [*priors, *constants])
     settings = dict(how.settings)
-    task = PriorTask(entry, priors, forms, constants, limits, points, seconds, settings)
+    task = PriorTask(family, priors, forms, constants, limits, points, seconds, settings)
     fit = fit_with_priors(task, rng)
     sample = [points[number] for number in fit.sample]
     sample_seconds = seconds[fit.sample]
@@ -481,7 +483,7 @@ def _fit_by_priors(
     )
     sizes = [float(point.bytes) for point in sample]
     curve = make_curve(
-        title, sizes, sample_seconds, predictions, entry.equation, len(priors), labels
+        title, sizes, sample_seconds, predictions, family.equation, len(priors), labels
     )
     ends = [
         end for _, pattern, _ in fit.task.stacks if pattern.messages for end in pattern.extremes()

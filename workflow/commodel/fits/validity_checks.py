@@ -45,12 +45,12 @@ MAX_LEFT_OUT_CASES = 12  # cases of a probe that are left out in turn, evenly se
 LEFT_OUT_FIT_DRAWS = 21
 
 
-def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float]:
+def measure_left_out_error(family: Family, observed: Observed) -> dict[str, float]:
     """Return the root mean square relative error at probe cases that were left out of the fit, and
     their number."""
     errors = [
         prediction / measured - 1
-        for prediction, measured in _predict_left_out(entry, observed)
+        for prediction, measured in _predict_left_out(family, observed)
         if measured > 0
     ]
     if not errors:
@@ -58,9 +58,9 @@ def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float
     return {"error": float(np.sqrt(np.mean(np.square(errors)))), "cases": len(errors)}
 
 
-def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
-    has_own_probes = any(observed.probes.get(name) for name in entry.probes)
-    for name in entry.list_probes(uses_mpi=has_own_probes):
+def _predict_left_out(family: Family, observed: Observed) -> Iterator[tuple[float, float]]:
+    has_own_probes = any(observed.probes.get(name) for name in family.probes)
+    for name in family.list_probes(uses_mpi=has_own_probes):
         cases = observed.probes.get(name, ())
         patterns = [
             (number, make_case_schedule(name, case.settings, observed.types))
@@ -74,8 +74,8 @@ def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float
             number, pattern = played_cases[index]
             try:
                 with omit_left_out_errors():
-                    fitted = entry.fit(observed.without(name, number, LEFT_OUT_FIT_DRAWS))
-                cost = Model.of_fit(entry, fitted).cost(pattern)
+                    fitted = family.fit(observed.without(name, number, LEFT_OUT_FIT_DRAWS))
+                cost = Model.of_fit(family, fitted).cost(pattern)
             except UserError:
                 continue  # the fit needs this case
             yield float(cost[0]), float(np.median(cases[number].seconds))
@@ -119,7 +119,7 @@ KIND_BY_TURN = {TURN_AROUND: "rounds", TURN_STREAM: "row", TURN_FAN: "fan"}
 
 
 def check_contention(
-    entry: Family, parameters: ParameterSet, evidence: Observed
+    family: Family, parameters: ParameterSet, evidence: Observed
 ) -> dict[str, dict[str, float]]:
     """Return the contention that a model mispredicts, by kind: one rank of each node sends
     (`nodes`), all ranks send (`ranks`), messages are passed on around all nodes (`rounds`),
@@ -129,13 +129,13 @@ def check_contention(
     `fan.A.B` are from a node of type A to those of type B."""
     if not parameters.values:
         return {}
-    model = Model.of(entry, Values.of(parameters))
+    model = Model.of(family, Values.of(parameters))
     times: dict[str, dict[int, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     low, high = parameters.bytes_range or (0.0, inf)
     high = max(high, MIN_BYTES)
     for case in evidence.probes.get(MIXTURE_PROBE, ()):
         # predictions outside of the range are flagged anyway
-        is_in_range = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high
+        is_in_range = family.uses_bytes or low <= int(case.settings["bytes"]) <= high
         if is_in_range and len(case.seconds) and int(case.settings["turn"]) != TURN_WITHIN:
             try:
                 pattern = make_case_schedule(MIXTURE_PROBE, case.settings, evidence.types)
@@ -287,7 +287,7 @@ def _predict_round_trips(parameters: ParameterSet) -> Callable[[np.ndarray, int]
 
 
 def find_unequal_classes(
-    entry: Family, evidence: Observed, parameters: ParameterSet | None = None
+    family: Family, evidence: Observed, parameters: ParameterSet | None = None
 ) -> dict[str, float]:
     """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times
     as long as near ones, each with that ratio. For models with values by pair of types or by
@@ -299,7 +299,7 @@ def find_unequal_classes(
     predict_pair = _predict_round_trips(parameters) if parameters and has_link_values else None
     levels, by_type = (
         Hierarchy.of(evidence.levels),
-        evidence.types and (entry.by_type or entry.by_class),
+        evidence.types and (family.by_type or family.by_class),
     )
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):

@@ -334,7 +334,7 @@ class Format:
 
 
 def read_all_times(
-    entry: Format, files: Sequence[Path], stated: StatedProperties, ranks: Sequence[int] = ()
+    file_format: Format, files: Sequence[Path], stated: StatedProperties, ranks: Sequence[int] = ()
 ) -> ImportedTimes:
     """Return all times of some files; a file without any time is refused, since it may have another
     format.
@@ -343,17 +343,17 @@ def read_all_times(
     """
     joined = ImportedTimes()
     by_name: dict[str, NamedRanks] = {}
-    assert entry.read_times is not None
+    assert file_format.read_times is not None
     for file, count in zip(
         files, _choose_stated_ranks(files, ranks or [stated.ranks]), strict=True
     ):
         named = read_ranks_in_name(file)
-        imported = entry.read_times(file, replace(stated, ranks=count, named_ranks=named))
+        imported = file_format.read_times(file, replace(stated, ranks=count, named_ranks=named))
         if not imported.times:
             explanation = (
                 f", only {describe_left_out(imported)}"
                 if imported.left_out
-                else f"; is it a file of {entry.title}?"
+                else f"; is it a file of {file_format.title}?"
             )
             raise UserError(
                 f"found no time of a known operation and algorithm{explanation}", file=file

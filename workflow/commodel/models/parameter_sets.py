@@ -47,20 +47,20 @@ def parse_set(document: Document) -> ParameterSet:
     parameters = parse_parameters(document)
     if parameters.model == LIBRARY:  # its values belong to branches (`predictions/mpi_default.py`)
         return parameters
-    entry = find_family(parameters.model)
-    names = {name: entry.full_name(name, parameters.classes) for name in parameters.values}
+    family = find_family(parameters.model)
+    names = {name: family.full_name(name, parameters.classes) for name in parameters.values}
     for name, full in names.items():
         if full != name and full in names:
             raise document.error(("parameters", name), f"found {full}, too, wanted one of them")
     # unknown forms raise an error at the prediction
     if set(parameters.forms.values()) <= set(FORM_NAMES):
         for name, estimate in parameters.values.items():
-            if parse_key(name).parameter in entry.by_name:  # unknown names too
+            if parse_key(name).parameter in family.by_name:  # unknown names too
                 try:
                     check_unit(
                         estimate.value,
                         estimate.unit,
-                        find_unit(entry, names[name], parameters.forms),
+                        find_unit(family, names[name], parameters.forms),
                     )
                 except UserError as error:
                     raise document.error(("parameters", name), error.found) from None
@@ -96,29 +96,29 @@ def make_given_set(name: str, texts: Sequence[str]) -> ParameterSet:
     A function's constant may be named by the function alone. A setting takes one of the model's
     values.
     """
-    entry = find_family(name)
+    family = find_family(name)
     settings, values_given = _split_settings(
-        entry, [text.removeprefix(f"{name}:") for text in texts]
+        family, [text.removeprefix(f"{name}:") for text in texts]
     )
     values_by_name: dict[str, str] = {}
     for name_text, value in values_given:
-        parameter = entry.by_name.get(parse_key(name_text).parameter)
+        parameter = family.by_name.get(parse_key(name_text).parameter)
         if parameter is None:
             raise UserError(
-                f"model {name} has no parameter '{name_text}'; {suggest_name(name_text, entry.by_name)}"
+                f"model {name} has no parameter '{name_text}'; {suggest_name(name_text, family.by_name)}"
             )
-        full_name = entry.full_name(name_text)
+        full_name = family.full_name(name_text)
         if full_name in values_by_name:
             raise UserError(f"found {full_name} twice")
         values_by_name[full_name] = value
-    forms = infer_forms(entry, values_by_name)
+    forms = infer_forms(family, values_by_name)
     values = {
-        full: _parse_estimate(entry, full, value, forms) for full, value in values_by_name.items()
+        full: _parse_estimate(family, full, value, forms) for full, value in values_by_name.items()
     }
     parameters = ParameterSet(
         name, "", "given on the command line", values, forms=forms, settings=settings
     )
-    complete_values(entry, Values.of(parameters))
+    complete_values(family, Values.of(parameters))
     return parameters
 
 
@@ -162,24 +162,24 @@ def _replace_values(
     """Return a set with some values and settings replaced."""
     if not texts:
         return parameters
-    entry = find_family(parameters.model)
-    settings, values_given = _split_settings(entry, texts)
+    family = find_family(parameters.model)
+    settings, values_given = _split_settings(family, texts)
     notes = [
         f"{name}={value}{_describe_previous(parameters.settings.get(name))}"
         for name, value in settings.items()
     ]
-    names = [_find_name(entry, parameters, name_text, many_sets) for name_text, _ in values_given]
+    names = [_find_name(family, parameters, name_text, many_sets) for name_text, _ in values_given]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise UserError(f"--set: found {repeated[0]} twice")
     forms = {
-        **infer_forms(entry, [name for name in names if name not in parameters.values]),
+        **infer_forms(family, [name for name in names if name not in parameters.values]),
         **parameters.forms,
     }
     values = dict(parameters.values)
     for name, (_, value) in zip(names, values_given, strict=True):
         previous = parameters.values.get(name)
-        values[name] = replace(_parse_estimate(entry, name, value, forms), note="set by hand")
+        values[name] = replace(_parse_estimate(family, name, value, forms), note="set by hand")
         notes.append(f"{name}={value}{_describe_previous(previous and _format_estimate(previous))}")
     changed = replace(
         parameters,
@@ -195,7 +195,7 @@ def _replace_values(
         provenance={**parameters.provenance, BY_HAND_KEY: ", ".join(notes)},
     )
     if changed.values:  # a model that could not be fitted has none; its prediction reports why
-        complete_values(entry, Values.of(changed))
+        complete_values(family, Values.of(changed))
     return changed
 
 
@@ -215,40 +215,40 @@ def _find_parameter(name: str) -> str:
     return parse_key(name).parameter
 
 
-def _find_name(entry: Family, parameters: ParameterSet, name_text: str, many_sets: bool) -> str:
+def _find_name(family: Family, parameters: ParameterSet, name_text: str, many_sets: bool) -> str:
     """Return the name of a value in the set: a function's constant may be named by the function.
 
     A value that the set has by node type must be named with the type, or the change would have no
     effect.
     """
-    if _find_parameter(name_text) not in entry.by_name:
-        suggestion = suggest_name(name_text, [*entry.by_name, *entry.settings])
+    if _find_parameter(name_text) not in family.by_name:
+        suggestion = suggest_name(name_text, [*family.by_name, *family.settings])
         hint = "; --set MODEL:NAME=VALUE is of one model alone" if many_sets else ""
         raise UserError(
-            f"--set {name_text}: model {entry.name} has no parameter or setting '{name_text}'; {suggestion}{hint}"
+            f"--set {name_text}: model {family.name} has no parameter or setting '{name_text}'; {suggestion}{hint}"
         )
     same_parameter = [
         name for name in parameters.values if _find_parameter(name) == _find_parameter(name_text)
     ]
-    constant = entry.full_name(name_text, parameters.classes)
+    constant = family.full_name(name_text, parameters.classes)
     for name in (name_text, constant):
         if name in same_parameter:
             return name
     if same_parameter:
         suggestion = suggest_name(name_text, same_parameter)
         raise UserError(
-            f"--set {name_text}: the set of {entry.name} has no value '{name_text}'; {suggestion}"
+            f"--set {name_text}: the set of {family.name} has no value '{name_text}'; {suggestion}"
         )
     return constant
 
 
-def _parse_estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
+def _parse_estimate(family: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
     """Return the exact value of a text.
 
     A coefficient of a function may be negative, no other value. A time per byte may be given in
     seconds.
     """
-    unit_wanted = find_unit(entry, name, forms)
+    unit_wanted = find_unit(family, name, forms)
     with locate_mistakes(key=name):
         number, measure = parse_with_unit(text)
         check_unit(
@@ -256,13 +256,13 @@ def _parse_estimate(entry: Family, name: str, text: str, forms: Mapping[str, str
             unit_wanted if measure == "s" and unit_wanted.startswith("s") else measure,
             unit_wanted,
         )
-        if number < 0 and not entry.by_name[_find_parameter(name)].argument:
+        if number < 0 and not family.by_name[_find_parameter(name)].argument:
             raise UserError(f"found {show_value(text)}, wanted a value that is not negative")
     return Estimate.exact(number, unit_wanted)
 
 
 def _split_settings(
-    entry: Family, texts: Sequence[str]
+    family: Family, texts: Sequence[str]
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Return those of `NAME=VALUE` texts that are settings of the model, and the other pairs."""
     pairs = []
@@ -271,5 +271,5 @@ def _split_settings(
         if not equals:
             raise UserError(f"found '{pair}', wanted NAME=VALUE")
         pairs.append((name, value))
-    settings = {name: value for name, value in pairs if name in entry.settings}
-    return settings, [(name, value) for name, value in pairs if name not in entry.settings]
+    settings = {name: value for name, value in pairs if name in family.settings}
+    return settings, [(name, value) for name, value in pairs if name not in family.settings]

@@ -207,18 +207,18 @@ def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
     elif point.topology:
         build = partial(find_tree_algorithm(point.operation).build, make_tree(point.topology))
     else:
-        entry, argument = find_algorithm(point.operation, point.algorithm)
-        values = entry.parse_argument(argument)
+        algorithm, argument = find_algorithm(point.operation, point.algorithm)
+        values = algorithm.parse_argument(argument)
         parameters = fill_parameters(point.operation, point.ranks)
-        if entry.placement:
+        if algorithm.placement:
             if not point.layout:
                 raise UserError(
-                    f"the messages of {entry.name} depend on the nodes of the ranks: wanted a layout"
+                    f"the messages of {algorithm.name} depend on the nodes of the ranks: wanted a layout"
                 )
             parameters["node"] = place_ranks(point.layout, point.ranks)
 
         def build(bytes: int) -> Schedule:
-            return entry.build(point.ranks, bytes, *values, **parameters)
+            return algorithm.build(point.ranks, bytes, *values, **parameters)
 
     if not point.layout:
         return build

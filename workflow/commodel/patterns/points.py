@@ -130,7 +130,7 @@ def make_point(resources: PlatformResources, combination: Mapping[str, Any]) -> 
         with locate_mistakes(key="algorithm"):
             algorithm = _find_canonical_algorithm(name, algorithm, resources.levels)
     else:
-        algorithms = ", ".join(entry.short_name for entry in find_algorithms(name).values())
+        algorithms = ", ".join(algorithm.short_name for algorithm in find_algorithms(name).values())
         wanted = f"; algorithms are {algorithms}" if algorithms else ""
         raise UserError(f"{name} needs an algorithm or a topology{wanted}", key="operation")
     if ranks is None:

@@ -102,14 +102,14 @@ def load_platform(file: str | Path, use_learned_levels: bool = True) -> Platform
     return platform
 
 
-def _load_image(platform: Platform, entry: Container) -> Image:
+def _load_image(platform: Platform, container: Container) -> Image:
     project = Path.cwd()
-    file = project / entry.image
-    trusted_folders = () if entry.image.startswith("/") else (project,)
-    _check_trusted(platform, ("container", "image"), entry.image, trusted_folders)
-    if entry.mpi:
-        _check_trusted(platform, ("container", "mpi"), entry.mpi)
-    for number, folder in enumerate(entry.bind):
+    file = project / container.image
+    trusted_folders = () if container.image.startswith("/") else (project,)
+    _check_trusted(platform, ("container", "image"), container.image, trusted_folders)
+    if container.mpi:
+        _check_trusted(platform, ("container", "mpi"), container.mpi)
+    for number, folder in enumerate(container.bind):
         _check_trusted(platform, ("container", "bind", number), folder)
     with locate_errors(platform, "container", "image"):
         try:
@@ -122,10 +122,10 @@ def _load_image(platform: Platform, entry: Container) -> Image:
     return Image(
         file=file,
         digest=content,
-        model=entry.model,
-        mpi=entry.mpi or "",
-        bind=entry.bind,
-        native=entry.native or "",
+        model=container.model,
+        mpi=container.mpi or "",
+        bind=container.bind,
+        native=container.native or "",
     )
 
 

@@ -155,7 +155,7 @@ def make_batches(
     if survey:
         pairs = tuple(find_probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
         survey_batches.append(make_batch(BATCH_INFIX.removesuffix("-"), pairs))
-        probes = [entry for entry in probes if entry != SURVEY]
+        probes = [probe for probe in probes if probe != SURVEY]
         # Before the survey, levels are unknown. The estimates must suffice for the probes of a
         # network with levels.
         likely_site = (

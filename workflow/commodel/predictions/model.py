@@ -21,12 +21,12 @@ class Model:
     """A model family with complete, checked parameter values. Results that depend on the values
     only are cached."""
 
-    entry: Family
+    family: Family
     values: Values
 
     @classmethod
-    def of(cls, entry: Family, values: Values) -> "Model":
-        return cls(entry, complete_values(entry, values))
+    def of(cls, family: Family, values: Values) -> "Model":
+        return cls(family, complete_values(family, values))
 
     @classmethod
     def of_set(cls, parameters: ParameterSet, draws: int | None = 0) -> "Model":
@@ -34,10 +34,10 @@ class Model:
         return cls.of(find_family(parameters.model), Values.of(parameters, draws))
 
     @classmethod
-    def of_fit(cls, entry: Family, fitted: Fitted) -> "Model":
+    def of_fit(cls, family: Family, fitted: Fitted) -> "Model":
         """Return the model with the estimates of a fit, without draws."""
         first = {name: np.array([[draws[0]]]) for name, draws in fitted.values.items()}
-        return cls.of(entry, Values(first, fitted.forms, fitted.settings))
+        return cls.of(family, Values(first, fitted.forms, fitted.settings))
 
     @property
     def rows(self) -> int:
@@ -59,9 +59,9 @@ class Model:
                 raise UserError(
                     "the time of the overlapped computation is unknown: the partition has no column 'speed'"
                 )
-            if not self.entry.overlaps_work:
-                raise UserError(f"{self.entry.title} does not model overlap with computation")
-        seconds = pattern.cost(self.entry.predict(pattern, self.values))
+            if not self.family.overlaps_work:
+                raise UserError(f"{self.family.title} does not model overlap with computation")
+        seconds = pattern.cost(self.family.predict(pattern, self.values))
         bandwidths = self.values.settings.get(MEMORY_BANDWIDTH)
         if not bandwidths:
             return seconds
@@ -71,8 +71,8 @@ class Model:
     def period(self, pattern: Schedule) -> Array:
         """Return the time between two waves, of the shape of `cost`. The model must have an
         equation for it."""
-        assert self.entry.pipelined is not None
-        return self.entry.pipelined(pattern, self.values)
+        assert self.family.pipelined is not None
+        return self.family.pipelined(pattern, self.values)
 
     def select_rows(self, start: int, stop: int) -> "Model":
         """Return the model with the rows from `start` to `stop`. Calls with equal arguments return
@@ -80,7 +80,7 @@ class Model:
         if (start, stop) == (0, self.rows):
             return self
         if (start, stop) not in self._blocks:
-            self._blocks[start, stop] = Model(self.entry, self.values.select_draws(start, stop))
+            self._blocks[start, stop] = Model(self.family, self.values.select_draws(start, stop))
         return self._blocks[start, stop]
 
     @cached_property

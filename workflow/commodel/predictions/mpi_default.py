@@ -204,7 +204,7 @@ def evaluate_laws(laws: Mapping[str, Array], points: Sequence[Point]) -> Array:
 
 def describe_widths(default: MpiDefault, predictions: Sequence[Prediction]) -> list[str]:
     """Return a note for each branch with a wide interval: why it is wide."""
-    wide = [entry for entry in predictions if entry.high > WIDE * entry.low]
+    wide = [prediction for prediction in predictions if prediction.high > WIDE * prediction.low]
     branches = dict.fromkeys(name_branch(entry.point) for entry in wide)
     return [describe_width(default, branch) for branch in branches]
 

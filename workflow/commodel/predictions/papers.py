@@ -159,7 +159,11 @@ class PaperEvidence:
         fitted."""
         key = (model, platform or self.platform)
         return next(
-            (entry for entry in self.sets if (entry.model, entry.platform) == key and entry.values),
+            (
+                fitted
+                for fitted in self.sets
+                if (fitted.model, fitted.platform) == key and fitted.values
+            ),
             None,
         )
 

@@ -122,15 +122,15 @@ class WaveStream:
         self.pattern = pattern
         self._repeated: dict[int, Schedule] = {}
 
-    def period(self, entry: Family, evaluate: Evaluate, waves: float = inf) -> Array:
+    def period(self, family: Family, evaluate: Evaluate, waves: float = inf) -> Array:
         """Return the mean time between the ends of two waves, in a stream of so many waves or an
         endless one. Only the first waves are replayed. Each further wave adds the mean period of
         the last replayed ones."""
-        if entry.pipelined is not None:
+        if family.pipelined is not None:
             return evaluate(Model.period, self.pattern)
-        if not entry.independent:
+        if not family.independent:
             raise UserError(
-                f"model {entry.name} adds up steps for all ranks at once: it has no prediction of waves"
+                f"model {family.name} adds up steps for all ranks at once: it has no prediction of waves"
             )
         short_stream, long_stream = self._lengths
         first_end = evaluate(Model.cost, self.pattern)
@@ -159,9 +159,9 @@ class WaveStream:
         )
 
 
-def predicts_streams(entry: Family) -> bool:
+def predicts_streams(family: Family) -> bool:
     """Return whether a model predicts the time between waves."""
-    return entry.pipelined is not None or entry.independent
+    return family.pipelined is not None or family.independent
 
 
 def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
@@ -279,7 +279,7 @@ def make_predictor(
         of_memory = check_memory(parameters, pattern, seconds[:, 0])
         validity = list(map(select_reported_check, of_memory, validity))
         ratios = compute_single_message_ratios(parameters, pattern)
-        widening = find_widening_factor(model.entry, parameters, pattern)
+        widening = find_widening_factor(model.family, parameters, pattern)
         return StackPrediction(
             seconds=seconds,
             ratios=ratios,
@@ -341,13 +341,13 @@ def predict_shortest_message(model: Model, pattern: Schedule, waves: float = 1) 
 
 def _evaluate(model: Model, pattern: Schedule, waves: float, cost: CostFunction) -> Array:
     """Return (sizes, rows) of the predicted time, or of the time between waves."""
-    width = pattern.messages if model.entry.by_message else pattern.width
+    width = pattern.messages if model.family.by_message else pattern.width
     draws = min(model.rows - 1, max(MIN_DRAWS, MAX_CELLS // max(width, 1)))
     evaluate = partial(_evaluate_in_blocks, model, 1 + draws)
     return (
         evaluate(cost, pattern)
         if waves == 1
-        else WaveStream(pattern).period(model.entry, evaluate, waves)
+        else WaveStream(pattern).period(model.family, evaluate, waves)
     )
 
 
@@ -577,16 +577,16 @@ def predict(
     return [predictions[number] for number in sorted(predictions)]
 
 
-def explain_missing_statistic(entry: Family, point: Point) -> str:
+def explain_missing_statistic(family: Family, point: Point) -> str:
     """Return why a model cannot predict the statistic of a point; empty if it can. A regression
     predicts what it was fitted to."""
     if point.statistic is Statistic.COMPLETION or point.operation not in ROOTED_OPERATIONS:
         return ""
-    is_regression = entry.table_fit is not None and entry.table_fit.fit is not None
-    if is_regression or not entry.same_for_all_ranks:
+    is_regression = family.table_fit is not None and family.table_fit.fit is not None
+    if is_regression or not family.same_for_all_ranks:
         return ""
     return (
-        f"{entry.title} has one time for all ranks of a {point.operation}, so it has no "
+        f"{family.title} has one time for all ranks of a {point.operation}, so it has no "
         f"'{point.statistic}'"
     )
 

@@ -66,15 +66,15 @@ class RecalibrationFactors:
 
 
 def scale_values(
-    entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array
+    family: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array
 ) -> dict[str, Array]:
     """Return the values of a set, multiplied by the factors. All are arrays with one row for each
     draw."""
-    return {name: _scale_value(entry, forms, numbers, name, f_l, f_b) for name in numbers}
+    return {name: _scale_value(family, forms, numbers, name, f_l, f_b) for name in numbers}
 
 
 def _scale_value(
-    entry: Family,
+    family: Family,
     forms: Mapping[str, str],
     numbers: Mapping[str, Array],
     name: str,
@@ -83,15 +83,17 @@ def _scale_value(
 ) -> Array:
     value = numbers[name]
     parsed = parse_key(name)
-    parameter = entry.by_name[parsed.parameter]
+    parameter = family.by_name[parsed.parameter]
     if not parameter.recalibrated or parameter.unit not in ("s", "s/B", "B/s"):
         return value
     if parameter.unit != "s":
-        has_unit = not parameter.argument or parameter.unit in find_unit(entry, name, forms)
+        has_unit = not parameter.argument or parameter.unit in find_unit(family, name, forms)
         return value * (f_b if parameter.unit == "s/B" else 1 / f_b) if has_unit else value
     if parameter.argument != "m":
         return (
-            value * f_l if not parameter.argument or "s" in find_unit(entry, name, forms) else value
+            value * f_l
+            if not parameter.argument or "s" in find_unit(family, name, forms)
+            else value
         )
     if (
         forms.get(parsed.function, forms.get(parameter.name, parameter.form)) == TABLE
@@ -101,7 +103,7 @@ def _scale_value(
         return f_l * smallest + f_b * (value - smallest)
     if parsed.part.startswith("a"):  # the value at size 0
         return value * f_l
-    return value * f_b if "s" in find_unit(entry, name, forms) else value
+    return value * f_b if "s" in find_unit(family, name, forms) else value
 
 
 def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: int | None) -> str:
@@ -117,11 +119,11 @@ def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: in
 
 def can_recalibrate(parameters: ParameterSet) -> bool:
     """Return whether the factors change any value of the set."""
-    entry = find_family(parameters.model)
+    family = find_family(parameters.model)
     scaled = (
-        entry.by_name[parse_key(name).parameter]
+        family.by_name[parse_key(name).parameter]
         for name in parameters.values
-        if entry.accepts(name)
+        if family.accepts(name)
     )
     return any(
         parameter.recalibrated and parameter.unit in ("s", "s/B", "B/s") for parameter in scaled
@@ -138,10 +140,10 @@ def scale_set(
 ) -> ParameterSet:
     """Return the set of another setting: values and draws are scaled, so predictions include the
     factors' uncertainty. `target` describes the setting in the set's source."""
-    entry = find_family(parameters.model)
+    family = find_family(parameters.model)
     if not can_recalibrate(parameters):
         raise UserError(
-            f"model {entry.name} has no latency and no time per byte: recalibration does not change it"
+            f"model {family.name} has no latency and no time per byte: recalibration does not change it"
         )
     count = min((len(column) for column in parameters.draws.values()), default=DEFAULT_DRAWS)
     numbers = {
@@ -150,7 +152,7 @@ def scale_set(
         )
         for name, estimate in parameters.values.items()
     }
-    scaled = scale_values(entry, parameters.forms, numbers, *_draw_factors(factors, count))
+    scaled = scale_values(family, parameters.forms, numbers, *_draw_factors(factors, count))
     return replace(
         parameters,
         values={

@@ -386,16 +386,16 @@ def assess_validity(
 ) -> list[Validity]:
     """Return the validity at each size of a stack: `valid`, or the failed check that is reported. A
     model that ignores the size has no weight in a choice, so that check is reported first."""
-    placement = _check_placement(model.entry, parameters, pattern) if pattern.messages else VALID
+    placement = _check_placement(model.family, parameters, pattern) if pattern.messages else VALID
     of_model = [placement] * pattern.sizes
-    if placement == VALID and model.entry.limits:
-        texts = np.broadcast_to(model.entry.limits(pattern, model.values), pattern.sizes).tolist()
+    if placement == VALID and model.family.limits:
+        texts = np.broadcast_to(model.family.limits(pattern, model.values), pattern.sizes).tolist()
         of_model = [Validity.parse(text) for text in texts]
     checks_by_size = zip(
         of_model,
         find_contention(parameters, pattern, waves),
         map(_check_fit, compute_single_message_ratios(parameters, pattern).tolist()),
-        _check_range(model.entry, parameters, pattern),
+        _check_range(model.family, parameters, pattern),
         strict=True,
     )
     return [select_reported_check(*checks) for checks in checks_by_size]
@@ -445,7 +445,7 @@ def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarch
     return levels, sorted(classes)
 
 
-def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Validity:
+def _check_placement(family: Family, parameters: ParameterSet, pattern: Schedule) -> Validity:
     """Check whether the probes include all distance classes of the messages, and the model
     distinguishes what differs: distance classes, pairs of one class, node types."""
     settings = parameters.settings
@@ -457,7 +457,7 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
         )
     levels, distances = _find_classes(parameters, pattern)
     check = (
-        _check_classes(entry, parameters, pattern, levels, distances)
+        _check_classes(family, parameters, pattern, levels, distances)
         if "probed_classes" in settings
         else VALID
     )
@@ -468,7 +468,7 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
         ratio = settings.get("heterogeneity_by_class", {}).get(levels.names[distance])
         if ratio:
             return _report_unequal_trips(f"of ranks in {levels.crossed(distance)}", ratio)
-    return _check_types(entry, parameters, pattern.node)
+    return _check_types(family, parameters, pattern.node)
 
 
 def _report_unequal_trips(which: str, ratio: float) -> Validity:
@@ -476,13 +476,13 @@ def _report_unequal_trips(which: str, ratio: float) -> Validity:
     return Validity(ValidityKind.PLACEMENT, reason)
 
 
-def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> Validity:
+def _check_types(family: Family, parameters: ParameterSet, node: np.ndarray) -> Validity:
     """Check whether ranks are on node types with different round trips that the model does not
     distinguish. Values by distance class were fitted to the first nodes. Other values may come from
     any nodes."""
     ratios = parameters.settings.get("heterogeneity_by_types", {})
     types = parameters.settings.get("types", {})
-    if entry.by_type or not (ratios and types):
+    if family.by_type or not (ratios and types):
         return VALID
     nodes = np.unique(node)
     if len(nodes) < 2:
@@ -493,14 +493,14 @@ def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> V
     type_pairs = {str(Pair(first, second)) for first, second in combinations(type_names, 2)}
     ratio = (
         max((ratios.get(pair, 1.0) for pair in type_pairs), default=1.0)
-        if entry.by_class
+        if family.by_class
         else max(ratios.values())
     )
     return _report_unequal_trips("between nodes of several types", ratio) if ratio != 1 else VALID
 
 
 def _check_classes(
-    entry: Family,
+    family: Family,
     parameters: ParameterSet,
     pattern: Schedule,
     levels: Hierarchy,
@@ -515,10 +515,10 @@ def _check_classes(
     ]
     if unprobed:
         return Validity(ValidityKind.NOT_PROBED, f"ranks in {unprobed[-1]}")
-    if entry.has_classes:
+    if family.has_classes:
         return VALID
     types = parameters.settings.get("types")
-    if classes and types and not entry.by_type:
+    if classes and types and not family.by_type:
         last_type = rank_types(pattern.node, types).max()
         if last_type > 0:
             names = list(types)
@@ -570,7 +570,7 @@ def _find_shared_class(levels: Hierarchy, pattern: Schedule, distances: list[int
     return 0
 
 
-def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> list[Validity]:
+def _check_range(family: Family, parameters: ParameterSet, pattern: Schedule) -> list[Validity]:
     """Check at each size of a stack whether its messages, ranks and vectors are within the probed
     range."""
     if not parameters.bytes_range or not pattern.messages:
@@ -581,11 +581,11 @@ def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> 
         ] * pattern.sizes
     smallest_sizes, largest_sizes = pattern.extremes()
     checks = [
-        _check_message_sizes(entry, parameters, smallest, largest)
+        _check_message_sizes(family, parameters, smallest, largest)
         for smallest, largest in zip(smallest_sizes.tolist(), largest_sizes.tolist(), strict=True)
     ]
     ranks = pattern.ranks
-    if entry.uses_bytes:
+    if family.uses_bytes:
         probed = parameters.settings.get("ranks")
         fewest, longest = parameters.settings.get("fitted_ranks") or (ranks, ranks)
         if probed and ranks > int(probed):
@@ -607,12 +607,12 @@ def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> 
 
 
 def _check_message_sizes(
-    entry: Family, parameters: ParameterSet, smallest: float, largest: float
+    family: Family, parameters: ParameterSet, smallest: float, largest: float
 ) -> Validity:
     assert parameters.bytes_range is not None
     low, high = parameters.bytes_range
     limits = [format_bytes(int(limit)) for limit in (low, high)]
-    if not entry.uses_bytes:
+    if not family.uses_bytes:
         within = low <= smallest and largest <= high
         return (
             VALID
@@ -641,13 +641,13 @@ def _find_vectors(parameters: ParameterSet, pattern: Schedule) -> list[tuple[str
     ]
 
 
-def find_widening_factor(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
+def find_widening_factor(family: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
     """Return the factor by which both ends of the interval are moved outwards, for each size of a
     stack: 1 within the probed range and at the probed distances."""
     factor = np.full(
         pattern.sizes, _find_distance_factor(parameters, pattern) if pattern.messages else 1.0
     )
-    if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
+    if not parameters.bytes_range or not pattern.messages or not family.uses_bytes:
         return factor
     low, high = (max(end, MIN_COUNTED_BYTES) for end in parameters.bytes_range)
     smallest, largest = (np.maximum(sizes, MIN_COUNTED_BYTES) for sizes in pattern.extremes())

@@ -161,7 +161,9 @@ def read_platform_sets(path: Path, platform: str = "") -> list[ParameterSet]:
             file=path,
         )
     chosen = [
-        entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values
+        fitted
+        for fitted in sets
+        if fitted.platform == (platform or fitted.platform) and fitted.values
     ]
     if not chosen:
         raise UserError("found no values in it", file=path)

@@ -186,7 +186,7 @@ def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
     learned = make_networks(
         read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, provenance)
     )
-    paired = {entry.platform for entry in learned}
+    paired = {fitted.platform for fitted in learned}
     return [
         *network.describe_slow_nodes(learned),
         *measurement_conditions.list_anomalies(comparison, _add_ranges(provenance), paired),
@@ -210,7 +210,7 @@ def _build_report(
     if anonymous:
         versions[ANONYMOUS_KEY] = "machines have numbers for names"
         names = list_machines(provenance, run_provenance, results)
-        messages = [entry["outcome"] for entry in run_provenance.attempts]
+        messages = [attempt["outcome"] for attempt in run_provenance.attempts]
         messages += unmeasured["reason"].tolist()
         anonymize = make_anonymizer(names | find_similar_names(names, messages))
         provenance = anonymize(provenance)
@@ -233,8 +233,8 @@ def _build_report(
     learned = make_networks(raw, find_recorded_nodes(plan, provenance))
     provenance = _add_ranges(provenance)
     attempts = tuple(
-        dict(entry) | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))}
-        for entry in run_provenance.attempts
+        dict(attempt) | {"nodes": ", ".join(shorten_to_ranges(attempt["nodes"]))}
+        for attempt in run_provenance.attempts
     )
     run_provenance = replace(run_provenance, attempts=attempts, tools=versions)
     kinds = {name: platform.kind for name, platform in plan.platforms.items()}

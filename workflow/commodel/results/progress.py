@@ -492,21 +492,21 @@ def _list_sample_times(folder: SafePath) -> dict[str, float]:
 
 
 def _forecast_batch(
-    entry: BatchProgress, ratios: Mapping[str, list[float]], now: float
+    batch: BatchProgress, ratios: Mapping[str, list[float]], now: float
 ) -> SecondsRange | None:
     """Return the forecast of a running or waiting batch, at most the rest of its time limit; None
     in other states."""
-    if entry.state == RUNNING and entry.last:
-        limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
-        elapsed = max(now - entry.first_samples_at, 0.0)
+    if batch.state == RUNNING and batch.last:
+        limit = math.inf if batch.last.deadline is None else batch.last.deadline - now
+        elapsed = max(now - batch.first_samples_at, 0.0)
         return limit_forecast(
-            forecast_running_batch(elapsed, entry.done_work, entry.remaining_work), limit
+            forecast_running_batch(elapsed, batch.done_work, batch.remaining_work), limit
         )
-    if entry.state == WAITING:
+    if batch.state == WAITING:
         forecast = forecast_waiting_batch(
-            entry.remaining_work, ratios.get(entry.batch.platform, [])
+            batch.remaining_work, ratios.get(batch.batch.platform, [])
         )
-        return limit_forecast(forecast, 60.0 * entry.batch.minutes)
+        return limit_forecast(forecast, 60.0 * batch.batch.minutes)
     return None
 
 

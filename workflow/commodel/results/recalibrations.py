@@ -96,4 +96,6 @@ def read_calibrations(results: Results) -> dict[str, Calibration]:
         folder.name: read_json_record(CALIBRATION_ADAPTER, folder / CALIBRATION)
         for folder in results.calibrations()
     }
-    return dict(sorted(calibrations.items(), key=lambda entry: (entry[1].date, entry[0])))
+    return dict(
+        sorted(calibrations.items(), key=lambda calibrated: (calibrated[1].date, calibrated[0]))
+    )

@@ -224,21 +224,21 @@ def _list_entries(folder: Path, formats: Mapping[str, Format]) -> Iterator[Entry
             continue
         try:
             with os.scandir(current) as scanned:
-                entries = sorted(scanned, key=lambda entry: entry.name)
+                entries = sorted(scanned, key=lambda child: child.name)
         except OSError as error:
             yield Entry(current, reason=f"cannot be read: {error.strerror}")
             continue
         inner = []
-        for entry in entries:
-            if entry.name.startswith("."):
+        for child in entries:
+            if child.name.startswith("."):
                 continue
             number += 1
-            path = current / entry.name
+            path = current / child.name
             if number > MAX_ENTRIES:
                 reason = f"one of the entries beyond the first {MAX_ENTRIES:,}, which are not read"
                 yield Entry(path, reason=reason)
                 return
-            if not entry.is_dir(follow_symlinks=False):
+            if not child.is_dir(follow_symlinks=False):
                 yield _examine(path)
             elif depth + 1 >= MAX_FOLDER_DEPTH:
                 reason = f"more than {MAX_FOLDER_DEPTH} folders in one another"
@@ -355,34 +355,34 @@ class _FileReader:
             )
         return "no output of a known benchmark"
 
-    def read(self, entry: Format) -> FolderFile:
-        source = self._find_placement(entry)
+    def read(self, file_format: Format) -> FolderFile:
+        source = self._find_placement(file_format)
         ranks = source.placement.ranks
         # A number from an option or a header is as certain as the rows, which state it too.
         named = NamedRanks(ranks, "name" in source.origins.get("ranks", ""))
         if not ranks:
             named = read_ranks_in_name(self.path)
             source = source.filled(RankCounts(ranks=named.count), "number in the file name")
-        operation = self._find_operation() if "operation" in entry.options else ""
-        assert entry.read_times is not None
-        imported = entry.read_times(
+        operation = self._find_operation() if "operation" in file_format.options else ""
+        assert file_format.read_times is not None
+        imported = file_format.read_times(
             self.path,
             StatedProperties(
                 operation=operation,
-                statistic=self.stated.statistic if "statistic" in entry.options else None,
+                statistic=self.stated.statistic if "statistic" in file_format.options else None,
                 named_ranks=named,
                 omits_unknown_ranks=True,
             ),
         )
         if not imported.times:
-            return FolderFile("", entry.name, reason=_explain_no_times(imported, entry))
+            return FolderFile("", file_format.name, reason=_explain_no_times(imported, file_format))
         if not imported.uses_name:
             source = _add_ranks_of_rows(source, imported.times)
         library = self.stated.library or find_library(self.text, [self.path.name, *self.folders])
-        times = self._complete(imported, entry, source.placement, library)
+        times = self._complete(imported, file_format, source.placement, library)
         return FolderFile(
             "",
-            entry.name,
+            file_format.name,
             times,
             source,
             library,
@@ -390,12 +390,12 @@ class _FileReader:
             f"left out: {describe_left_out(imported)}" if imported.left_out else "",
         )
 
-    def _find_placement(self, entry: Format) -> Source:
+    def _find_placement(self, file_format: Format) -> Source:
         """Return the placement by the file, then by the names of the file and of its folders, then
         by the user."""
         source = self._find_stated_placement()
         own_name = read_placement_in_name(self.path.name)
-        if not entry.has_groups:
+        if not file_format.has_groups:
             _compare_placements(source, own_name)
         names = {"file name": own_name}
         for name in self.folders:
@@ -444,12 +444,12 @@ class _FileReader:
         return found[0] if found else ""
 
     def _complete(
-        self, imported: ImportedTimes, entry: Format, placement: RankCounts, library: str
+        self, imported: ImportedTimes, file_format: Format, placement: RankCounts, library: str
     ) -> list[MeasuredTime]:
         """Return the times with the layout, where the file's rows state none, and the setting."""
         times = []
         for time in imported.times:
-            layout = time.layout or _choose_layout(time.ranks, placement, entry)
+            layout = time.layout or _choose_layout(time.ranks, placement, file_format)
             parts = [self.stated.setting or library, time.setting]
             setting = ", ".join(part for part in parts if part)[:MAX_SETTING_LENGTH]
             times.append(replace(time, layout=layout, setting=setting))
@@ -468,19 +468,19 @@ class _FileReader:
         return digest.hexdigest()
 
 
-def _explain_no_times(imported: ImportedTimes, entry: Format) -> str:
+def _explain_no_times(imported: ImportedTimes, file_format: Format) -> str:
     if not imported.left_out:
-        return f"no times of {entry.title} in it"
+        return f"no times of {file_format.title} in it"
     text = f"only {describe_left_out(imported)}"
     if any(name.endswith(UNKNOWN_RANKS) for name in imported.left_out):
         text += f"; {RANKS_ADVICE}"
     return text
 
 
-def _choose_layout(ranks: int, placement: RankCounts, entry: Format) -> str:
+def _choose_layout(ranks: int, placement: RankCounts, file_format: Format) -> str:
     """Return the layout of a row by the placement of its file; blank if the row may be of another
     run, such as a ping-pong of two ranks in a log of many tests."""
-    if not placement.per_node or (ranks != placement.ranks and not entry.has_groups):
+    if not placement.per_node or (ranks != placement.ranks and not file_format.has_groups):
         return ""
     if placement.is_cyclic:
         return placement.layout if ranks == placement.ranks else ""

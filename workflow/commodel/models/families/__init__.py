@@ -239,54 +239,54 @@ def list_family_names() -> list[str]:
     return list(discover("models.families", "FAMILY"))
 
 
-def complete_values(entry: Family, values: Values) -> Values:
+def complete_values(family: Family, values: Values) -> Values:
     """Return the values with defaults filled in; raise a UserError for a missing or unknown one."""
-    _check_classes(entry, values)
+    _check_classes(family, values)
     numbers = dict(values.numbers)
-    unknown = [name for name in numbers if not entry.accepts(name, values.classes)]
+    unknown = [name for name in numbers if not family.accepts(name, values.classes)]
     if unknown:
         raise UserError(
-            f"model {entry.name} has no parameter '{unknown[0]}'; {suggest_name(unknown[0], entry.by_name)}"
+            f"model {family.name} has no parameter '{unknown[0]}'; {suggest_name(unknown[0], family.by_name)}"
         )
     present = {parse_key(name).parameter for name in numbers}
-    for parameter in entry.parameters:
+    for parameter in family.parameters:
         if parameter.name in present or parameter.optional:
             continue
         if parameter.default is None:
             raise UserError(
-                f"model {entry.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})"
+                f"model {family.name} needs {parameter.name} ({parameter.meaning}, {parameter.unit})"
             )
         numbers[make_key(parameter.name, "a" if parameter.argument else "")] = np.array(
             [[parameter.default]]
         )
     for name, chosen in values.settings.items():
-        setting = entry.settings.get(name)
+        setting = family.settings.get(name)
         if setting and chosen not in setting.values:
             wanted = " or ".join(setting.values)
             raise UserError(
-                f"model {entry.name}, setting {name}: found '{chosen}', wanted {wanted}"
+                f"model {family.name}, setting {name}: found '{chosen}', wanted {wanted}"
             )
-    return replace(values, numbers=numbers, forms=_check_forms(entry, values.forms, numbers))
+    return replace(values, numbers=numbers, forms=_check_forms(family, values.forms, numbers))
 
 
-def _check_classes(entry: Family, values: Values) -> None:
+def _check_classes(family: Family, values: Values) -> None:
     """Check that values by distance class have levels with these classes, and that the model allows
     them."""
     classes = values.settings.get("classes", ())
     class_names: tuple[str, ...] = ()
     if not classes:
         return
-    if not entry.by_class or (entry.by_type and values.settings.get("types")):
-        why = "together with node types" if entry.by_class else "which the model does not support"
+    if not family.by_class or (family.by_type and values.settings.get("types")):
+        why = "together with node types" if family.by_class else "which the model does not support"
         raise UserError(
-            f"model {entry.name}, setting classes: found distance classes {why}, wanted none"
+            f"model {family.name}, setting classes: found distance classes {why}, wanted none"
         )
     types = values.settings.get("types", {})
     if not isinstance(types, Mapping) or not all(
         isinstance(count, int) and count >= 0 for count in types.values()
     ):
         wanted = f"found {show_value(types)}, wanted the number of nodes of each type"
-        raise UserError(f"model {entry.name}, setting types: {wanted}")
+        raise UserError(f"model {family.name}, setting types: {wanted}")
     if isinstance(classes, list | tuple):
         class_names = Hierarchy.of(values.settings.get("levels", {})).names
     if not class_names or any(name not in class_names for name in classes):
@@ -294,12 +294,12 @@ def _check_classes(entry: Family, values: Values) -> None:
             f"a list of {', '.join(class_names)}" if class_names else "a list of distance classes"
         )
         raise UserError(
-            f"model {entry.name}, setting classes: found {show_value(classes)}, wanted {wanted}"
+            f"model {family.name}, setting classes: found {show_value(classes)}, wanted {wanted}"
         )
 
 
 def _check_forms(
-    entry: Family, chosen: Mapping[str, str], names: Collection[str]
+    family: Family, chosen: Mapping[str, str], names: Collection[str]
 ) -> dict[str, str]:
     """Return the form of every non-constant function; raise a UserError for a coefficient that it
     lacks or cannot use.
@@ -309,34 +309,34 @@ def _check_forms(
     parts: dict[str, set[str]] = {}
     for name in names:
         parts.setdefault(parse_key(name).parameter, set()).add(name)
-    forms = {parameter.name: parameter.form for parameter in entry.parameters if parameter.form}
+    forms = {parameter.name: parameter.form for parameter in family.parameters if parameter.form}
     forms = {
         name: form for name, form in forms.items() if parts.get(name) != {make_key(name, "a")}
     } | dict(chosen)
     for function, form in forms.items():
         if form not in FORM_NAMES:
             raise UserError(
-                f"model {entry.name}, form of {function}: found '{form}'; {suggest_name(form, FORM_NAMES)}"
+                f"model {family.name}, form of {function}: found '{form}'; {suggest_name(form, FORM_NAMES)}"
             )
         for letter in list_needed_coefficients(form, function, names):
             if make_key(function, letter) not in names:
                 raise UserError(
-                    f"model {entry.name} needs {function}.{letter}: {function} is {format_form(form)}"
+                    f"model {family.name} needs {function}.{letter}: {function} is {format_form(form)}"
                 )
     for name in names:
         parameter, function, _ = parse_key(name)
-        form, parameter_entry = forms.get(function, "constant"), entry.by_name[parameter]
+        form, parameter_entry = forms.get(function, "constant"), family.by_name[parameter]
         if parameter_entry.argument and not is_value_of_form(form, name):
             raise UserError(
-                f"model {entry.name} does not use {name}: {function or name} is {format_form(form)}"
+                f"model {family.name} does not use {name}: {function or name} is {format_form(form)}"
             )
     return forms
 
 
-def find_unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
+def find_unit(family: Family, name: str, forms: Mapping[str, str]) -> str:
     """Return the unit of a value, e.g. of `o.b`."""
     parsed = parse_key(name)
-    parameter = entry.by_name[parsed.parameter]
+    parameter = family.by_name[parsed.parameter]
     if not parameter.argument:
         return parameter.unit
     form = forms.get(parsed.function, forms.get(parameter.name, parameter.form or "constant"))
@@ -345,12 +345,12 @@ def find_unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
     )
 
 
-def infer_forms(entry: Family, names: Iterable[str]) -> dict[str, str]:
+def infer_forms(family: Family, names: Iterable[str]) -> dict[str, str]:
     """Return the forms of functions from the names of their values, for functions without a default
     form."""
     parts: dict[str, set[str]] = {}
     for parsed in map(parse_key, sorted(names)):
-        parameter = entry.by_name.get(parsed.parameter)
+        parameter = family.by_name.get(parsed.parameter)
         if parameter and parameter.argument and not parameter.form:
             parts.setdefault(parsed.function, set()).add("sample" if parsed.sample else parsed.part)
     # The part that identifies a form, in this order.

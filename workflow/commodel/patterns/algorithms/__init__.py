@@ -112,9 +112,9 @@ def find_algorithms(operation: str) -> dict[str, Algorithm]:
     entries = discover("patterns.algorithms", "ALGORITHM").values()
     name = find_base_name(operation)
     return {
-        entry.short_name: entry
-        for entry in entries
-        if isinstance(entry, Algorithm) and entry.operation == name
+        algorithm.short_name: algorithm
+        for algorithm in entries
+        if isinstance(algorithm, Algorithm) and algorithm.operation == name
     }
 
 
@@ -139,23 +139,23 @@ def find_segment(operation: str, spec: str) -> int | None:
     """Return the bytes of the segments of an algorithm; None if it sends whole messages, or is not
     in the catalogue."""
     try:
-        entry, text = find_algorithm(operation, spec)
-        (value,) = entry.parse_argument(text) or (None,)
+        algorithm, text = find_algorithm(operation, spec)
+        (value,) = algorithm.parse_argument(text) or (None,)
     except UserError:
         return None
     if isinstance(value, Composition):
         return value.segment
-    is_segment = entry.argument is not None and entry.argument.kind is Kind.SEGMENT
+    is_segment = algorithm.argument is not None and algorithm.argument.kind is Kind.SEGMENT
     return value if is_segment else None
 
 
 def canonicalize_algorithm(operation: str, spec: str, levels: Levels = ()) -> str:
     """Return the spec with the name of the algorithm in this project, and with the groups of the
     platform's levels if it names some."""
-    entry, argument = find_algorithm(operation, spec)
-    if entry.placement and argument:
-        argument = entry.placement.canonicalize(argument, levels)
-    return f"{entry.short_name}:{argument}" if argument else entry.short_name
+    algorithm, argument = find_algorithm(operation, spec)
+    if algorithm.placement and argument:
+        argument = algorithm.placement.canonicalize(argument, levels)
+    return f"{algorithm.short_name}:{argument}" if argument else algorithm.short_name
 
 
 def find_tree_algorithm(operation: str) -> TreeAlgorithm:

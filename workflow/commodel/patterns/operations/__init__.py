@@ -192,15 +192,18 @@ def canonicalize_operation(text: str) -> str:
 
 
 def _format_operation(text: str, values: dict[str, Any]) -> str:
-    entries = [
-        entry
-        for entry in find_operation(text).parameters
-        if values.get(entry.name, entry.default) != entry.default
+    parameters = [
+        parameter
+        for parameter in find_operation(text).parameters
+        if values.get(parameter.name, parameter.default) != parameter.default
     ]
     return ":".join(
         [
             find_base_name(text),
-            *(f"{entry.name}={entry.write(values[entry.name])}" for entry in entries),
+            *(
+                f"{parameter.name}={parameter.write(values[parameter.name])}"
+                for parameter in parameters
+            ),
         ]
     )
 
@@ -210,14 +213,20 @@ def fill_parameters(text: str, ranks: int, substrate: str = MPI) -> dict[str, An
 
     They are those that builders of schedules take, or those that only another substrate has.
     """
-    all_entries = [entry for entry in find_operation(text).parameters if not entry.measured]
+    all_parameters = [
+        parameter for parameter in find_operation(text).parameters if not parameter.measured
+    ]
     if substrate == MPI:
-        entries = [entry for entry in all_entries if not entry.substrates]
+        parameters = [parameter for parameter in all_parameters if not parameter.substrates]
     else:
-        entries = [entry for entry in all_entries if substrate in entry.substrates]
+        parameters = [
+            parameter for parameter in all_parameters if substrate in parameter.substrates
+        ]
     defaults = {
-        entry.name: entry.default(ranks) if callable(entry.default) else entry.default
-        for entry in entries
+        parameter.name: parameter.default(ranks)
+        if callable(parameter.default)
+        else parameter.default
+        for parameter in parameters
     }
     return defaults | {
         name: value for name, value in parse_parameters(text).items() if name in defaults
@@ -230,8 +239,12 @@ def find_required_ranks(text: str) -> int | None:
     if text.startswith(FILE):
         return None
     values = parse_parameters(text)
-    for entry in find_operation(text).parameters:
-        ranks = entry.ranks(values[entry.name]) if entry.ranks and entry.name in values else None
+    for parameter in find_operation(text).parameters:
+        ranks = (
+            parameter.ranks(values[parameter.name])
+            if parameter.ranks and parameter.name in values
+            else None
+        )
         if ranks:
             return ranks
     return None
@@ -252,13 +265,15 @@ def _list_file_parameters(text: str) -> list[tuple[str, Callable[[str], Iterable
     if text.startswith(FILE):
         return []
     values = parse_parameters(text)
-    entries = [
-        entry for entry in find_operation(text).parameters if entry.file and entry.name in values
+    parameters = [
+        parameter
+        for parameter in find_operation(text).parameters
+        if parameter.file and parameter.name in values
     ]
     return [
-        (values[entry.name], entry.file)
-        for entry in entries
-        if entry.file and values[entry.name] != entry.default
+        (values[parameter.name], parameter.file)
+        for parameter in parameters
+        if parameter.file and values[parameter.name] != parameter.default
     ]
 
 

@@ -172,16 +172,16 @@ def specify_lines(
     a value, `t` describes a dot, `low` and `high` are the ends of its interval. On the `first`
     screen the legend is at the side, and there are empty layers that the page's script may fill."""
     series = make_names_distinct(thin_dots(chart))
-    names = [entry.name for entry in series]
-    scale = {"domain": names, "range": [choose_colour(entry.colour) for entry in series]}
+    names = [drawn.name for drawn in series]
+    scale = {"domain": names, "range": [choose_colour(drawn.colour) for drawn in series]}
     longest_name = max(map(len, names), default=1)
     # columns of the legend that fit below the chart
     columns_below = max(1, min(len(names), CHART_WIDTH_PX // (36 + 7 * longest_name)))
     rows: dict[str, list[dict]] = {style: [] for style in STYLES}
-    for entry in series:
-        for style in list_layer_names(entry):
-            rows[style] += make_rows(entry)
-    rows["bars"] = make_bars([entry for entry in series if entry.style == "bars"], chart)
+    for drawn in series:
+        for style in list_layer_names(drawn):
+            rows[style] += make_rows(drawn)
+    rows["bars"] = make_bars([drawn for drawn in series if drawn.style == "bars"], chart)
     colour_encoding = {
         "color": {
             "field": "s",
@@ -236,7 +236,7 @@ def specify_lines(
         encoding = {"x": X, "y": Y, "tooltip": tooltip_fields} | colour_encoding | ends
         layers.append(make_layer("bars", rows["bars"], {"type": "rect", "clip": True}, encoding))
     if first or rows["dots"]:
-        symbols = [choose_symbol(entry) for entry in series]
+        symbols = [choose_symbol(drawn) for drawn in series]
         shape_encoding = {"field": "s", "type": "nominal", "scale": scale | {"range": symbols}}
         shapes = {"shape": shape_encoding} if first or len(set(symbols)) > 1 else {}
         mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
@@ -315,10 +315,10 @@ def make_names_distinct(series: tuple[Series, ...]) -> list[Series]:
     repeated ones get a number."""
     name_counts: Counter[str] = Counter()
     distinct = []
-    for entry in series:
-        name_counts[entry.name] += 1
-        number = name_counts[entry.name]
-        distinct.append(entry if number == 1 else replace(entry, name=f"{entry.name} ({number})"))
+    for drawn in series:
+        name_counts[drawn.name] += 1
+        number = name_counts[drawn.name]
+        distinct.append(drawn if number == 1 else replace(drawn, name=f"{drawn.name} ({number})"))
     return distinct
 
 

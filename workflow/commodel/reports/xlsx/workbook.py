@@ -177,7 +177,7 @@ class Workbook:
         self.long_tables: dict[str, Table] = {}  # too long for a sheet, by name of their file
         order = {screen.platform: rank for rank, screen in enumerate(report.screens)}
         sets = sorted(
-            report.sets, key=lambda entry: order.get(to_plain_value(entry.platform), len(order))
+            report.sets, key=lambda fitted: order.get(to_plain_value(fitted.platform), len(order))
         )
         self.calculable, self.refused = calculator.select_calculable(sets)  # as the first sheets
         self.platforms = {
