@@ -4,7 +4,7 @@ READY := .venv/.ready
 SETUP := $(wildcard envs/*) pyproject.toml
 
 .PHONY: help setup demo demo-openmpi papers example test test-core test-slow test-random approve lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
-	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-hierarchical bench-han bench-coverage bench-tune bench-default bench-alltoall \
+	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-hierarchical bench-han bench-coverage bench-tune bench-order bench-default bench-alltoall \
 	bench-workbook axe partitions schemas map pages docs wheel release clean
 
 help:
@@ -40,6 +40,7 @@ help:
 	@echo "make bench-default DATA=FOLDER  predictions of the MPI default at held-out points (SPLIT=largest, next, …, all): seconds to minutes"
 	@echo "make bench-alltoall DATA=FOLDER  measured variants of alltoall, predicted from probes alone: half an hour"
 	@echo "make bench-tune TABLE=T.csv  points to be measured until the choice of algorithms costs 5 %: minutes"
+	@echo "make bench-order TABLE=T.csv  regret of the advice while a campaign measures, by the order of its batches: a minute"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
 	@echo "make partitions  balance the kernels of the τ–Lop paper over its layouts again: params/partitions/fermi"
 	@echo "make schemas  write workflow/schemas from the Python models"
@@ -221,6 +222,11 @@ bench-tune: export OMP_NUM_THREADS = 1
 bench-tune: $(READY)
 	@test -r "$(TABLE)" || { echo "bench-tune: found no table '$(TABLE)', wanted TABLE=T.csv as commodel import writes it" >&2; exit 2; }
 	.venv/bin/python -m benchmarks.tune $(TABLE)
+
+bench-order: export OMP_NUM_THREADS = 1
+bench-order: $(READY)
+	@test -r "$(TABLE)" || { echo "bench-order: found no table '$(TABLE)', wanted TABLE=T.csv as commodel import writes it" >&2; exit 2; }
+	.venv/bin/python -m benchmarks.batch_order $(TABLE)
 
 # Simulated only, so that everybody gets the same numbers.
 COVERAGE := demo families catalogue sample

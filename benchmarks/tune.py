@@ -81,15 +81,19 @@ Seconds = np.ndarray
 Run = Iterator[tuple[Collection[int], np.ndarray]]
 
 
-def read_arms(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
-    """Return the alternatives of a table's workloads with their predictions, and their median
-    times."""
+def read_arms(
+    path: Path,
+    parameters: ParameterSet,
+    is_wanted: Callable[[PlacedWorkload], bool] = lambda workload: workload.ranks <= MAX_RANKS,
+) -> tuple[Arms, Seconds]:
+    """Return the alternatives of the wanted workloads of a table with their predictions, and their
+    median times."""
     times: dict[tuple, list[float]] = {}
     for _, row in read_rows(path, ("operation", "algorithm", "ranks", "bytes", "seconds")):
         workload = PlacedWorkload(
             row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"])
         )
-        if workload.ranks <= MAX_RANKS:
+        if is_wanted(workload):
             times.setdefault((workload, row["algorithm"]), []).append(float(row["seconds"]))
     all_workloads = [workload for workload, _ in times]
     workloads = [

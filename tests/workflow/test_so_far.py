@@ -11,7 +11,7 @@ from commodel.plan.planning import load_plan, make_plan
 from commodel.results.campaign import Campaign, list_interim_parts, open_lock, order_batches
 from commodel.results.interim_answers import read_so_far
 from tests.cli.running import refused
-from tests.workflow.conftest import ROOT, SMALL, Project
+from tests.workflow.conftest import ROOT, SMALL, Project, raw_paths, samples
 
 REFRESH = '<meta http-equiv="refresh" content="60">'
 # batches of 2, 4, 8 and 16 nodes besides that of the probes
@@ -122,6 +122,18 @@ def test_batches_begin_in_the_order_of_the_plan(tmp_path, simgrid_programs):
     ]
     assert len(ends) == 5
     assert ends == sorted(ends)
+
+
+def test_the_order_of_batches_changes_no_sample(begun, tmp_path):
+    project = Project(tmp_path)
+    project.experiment("small", SEVERAL)
+    project.verb("plan", "small", "--write", "--no-survey")
+    before = samples(begun.folder)
+    measured = {path.parent.name for path in raw_paths(begun.folder)}
+    for batch in reversed(load_plan(tmp_path / "results/small/plan.json").batches):
+        if batch.name in measured:
+            project.measure("small", batch.name)
+    assert samples(tmp_path) == before
 
 
 @pytest.mark.slow
