@@ -226,6 +226,28 @@ def test_a_card_that_is_full_costs_one_point_and_the_rest_goes_on(fake, project,
     assert set(measured["operation"]) == {"summa:n=4:grid=1x2", "summa:n=6:grid=1x2"}
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_two_processes_share_a_card_if_their_layout_says_so(fake, project, monkeypatch):
+    """With the device gpu they would need a second one, which is told."""
+    monkeypatch.delenv("COMMODEL_ACCELERATOR")
+    layout = project.folder / "params/l.csv"
+    layout.write_text("rank,node,cores,device\n0,0,1,gpu\n1,0,1,gpu\n")
+    options = (
+        "--layout processes:params/l.csv --sizes 4:9 --seconds 0.1 --most 2 --quiet --out s.yaml"
+    )
+    with pytest.raises(
+        AssertionError, match=r"at sizes up to 4 for node/gpu: .* wanted at least 2; "
+    ):
+        project.verb("measure", "speeds", "gemm", *options.split())
+    layout.write_text("rank,node,cores,device\n0,0,1,gpu:0\n1,0,1,gpu:0\n")
+    said = project.verb("measure", "speeds", "gemm", *options.split())
+    assert "of 1 kind of processes" in said
+    assert "node/gpu/2:" in (project.folder / "s.yaml").read_text()
+    project.experiment("shared", FULL.replace("[4, 32, 6]", "4"))
+    (path,) = project.compare("shared").glob("raw/*/summa-2r-*.json")
+    assert json.loads(path.read_text())["computing"].startswith("ranks 0-1: cuda, Fake 0, ")
+
+
 def test_doctor_lists_the_devices(fake, mpi_programs, monkeypatch):
     monkeypatch.setenv("FAKE_DEVICES", "2")
     notes = [note for note in doctor().notes if "GPU" in note]

@@ -61,7 +61,9 @@ def make_measurer(
             for n, kind in enumerate(sizes)
         ]
         start = Start("speed", len(kinds), layout, (), tuple(rows))
-        _run_start(context, start, START_SECONDS + len(rows) * BUDGET_FACTOR * settings.seconds)
+        limit = START_SECONDS + len(rows) * BUDGET_FACTOR * settings.seconds
+        largest = max(sizes, key=lambda kind: sizes[kind])
+        _run_start(context, start, limit, f"{sizes[largest]:,} for {largest}")
         return {kind: _read_sample(folder, row) for kind, row in zip(sizes, rows, strict=True)}
 
     return measure
@@ -95,7 +97,8 @@ def _make_row(
     return {"id": case, **shape, "bytes": 8 * kernel.block**2, "watched": watched}
 
 
-def _run_start(context: StartContext, start: Start, limit: float) -> None:
+def _run_start(context: StartContext, start: Start, limit: float, largest: str) -> None:
+    """Measure the cases of a start; an error names the `largest` size, which may be too large."""
     job, log, end = prepare_start(context, start, 0), context.log(start), time.monotonic() + limit
     watch = lambda: f"not done after {limit:.0f} s" if time.monotonic() > end else ""  # noqa: E731
     code, stopped = run_launcher(
@@ -103,7 +106,8 @@ def _run_start(context: StartContext, start: Start, limit: float) -> None:
     )
     if code or stopped:
         raise UserError(
-            f"the program 'speed' {stopped or f'ended with code {code}'}: {describe_failure(log)}"
+            f"the program 'speed' {stopped or f'ended with code {code}'}, at sizes up to {largest}: "
+            f"{describe_failure(log)}"
         )
 
 
