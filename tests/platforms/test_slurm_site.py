@@ -290,7 +290,12 @@ def test_an_edited_file_is_kept_and_shown_with_its_difference(tmp_path, monkeypa
     assert platform.read_text() == edited
     with chdir(project):
         assert "node-hours" in run("plan cluster").stdout
-        assert "  cd " not in run("init . --slurm").stdout
+        shown = run("init . --slurm").stdout
+        assert "  cd " not in shown
+        assert shown.endswith(
+            "try\n  commodel doctor --slurm\n  commodel plan cluster\n"
+            "  commodel run cluster --profile slurm\n"
+        )
 
 
 @pytest.fixture

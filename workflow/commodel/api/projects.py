@@ -107,7 +107,8 @@ def init(
     for name, what, difference in done:
         details += [f"{name}: {what}", *difference]
     enter = [f"cd {folder}"] if folder.resolve() != Path.cwd() else []
-    commands = [*enter, f"commodel plan {site.experiment}"]
+    check = [] if slurm is None else ["commodel doctor --slurm"]
+    commands = [*enter, *check, f"commodel plan {site.experiment}"]
     commands.append(f"commodel run {site.experiment}{site.options}")
     provenance = [{"source": str(ROOT)}]
     sentence = f"{folder}: a project; try"
