@@ -8,7 +8,8 @@ is the typical value, with the width of the prior.
 
 The model replays all messages, so predictions are slow. Only a sample of the points is predicted:
 at most MAX_POINTS with together at most MAX_MESSAGES messages, first a smaller one. Starts are
-drawn from the priors. Of these, the best few are searched by Gauss–Newton steps.
+drawn from the priors. Of these, the best few are searched by Gauss–Newton steps. Predictions have
+kinks, at which these steps may end. The search is therefore repeated with each value moved.
 
 Eager limits change predictions in steps, so they are not searched by slopes. Few points depend on
 them, and a random sample has too few of these. Their own search (`LimitSearch`) uses those points
@@ -54,6 +55,9 @@ RANDOM_STARTS, REFINED_STARTS = 3, 2
 MAX_LIMIT_MESSAGES, MIN_LIMIT_POINTS = 1000, 100
 ROUGH_STEPS, FINE_STEPS = 5, 4  # Gauss–Newton steps between two choices of the eager limit
 REWEIGHTINGS = 2
+# Of the search behind kinks: steps, and the noise, with which priors count little and no point is
+# an outlier.
+FURTHER_STEPS, FURTHER_NOISE = 3, 0.1
 # bytes: eager limits that are tried, besides none
 LIMITS = tuple(float(1 << power) for power in range(8, 21))
 NEVER = 2.0**62  # bytes; an eager limit that no message exceeds
@@ -312,6 +316,9 @@ def fit_with_priors(task: PriorTask, rng: np.random.Generator) -> PriorFit:
         limits = search.choose(starts)
     first = int(np.argmin(rough.losses(starts, limits)))
     best, limit = starts[first], limits[first]
+    report_step("values behind kinks of the predictions")
+    best = _search_behind_kinks(rough.with_noise(FURTHER_NOISE), best, limit)
+    limit = search.choose(best[None])[0]
     for number in range(REWEIGHTINGS):
         report_step(f"values by {len(sample)} points, step {number + 1} of {REWEIGHTINGS}")
         fine = fine.reweighted(best, limit)
@@ -319,6 +326,17 @@ def fit_with_priors(task: PriorTask, rng: np.random.Generator) -> PriorFit:
         best = fine.descend(best[None], limit[None], FINE_STEPS)[0]
         limit = search.choose(best[None])[0]
     return _describe_minimum(fine.reweighted(best, limit), best, limit, sample, search)
+
+
+def _search_behind_kinks(task: PriorTask, best: Array, limit: Array) -> Array:
+    """Return the best values that are found from `best`, or from there with one value moved by the
+    factor of its prior. Predictions have kinks, behind which slopes do not show."""
+    shift = np.diag(task.widths)
+    starts = np.vstack([best, best + shift, best - shift])
+    limits = np.tile(limit, (len(starts), 1))
+    found = task.descend(starts, limits, FURTHER_STEPS)
+    losses = task.losses(found, limits)
+    return found[int(np.argmin(losses))]
 
 
 def _describe_minimum(
