@@ -68,6 +68,11 @@ def without(rows, name):
     return [row[:place] + row[place + 1 :] for row in rows]
 
 
+def keep(rows, names):
+    places = [place for place, name in enumerate(rows[0]) if name in names]
+    return [[row[place] for place in places] for row in rows]
+
+
 def wrong_cells(field: Field) -> tuple[str, ...]:
     cells = WRONG[field.type] + (("x",) if field.among or field.pattern else ())
     return (
@@ -93,18 +98,23 @@ def test_tables_written_by_stages_match_the_schema(name, original):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_wrong_cell_and_every_lost_column_is_named(name, original, tmp_path):
-    rows = read_rows(original.results / f"{name}.csv", last=3)
+    """The first wrong cell of each column stands in the whole table, which takes longer to read.
+    The others stand in a table of two columns."""
+    whole = read_rows(original.results / f"{name}.csv", last=3)
+    text = next(field for field in TABLES[name] if field.type is str and field.name in whole[0])
     path = SafePath(tmp_path) / "t.csv"
-    for field in (field for field in TABLES[name] if field.name in rows[0]):
+    for field in (field for field in TABLES[name] if field.name in whole[0]):
+        rows, schema = whole, TABLES[name]
         for cell in wrong_cells(field):
             write(tmp_path / "t.csv", replace_last_cell(rows, field.name, cell))
             with pytest.raises(UserError) as refused:
-                read_table(path, TABLES[name])
+                read_table(path, schema)
             shown = f"'{cell[:59]}" if cell else "nothing"
             assert refused.value.message.startswith(
                 f"{path}:{len(rows)}: {field.name}: found {shown}"
             ), cell
-        write(tmp_path / "t.csv", without(rows, field.name))
+            rows, schema = keep(whole, {field.name, text.name}), [field, text]
+        write(tmp_path / "t.csv", without(whole, field.name))
         if field.optional:
             read_table(path, TABLES[name])
         else:
