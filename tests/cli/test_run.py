@@ -30,6 +30,7 @@ PROFILE = ["--profile", "slurm"]
 PROGRAMS = {
     "srun": "echo 'MPI plugin types are...'; echo none; echo pmi2",
     "sbatch": "echo asked >> submitted; exit 1",
+    "scontrol": "exit 0",
 }
 
 
@@ -97,6 +98,16 @@ def test_without_sbatch_nothing_is_tried(slurm, monkeypatch):
     assert not Path("results/on-lab/plan.json").exists()
 
 
+def test_a_machine_with_slurms_commands_outside_of_a_cluster_is_refused(slurm, monkeypatch):
+    monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
+    error = "scontrol: fatal: Could not establish a configuration source"
+    slurm(**PROGRAMS | {"scontrol": f"echo '{error}' >&2; exit 1"})
+    result = CliRunner().invoke(main, ["run", "on-lab", *PROFILE])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("commodel: found no configuration of Slurm on this machine")
+    assert result.stderr.count("\n") == 1
+
+
 def test_an_mpi_plug_in_that_slurm_lacks_is_refused_before_jobs_are_submitted(slurm, monkeypatch):
     monkeypatch.setattr(RUN_WITH_DISPLAY, lambda *arguments: pytest.fail("Snakemake was started"))
     slurm(**PROGRAMS)
@@ -120,9 +131,7 @@ REFUSED += "specified' >&2; echo asked >> submitted; exit 1"
 def test_a_refused_account_ends_the_run_at_the_first_job(slurm):
     """The survey is the first job. It has not failed: no job is submitted again, neither for it nor
     without it."""
-    slurm(
-        **PROGRAMS | {"sbatch": REFUSED}, squeue="", sinfo="echo '*normal'", sacct="", scontrol=""
-    )
+    slurm(**PROGRAMS | {"sbatch": REFUSED}, squeue="", sinfo="echo '*normal'", sacct="")
     result = CliRunner().invoke(main, ["run", "on-lab", *PROFILE])
     lines = [line for line in result.stderr.splitlines() if line.startswith("commodel: ")]
     refusal, ending = lines

@@ -50,7 +50,7 @@ from commodel.plan.planning import (
 )
 from commodel.plan.surveys import is_survey
 from commodel.platforms.launchers import require_hosts
-from commodel.platforms.slurm import NO_SBATCH
+from commodel.platforms.slurm import NO_SBATCH, require_configuration
 from commodel.records import Batch, Plan
 from commodel.results import interim_answers
 from commodel.results.campaign import (
@@ -500,10 +500,12 @@ def require_jobs(campaign: Campaign, profile: str | None) -> None:
         if project_profile
         else "\nexecutor:"
     )
-    if "\nexecutor: slurm" in content and not shutil.which("sbatch"):
-        raise UserError(
-            f"{NO_SBATCH}, by which profile '{name}' submits jobs; wanted: a login node of the cluster"
-        )
+    if "\nexecutor: slurm" in content:
+        if not shutil.which("sbatch"):
+            raise UserError(
+                f"{NO_SBATCH}, by which profile '{name}' submits jobs; wanted: a login node of the cluster"
+            )
+        require_configuration()
     for batch in campaign.unfinished:
         if find_launcher(campaign.plan, batch.name).in_job and "\nexecutor:" not in content:
             raise UserError(

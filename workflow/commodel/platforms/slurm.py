@@ -137,6 +137,14 @@ def explain_failure(failure: str) -> str:
     return failure
 
 
+def require_configuration() -> None:
+    """Refuse a machine with Slurm's commands that belongs to no cluster. A controller that is away
+    for a while is waited for."""
+    _, failure = try_slurm("scontrol", "ping")
+    if UNCONFIGURED.search(failure):
+        raise UserError(explain_failure(failure))
+
+
 def cancel_jobs(name: str) -> str:
     """Cancel all jobs of a name, and return why that failed, if it did."""
     return try_slurm("scancel", f"--name={name}")[1]
