@@ -162,7 +162,8 @@ def test_a_start_that_fails_has_a_remedy(site, error, remedy):
     assert remedy in found["start"][2]
 
 
-def test_a_folder_that_nodes_do_not_see_is_named(site):
+def test_a_folder_that_nodes_do_not_see_is_named(site, monkeypatch):
+    monkeypatch.setattr("commodel.platforms.slurm_start.FILE_SECONDS", 0.1)
     write_script(site, "sbatch", "#!/bin/sh\necho 7\n")
     found = check()
     assert "wrote no file" in found["job"][1]
