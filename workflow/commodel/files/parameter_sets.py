@@ -211,31 +211,31 @@ def _fill_defaults(document: Document) -> object:
     full.pop("citation", None)
     if isinstance(full["parameters"], dict):
         full["parameters"] = {
-            name: _complete_estimate(document, name, entry)
-            for name, entry in full["parameters"].items()
+            name: _complete_estimate(document, name, estimate)
+            for name, estimate in full["parameters"].items()
         }
     return full
 
 
-def _complete_estimate(document: Document, name: str, entry: object) -> dict[str, Any]:
+def _complete_estimate(document: Document, name: str, estimate: object) -> dict[str, Any]:
     """Return the fields of an estimate. Its value and the ends of its interval are numbers, or
     texts such as 5us."""
-    entry = dict(entry) if isinstance(entry, dict) else {"value": entry}
+    estimate = dict(estimate) if isinstance(estimate, dict) else {"value": estimate}
     for key in ("value", "low", "high"):
-        text = entry.get(key)
+        text = estimate.get(key)
         if isinstance(text, str):
             try:
-                entry[key], unit = parse_with_unit(text)
-                if entry.setdefault("unit", unit) != unit:
+                estimate[key], unit = parse_with_unit(text)
+                if estimate.setdefault("unit", unit) != unit:
                     raise UserError(
-                        f"found '{make_printable(text, 40)}' beside the unit {show_value(entry['unit'])}, wanted one"
+                        f"found '{make_printable(text, 40)}' beside the unit {show_value(estimate['unit'])}, wanted one"
                     )
             except UserError as error:
                 path = ("parameters", name, key)
                 raise document.error(
                     path if document.has(path) else path[:2], error.found
                 ) from None
-    return {"unit": "", "low": entry.get("value"), "high": entry.get("value"), **entry}
+    return {"unit": "", "low": estimate.get("value"), "high": estimate.get("value"), **estimate}
 
 
 def _find_wrong_residuals(

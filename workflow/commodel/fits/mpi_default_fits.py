@@ -86,9 +86,9 @@ def fit_default(points: Sequence[Point], seconds: Sequence[float], source: str) 
     jobs = {(name_branch(point), point.nodes, point.ranks) for point in measured.points}
     deviations["place"] = round(deviations["place"] * _widen_for_few(len(jobs)), 4)
     for placement in (ONE_NODE, SEVERAL_NODES):
-        of_placement = [entry for entry in errors if placement in entry.branch]
-        near = [entry for entry in of_placement if entry.doublings < FAR_DOUBLINGS]
-        far = [entry for entry in of_placement if entry.doublings >= FAR_DOUBLINGS]
+        of_placement = [of_ranks for of_ranks in errors if placement in of_ranks.branch]
+        near = [of_ranks for of_ranks in of_placement if of_ranks.doublings < FAR_DOUBLINGS]
+        far = [of_ranks for of_ranks in of_placement if of_ranks.doublings >= FAR_DOUBLINGS]
         of_near = _count_beyond(near or far)
         deviations[name_beyond(placement)] = of_near
         deviations[name_beyond(placement, is_far=True)] = max(of_near, _count_beyond(far or near))
@@ -291,7 +291,7 @@ def _extrapolate(branch: DefaultTimes, scales: GrowthScales) -> Iterator[Extrapo
 def _count_beyond(errors: Sequence[ExtrapolationErrors]) -> float:
     """Return the standard deviations that cover 95 % of extrapolation errors; more if there are few
     numbers of ranks."""
-    ratios = [np.abs(entry.errors) / entry.deviations for entry in errors]
+    ratios = [np.abs(of_ranks.errors) / of_ranks.deviations for of_ranks in errors]
     covering = float(np.quantile(np.concatenate(ratios), COVERAGE)) if ratios else 0.0
     return round(max(covering, NORMAL_QUANTILE) * _widen_for_few(len(errors)), 4)
 
@@ -307,13 +307,13 @@ def _describe_beyond(errors: Sequence[ExtrapolationErrors]) -> dict[str, list[fl
     """Return for each branch the largest number of ranks that was predicted from smaller ones, and
     the factor by which the times differ: median and largest."""
     described: dict[str, list[float]] = {}
-    largest = {entry.branch: entry.ranks for entry in errors}
-    for entry in errors:
-        if entry.ranks != largest[entry.branch]:
+    largest = {of_ranks.branch: of_ranks.ranks for of_ranks in errors}
+    for of_ranks in errors:
+        if of_ranks.ranks != largest[of_ranks.branch]:
             continue
-        factors = np.exp(np.abs(entry.errors))
-        described[entry.branch] = [
-            entry.ranks,
+        factors = np.exp(np.abs(of_ranks.errors))
+        described[of_ranks.branch] = [
+            of_ranks.ranks,
             float(f"{np.median(factors):.3g}"),
             float(f"{factors.max():.3g}"),
         ]

@@ -547,15 +547,17 @@ def measure_now(
 ) -> list[list[dict]]:
     """Return all samples of each point, stored in the folder `raw`; empty if a point could not be
     measured."""
-    entry = load_named_platform(platform)
-    require_job(platform, entry)
-    if not entry.image:
-        build_toolchain(ROOT, get_toolchain(entry))
-    upper_bounds = Durations(entry.launcher, settings).estimate_members(points, upper_bound=True)
+    description = load_named_platform(platform)
+    require_job(platform, description)
+    if not description.image:
+        build_toolchain(ROOT, get_toolchain(description))
+    upper_bounds = Durations(description.launcher, settings).estimate_members(
+        points, upper_bound=True
+    )
     batch = Batch(
         name, platform, max(point.nodes for point in points), tuple(points), most=upper_bounds
     )
-    planned = record_platform(platform, entry)
+    planned = record_platform(platform, description)
     # without levels, other nodes are welcome
     planned = planned if planned.levels else replace(planned, hosts=())
     plan = Plan(name, "", "", 1, (), {}, settings, {platform: planned}, (batch,), __version__)

@@ -151,11 +151,11 @@ class MpiDefault:
         return Prediction(LIBRARY, point, nothing, nothing, nothing, validity, IntervalBasis())
 
 
-def _is_extrapolation(entry: object) -> bool:
-    """Return whether a stored entry has a number of ranks and two factors."""
-    if not isinstance(entry, list | tuple) or len(entry) != 3:
+def _is_extrapolation(stored: object) -> bool:
+    """Return whether a stored value has a number of ranks and two factors."""
+    if not isinstance(stored, list | tuple) or len(stored) != 3:
         return False
-    return all(isinstance(number, int | float) for number in entry)
+    return all(isinstance(number, int | float) for number in stored)
 
 
 def _assess_range(ranks_beyond: float, sizes_beyond: float) -> Validity:
@@ -205,7 +205,7 @@ def evaluate_laws(laws: Mapping[str, Array], points: Sequence[Point]) -> Array:
 def describe_widths(default: MpiDefault, predictions: Sequence[Prediction]) -> list[str]:
     """Return a note for each branch with a wide interval: why it is wide."""
     wide = [prediction for prediction in predictions if prediction.high > WIDE * prediction.low]
-    branches = dict.fromkeys(name_branch(entry.point) for entry in wide)
+    branches = dict.fromkeys(name_branch(prediction.point) for prediction in wide)
     return [describe_width(default, branch) for branch in branches]
 
 

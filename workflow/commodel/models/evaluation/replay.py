@@ -103,7 +103,7 @@ def scale_costs(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
     if factors is None:
         return costs, work_seconds
     messages, work = factors
-    columns = (getattr(costs, entry.name) for entry in fields(costs))
+    columns = (getattr(costs, field.name) for field in fields(costs))
     scaled = [
         column if column is None or callable(column) else column * messages for column in columns
     ]
@@ -196,7 +196,7 @@ def _finish_with_requests(
         return reorder(cost, rows) if isinstance(cost, np.ndarray) else cost
 
     ordered_costs: dict[str, Any] = {
-        entry.name: reorder_cost(getattr(costs, entry.name)) for entry in fields(Costs)
+        field.name: reorder_cost(getattr(costs, field.name)) for field in fields(Costs)
     }
     clocks = make_initial_clocks(schedule.ranks)
     return replay_steps(schedule, Costs(**ordered_costs), reorder(work_seconds, works), clocks)[
@@ -398,10 +398,10 @@ def compute_costs_by_class(schedule: Schedule, values: Values, costs: CostsOf) -
         return by_class[0]
     rows = [np.flatnonzero(class_of == number) for number in occurring]
     merged: dict[str, Any] = {
-        entry.name: _merge_rows(
-            [getattr(class_costs, entry.name) for class_costs in by_class], rows
+        field.name: _merge_rows(
+            [getattr(class_costs, field.name) for class_costs in by_class], rows
         )
-        for entry in fields(Costs)
+        for field in fields(Costs)
     }
     return Costs(**merged)
 
