@@ -265,9 +265,13 @@ def _choose_levels(times: PairTimes) -> list[np.ndarray]:
         return []
     chosen: list[list[np.ndarray]] = [[]]
     gains: list[float] = []
+    least_gain = MIN_GAIN_PER_PAIR * len(times.pairs)
     while len(gains) < MAX_LEVELS:
+        # No level saves more than the whole description.
+        if not _describe_times(chosen[-1], times, times.logs)[0] > least_gain:
+            break
         gain, extended = _find_level(chosen[-1], times)
-        if not gain > MIN_GAIN_PER_PAIR * len(times.pairs):
+        if not gain > least_gain:
             break
         chosen.append(extended)
         gains.append(gain)
