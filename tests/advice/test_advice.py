@@ -15,6 +15,7 @@ from commodel.advice.evidence import (
     describe_library_default,
     find_measured_default,
 )
+from commodel.api.advice import Advice
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import PlatformResources
 from commodel.predictions.interval_basis import PARAMETERS_ONLY_TEXT
@@ -353,8 +354,13 @@ def test_points_to_measure_are_named_where_much_regret_is_at_stake():
     noisy["seconds"] *= np.exp(0.7 * rng.standard_normal(len(noisy)))
     noisy["mu"] = np.maximum(noisy["seconds"] / 1e-5, 1e-5 / noisy["seconds"])
     specs = ["binomial", "knomial:3", "knomial:4"]
-    advice = advise(WORKLOAD, Evidence(sets, RESOURCES, noisy), ["block:4"], specs, streams=False)
+    evidence = Evidence(sets, RESOURCES, noisy)
+    advice = advise(WORKLOAD, evidence, ["block:4"], specs, streams=False)
     assert advice.frame["regret"].iloc[0] > 0.1
+    # The answer comes first, then what would settle the doubt.
+    sentence = Advice.of(advice, evidence).sentence
+    assert sentence.startswith(f"{advice.sentence}. Alternatives are statistically tied")
+    assert ". Measure first: " in sentence
     assert len(advice.informative_points) == 2
     assert {entry.alternative for entry in advice.informative_points} <= set(specs)
     assert [entry.point.alternative for entry in advice.informative_points] == [

@@ -174,7 +174,7 @@ def test_a_job_requests_as_many_gpus_of_each_node_as_the_node_with_fewest_has(on
 def test_a_job_with_nodes_without_gpus_cannot_request_them(on_slurm):
     Path("mine.csv").write_text("rank,node,cores,device\n0,0,1,gpu\n1,2,1,cpu\n2,1,1,gpu\n")
     drives = ON_SLURM.replace("ranks: [2, 4]", '"layout": "processes:mine.csv"')
-    with pytest.raises(UserError, match="found no GPU on node 2, which processes:"):
+    with pytest.raises(UserError, match="found no GPU on node 2 of the job, which processes:"):
         on_slurm(text=TYPED.replace("GPUS", "{fat: 4}"), experiment=drives)
 
 

@@ -290,11 +290,11 @@ def test_an_interval_wider_than_a_factor_of_100_has_no_information(low, high, in
         (IntervalBasis("all", 1200, 0, 0.5), "1200 workloads of all, 0.5 doublings beyond"),
         (
             IntervalBasis("bcast", 4, 0, 1.0, 4.0),
-            "4 workloads of bcast, 1 doubling beyond, 4 doublings of segments beyond",
+            "4 workloads of bcast, 1 doubling beyond, 4 doublings of the number of segments beyond",
         ),
         (
             IntervalBasis("bcast", 4, 0, 0.0, 2.0),
-            "4 workloads of bcast, 2 doublings of segments beyond",
+            "4 workloads of bcast, 2 doublings of the number of segments beyond",
         ),
     ],
 )
@@ -307,3 +307,4 @@ def test_a_basis_is_english_and_is_read_back(basis, text):
         basis.allocations,
     )
     assert read.doublings == pytest.approx(basis.doublings, abs=0.05)
+    assert read.segments == basis.segments

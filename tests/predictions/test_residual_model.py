@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.predictions import residual_model
+from commodel.predictions.interval_basis import measure_segments_beyond
 from commodel.predictions.places import Places
 from commodel.predictions.residual_model import (
     DEVIATION_BEYOND_SEGMENTS,
@@ -139,11 +140,29 @@ def test_many_small_segments_are_less_certain_than_the_measured_ones():
     assert correlations[4, 5] > 0.9 > correlations[0, 5]
 
 
+def make_bcasts(sizes, algorithms, nodes=(4,)):
+    return make_places(nodes, sizes, algorithms, operations=("bcast",))
+
+
 def test_segments_are_known_of_all_kinds_of_alternatives():
-    specs = ["hier:segment=1KiB", "library", "balanced:4x4", "binomial", "split-binary:2KiB"]
-    assert make_places(
-        operations=("bcast",), nodes=(4,), sizes=[8192], algorithms=specs
-    ).segments.tolist() == [3, 0, 0, 0, 2]
+    specs = ["hier:segment=1KiB", "hier:inter=chain:512B", "split-binary:2KiB"]
+    assert make_bcasts([8192], specs).segments.tolist() == [3, 4, 2]
+    without = ["library", "balanced:4x4", "binomial", "ring"]
+    assert make_bcasts([8192], without).segments.tolist() == [0, 0, 0, 0]
+    # The segmented ring cuts the share of each of 32 ranks.
+    ring = make_places((4,), [1 << 16], ["ring:4KiB", "ring:512B"], operations=("allreduce",))
+    assert ring.segments.tolist() == [0, 2]
+
+
+def test_only_more_and_smaller_segments_are_beyond_the_measured_ones():
+    measured = make_bcasts([1 << 14, 1 << 16], ["chain:4KiB", "chain:1KiB"])
+    wanted = make_bcasts([1 << 16, 1 << 20], ["binomial", "chain:4KiB", "chain:1KiB", "chain:256B"])
+    # At 1 MiB, there are 4,096 segments of 256 B; 64 KiB were measured in 64 segments of 1 KiB.
+    assert measure_segments_beyond(measured, wanted).tolist() == [0, 0, 0, 2, 0, 0, 0, 2]
+    alone = make_bcasts([1 << 16], ["binomial"])
+    assert measure_segments_beyond(measured, alone).tolist() == [0]
+    whole = make_bcasts([1 << 16], ["binomial"])
+    assert measure_segments_beyond(whole, wanted).tolist() == [0, 4, 6, 8, 0, 8, 10, 12]
 
 
 def test_leaving_out_in_closed_form_equals_a_fit_without_the_points():

@@ -200,16 +200,16 @@ def test_machines_that_only_an_error_names_are_found_by_their_likeness():
 
 
 SOURCE = """
-from commodel.reports.elements import Answer, Section
+from commodel.reports.elements import AnsweredQuestion, Section
 
 
 def make_count(inputs):
     sentence = f"{inputs.plan.experiment}: {len(inputs.comparison)} predictions, {inputs.results.folder.name}."
-    return [Section("Count", "Counted.", (Answer("Count", (sentence,)),))]
+    return [Section("Count", "Counted.", (AnsweredQuestion("Count", (sentence,)),))]
 
 
 def make_cables(inputs):
-    return [Section("Cables", "Seen.", (Answer("Cables", (f"{sorted(inputs.simulated)} has none.",)),))]
+    return [Section("Cables", "Seen.", (AnsweredQuestion("Cables", (f"{sorted(inputs.simulated)} has none.",)),))]
 
 
 def make_nothing(inputs):

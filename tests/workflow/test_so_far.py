@@ -59,6 +59,9 @@ def test_the_page_so_far_is_marked_and_the_results_stay_as_they_are(begun):
         assert answers.lines[-1].startswith("expected regret of the advice: ")
         assert 0 <= answers.regret < 1
         assert answers.workloads >= 8
+        # Another version of the experiment does not trust them.
+        plan = load_plan(begun.folder / "results/small/plan.json")
+        assert answers.digest == plan.digest
 
 
 def test_without_new_samples_nothing_is_made_again(begun):

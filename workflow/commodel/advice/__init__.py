@@ -385,7 +385,7 @@ def _list_equal_alternatives(points: Sequence[Point], chosen: Sequence[int]) -> 
     stands for them. `chosen` has the number of that point for each."""
     names: dict[Point, dict[str, None]] = {}
     for point, number in zip(points, chosen, strict=True):
-        own_name, name = (entry.alternative.partition(":")[0] for entry in (points[number], point))
+        own_name, name = (of.alternative.partition(":")[0] for of in (points[number], point))
         if name != own_name:
             names.setdefault(points[number], {})[name] = None
     return {point: ", ".join(other_names) for point, other_names in names.items()}

@@ -344,7 +344,7 @@ def predict_default(
             names = {"algorithm": LIBRARY, "layout": layout}
             point = make_point(resources, {**wanted, **names})
             points.append(replace(point, statistic=statistic))
-    predicted = [entry for entry in model.predict(points) if entry.seconds == entry.seconds]
+    predicted = [timed for timed in model.predict(points) if timed.seconds == timed.seconds]
     if not predicted:
         return None
     best = min(predicted, key=lambda timed: timed.seconds)

@@ -114,8 +114,8 @@ def average_models(
     intervals, and the basis of these. If a model with a weight has no prediction interval, the ends
     are those of the parameter intervals."""
     shares = np.array(weights) / np.sum(weights)
-    counting = [entry for entry, share in zip(intervals, shares, strict=True) if share > 0]
-    without_residuals = [entry for entry in counting if not entry.basis.of_residuals]
+    counting = [interval for interval, share in zip(intervals, shares, strict=True) if share > 0]
+    without_residuals = [interval for interval in counting if not interval.basis.of_residuals]
     basis = (
         without_residuals[-1].basis if without_residuals else intervals[int(shares.argmax())].basis
     )

@@ -89,7 +89,9 @@ class Advice(Answer):
             name=best["alternative"] + ", " + best["layout_name"].map(_shorten_layout)
         )
         return draw_times(
-            named, self.sentence.partition(". ")[0], measured=bool(best["measured"].notna().any())
+            named,
+            self.sentence.partition(". ")[0].rstrip("."),
+            measured=bool(best["measured"].notna().any()),
         )
 
     def text(self, verbose: bool = True, top: int = MAX_SHOWN_ALTERNATIVES) -> str:

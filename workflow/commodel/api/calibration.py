@@ -217,7 +217,7 @@ def recalibrate(
             )
         )
     write_recalibration(source, request, used, held_out_times, adapted, folder)
-    seconds = sum(entry.seconds for entry in (*used, *held_out_times))
+    seconds = sum(timed.seconds for timed in (*used, *held_out_times))
     best = min(
         adapted,
         key=lambda calibrated: calibrated.after if calibrated.after == calibrated.after else inf,
@@ -387,8 +387,9 @@ def write_recalibration(
             simulated=scaled.simulated or requested.simulated,
         )
         write_parameters(folder / f"{scaled.model}.yaml", recalibrated)
-    points = [_record_point(entry, True) for entry in used] + [
-        _record_point(entry, False) for entry in held_out_times
+    points = [
+        *(_record_point(timed, True) for timed in used),
+        *(_record_point(timed, False) for timed in held_out_times),
     ]
     calibration = Calibration(
         requested.setting,

@@ -393,7 +393,8 @@ def _runs_until(
     assert limit is not None
 
     def is_enough(answers: interim_answers.Answers) -> bool:
-        return answers.regret < limit
+        # Answers to another version of the experiment do not know all its workloads.
+        return answers.digest == campaign.plan.digest and answers.regret < limit
 
     answers = interim_answers.read_so_far(campaign.folder)
     if not (answers and is_enough(answers)):

@@ -462,18 +462,20 @@ def show_network(name: str, platform: str | None = None, levels: bool = False) -
 
     networks = find_networks(name, platform and Path(platform).stem)
     parts = []
-    for entry in networks:
-        parts.append(f"# {entry.platform}{' (simulated)' if entry.simulated else ''}")
+    for network in networks:
+        parts.append(f"# {network.platform}{' (simulated)' if network.simulated else ''}")
         if levels:
-            comments = [f"# {make_printable(line)}" for line in describe_mixed_classes(entry)]
-            parts.append("\n".join([*comments, format_levels(entry.hierarchy)]))
+            comments = [f"# {make_printable(line)}" for line in describe_mixed_classes(network)]
+            parts.append("\n".join([*comments, format_levels(network.hierarchy)]))
         else:
-            answer, *notes = (make_printable(line) for line in describe_network(entry))
-            classes = tabulate_distance_classes(entry).to_dict("records")
+            answer, *notes = (make_printable(line) for line in describe_network(network))
+            classes = tabulate_distance_classes(network).to_dict("records")
             table = format_table(list(map(_make_distance_class_row, classes)), LATENCY_COLUMNS)
             parts.append(format_answer(answer, table, notes))
     rows = [
-        {"platform": entry.platform} | row for entry in networks for row in list_node_rows(entry)
+        {"platform": network.platform} | row
+        for network in networks
+        for row in list_node_rows(network)
     ]
     return Shown.of(rows, f"{name}: the network of {len(networks)} platforms.", "\n".join(parts))
 

@@ -101,7 +101,9 @@ class Difference(Answer):
         rows = [
             dict(zip(names, values, strict=True)) for values in zip(*names.values(), strict=True)
         ]
-        chart = altair.Chart(altair.Data(values=rows), title=self.sentence.partition(". ")[0])
+        chart = altair.Chart(
+            altair.Data(values=rows), title=self.sentence.partition(". ")[0].rstrip(".")
+        )
         labels = altair.Y("name:N", sort=None, title=None)
         ratio = altair.X("ratio:Q", title="new / old", scale=altair.Scale(zero=False))
         intervals = chart.mark_rule().encode(altair.X("low:Q"), labels, x2="high:Q")

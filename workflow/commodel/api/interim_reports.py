@@ -70,7 +70,7 @@ def report_so_far(folder: str | Path, out: str | Path | None = None, cores: int 
     # before any point is measured, intervals do not have the errors of models
     has_points = bool(run.comparison["measured"].notna().any())
     regret = answers.mean_regret if has_points else None
-    data |= {"workloads": len(answers.regrets), "regret": regret}
+    data |= {"workloads": len(answers.regrets), "regret": regret, "digest": plan.digest}
     write_json(Results.of(copy).folder / ANSWERS, data)
     # otherwise the campaign writes its report now
     if Campaign(plan, results.folder).unfinished:

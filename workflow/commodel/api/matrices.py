@@ -139,11 +139,9 @@ def place_matrix(
         for block in experiment.matrix:
             combinations = blocks.setdefault(experiment.block_platform(block), [])
             combinations += (combination for combination, _ in list_combinations(block))
-        fitted = {fitted.platform for fitted in sets.values()}
-        if not fitted.intersection(blocks):
-            names = [
-                name for name in dict.fromkeys(fitted.platform for fitted in sets.values()) if name
-            ]
+        fitted_platforms = [fitted.platform for fitted in sets.values()]
+        if not set(fitted_platforms).intersection(blocks):
+            names = [name for name in dict.fromkeys(fitted_platforms) if name]
             note = (
                 f"OF ANOTHER PLATFORM: no parameter set is of {' or '.join(blocks)}, the platform "
                 "of the matrix"
@@ -154,7 +152,11 @@ def place_matrix(
                 "layout"
             )
             return MatrixPlacement(PlatformResources.unlimited(), [note] if any(blocks) else [])
-        placed = {name: _load_resources_of_entry(name, path) for name in blocks if name in fitted}
+        placed = {
+            name: _load_resources_of_entry(name, path)
+            for name in blocks
+            if name in fitted_platforms
+        }
         notes = [
             f"left out: {len(blocks[name])} points of platform {name}, since no parameter set is of it; "
             "--platform NAME places all points on one platform"

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -235,7 +235,7 @@ def run_snakemake(
 
             def update() -> None:
                 if stopped:
-                    if stopped[0].number:
+                    if _find_signal(stopped):
                         show(STOPPING_TEXT)
                     if time.monotonic() - stopped[0].when > KILL_SECONDS and process.poll() is None:
                         os.killpg(process.pid, signal.SIGKILL)
@@ -247,7 +247,12 @@ def run_snakemake(
                     log_file.write(line)
                 if not stopped:
                     show(line.decode(errors="replace").rstrip("\n"))
-    return process.returncode, stopped[0].number if stopped else 0
+    return process.returncode, _find_signal(stopped)
+
+
+def _find_signal(stopped: Iterable[Stop]) -> int:
+    """Return the first signal that this process received; 0 if it stopped the run itself."""
+    return next((stop.number for stop in stopped if stop.number), 0)
 
 
 def _read_lines(process: "subprocess.Popen[bytes]", tick: Callable[[], None]) -> Iterator[bytes]:

@@ -67,8 +67,8 @@ def find_network(plan: Plan, survey: Batch, results: Results) -> LearnedNetwork:
         notes=(
             *((f"the nodes form a {network.distances.torus}",) if network.distances.torus else ()),
             *(
-                f"pairs of class {entry.number + 1} differ"
-                for entry in network.distances.mixed_classes
+                f"pairs of class {mixed.number + 1} differ"
+                for mixed in network.distances.mixed_classes
             ),
         ),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +15,6 @@ from commodel.cli._options import (
     same_types_option,
 )
 from commodel.cli._output import print_exported, show_waiting
-
-if TYPE_CHECKING:
-    pass
 
 OUT = make_option_group("Output", out_option("File to write.  [default: the screen]"))
 

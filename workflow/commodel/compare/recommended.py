@@ -29,7 +29,7 @@ from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
 from commodel.parallel import map_in_processes
 from commodel.parameters import ParameterSet
-from commodel.predictions.interval_basis import IntervalBasis, format_doublings
+from commodel.predictions.interval_basis import IntervalBasis
 from commodel.predictions.places import Places, name_placement, number_labels
 from commodel.predictions.predictions import PredictedTimes, apply_corrections
 from commodel.predictions.residual_model import MAX_FITTED_POINTS, ResidualModel, Scales
@@ -494,11 +494,11 @@ def _describe_weights(is_predicted: np.ndarray, weights: Mapping[str, float]) ->
 
 
 def assess_recommended(basis: IntervalBasis, heaviest: str) -> Validity:
-    """Return the validity of a recommended prediction: extrapolated beyond the measured sizes or
-    ranks; valid where its errors were measured; else that of the model with the largest weight."""
+    """Return the validity of a recommended prediction: extrapolated beyond the measured sizes,
+    ranks or segments; valid where its errors were measured; else that of the model with the largest weight."""
     if basis.is_extrapolated:
         return Validity(
             ValidityKind.EXTRAPOLATED,
-            f"{format_doublings(basis.doublings)} beyond the other measured points",
+            f"{' and '.join(basis.extents)} beyond the other measured points",
         )
     return VALID if basis.of_residuals else Validity.parse(heaviest)

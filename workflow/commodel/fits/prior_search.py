@@ -55,8 +55,7 @@ RANDOM_STARTS, REFINED_STARTS = 3, 2
 MAX_LIMIT_MESSAGES, MIN_LIMIT_POINTS = 1000, 100
 ROUGH_STEPS, FINE_STEPS = 5, 4  # Gauss–Newton steps between two choices of the eager limit
 REWEIGHTINGS = 2
-# Of the search behind kinks: steps, and the noise, with which priors count little and no point is
-# an outlier.
+# Of the search behind kinks: steps, and the noise, with which priors count little.
 FURTHER_STEPS, FURTHER_NOISE = 3, 0.1
 # bytes: eager limits that are tried, besides none
 LIMITS = tuple(float(1 << power) for power in range(8, 21))
@@ -335,8 +334,9 @@ def _search_behind_kinks(task: PriorTask, best: Array, limit: Array) -> Array:
     starts = np.vstack([best, best + shift, best - shift])
     limits = np.tile(limit, (len(starts), 1))
     found = task.descend(starts, limits, FURTHER_STEPS)
-    losses = task.losses(found, limits)
-    return found[int(np.argmin(losses))]
+    candidates = np.vstack([best, found])
+    losses = task.losses(candidates, np.vstack([limit, limits]))
+    return candidates[int(np.argmin(losses))]
 
 
 def _describe_minimum(

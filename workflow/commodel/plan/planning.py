@@ -443,10 +443,11 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     batches: list[Batch] = []
     for name, platform in platforms.items():
         points_of_platform = _select_platform(name, points)
-        _check_gpus(platform, points_of_platform)
-        batches += make_batches(
+        of_platform = make_batches(
             name, platform, experiment, points_of_platform, probes, measure, name in surveyed
         )
+        _check_gpus(platform, of_platform)
+        batches += of_platform
     return Plan(
         experiment=path.stem,
         title=experiment.title or path.stem,
@@ -658,17 +659,22 @@ def find_gpus(plan: Plan, batch: str) -> str:
     return f"gpu:{min(gpus)}"
 
 
-def _check_gpus(platform: Platform, points: Iterable[Point]) -> None:
-    """Refuse points whose processes drive GPUs of a Slurm job that also has nodes without GPUs."""
-    for point in points:
-        gpus = platform.list_gpus(range(point.nodes))
-        if 0 in gpus and drives_gpus(point.layout, point.ranks):
-            message = (
-                f"found no GPU on node {gpus.index(0)}, which {point.layout} needs beside nodes "
-                "with GPUs; Slurm gives GPUs to all nodes of a job or to none: use launcher hosts "
-                "in an allocation of your own"
-            )
-            raise platform.error(("slurm", "gpus"), message)
+def _check_gpus(platform: Platform, batches: Iterable[Batch]) -> None:
+    """Refuse batches with processes that drive GPUs if their Slurm job also has nodes without
+    GPUs."""
+    for batch in batches:
+        gpus = platform.list_gpus(range(batch.nodes))
+        if 0 not in gpus:
+            continue
+        for point in batch.points:
+            if drives_gpus(point.layout, point.ranks):
+                beside = " beside nodes with GPUs" if any(gpus) else ""
+                message = (
+                    f"found no GPU on node {gpus.index(0)} of the job, which {point.layout} "
+                    f"needs{beside}; Slurm gives GPUs to all nodes of a job or to none: use "
+                    "launcher hosts in an allocation of your own"
+                )
+                raise platform.error(("slurm", "gpus"), message)
 
 
 def find_nodelist(plan: Plan, name: str) -> str:

@@ -82,8 +82,10 @@ class SimGrid(FileMapping):
 MAX_GPUS = 1000  # of a node
 
 
-def _read_gpus(value: Any) -> int | dict[str, int]:
+def _read_gpus(value: Any) -> int | dict[str, int] | None:
     """Return the GPUs of every node, or those of a node of each type that has some."""
+    if value is None:
+        return None
     if not isinstance(value, dict):
         return units.parse_count(value, 1, MAX_GPUS)
     if not value:
@@ -103,7 +105,14 @@ class Slurm(FileMapping):
             _read_gpus,
             anyOf=[
                 {"type": "integer", "minimum": 1, "maximum": MAX_GPUS},
-                {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+                {
+                    "type": "object",
+                    "additionalProperties": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "maximum": MAX_GPUS,
+                    },
+                },
             ],
         ),
     ] = Field(

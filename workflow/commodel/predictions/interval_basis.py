@@ -20,6 +20,7 @@ from commodel.predictions.places import ONE_NODE, Places
 MIN_ALLOCATIONS = 5  # allocations from which on an interval is assumed to cover their differences
 # doublings of sizes and ranks up to which a workload does not count as extrapolated
 NEGLIGIBLE_DOUBLINGS = 0.05
+LARGEST_SEGMENT = 64.0  # doublings of bytes; more than any message has
 PARAMETERS_ONLY_TEXT = "parameters only"
 UNMEASURED_PREFIX = "parameters only: nothing measured "
 NO_INFORMATION = "no information"
@@ -45,7 +46,7 @@ def _count(number: int, noun: str) -> str:
 
 BASIS_PATTERN = re.compile(
     r"(?:(?:at least: )?([0-9]+) allocations?, )?([0-9]+) workloads? of (.*?)"
-    r"(?:, ([0-9.]+) doublings? beyond)?(?:, ([0-9.]+) doublings? of segments beyond)?"
+    r"(?:, ([0-9.]+) doublings? beyond)?(?:, ([0-9.]+) doublings? of the number of segments beyond)?"
 )
 
 
@@ -73,13 +74,17 @@ class IntervalBasis:
 
     @property
     def is_extrapolated(self) -> bool:
-        """Whether the workload lies beyond the measured sizes or ranks."""
-        return self.doublings > NEGLIGIBLE_DOUBLINGS
+        """Whether the workload lies beyond the measured sizes, ranks or segments."""
+        return max(self.doublings, self.segments) > NEGLIGIBLE_DOUBLINGS
 
     @property
-    def has_more_segments(self) -> bool:
-        """Whether the algorithm sends more segments than those that were measured."""
-        return self.segments > NEGLIGIBLE_DOUBLINGS
+    def extents(self) -> list[str]:
+        """The extents of the extrapolation: in sizes and ranks, and in the number of segments."""
+        of_workload = [format_doublings(self.doublings)]
+        of_segments = [f"{format_doublings(self.segments)} of the number of segments"]
+        return of_workload * (self.doublings > NEGLIGIBLE_DOUBLINGS) + of_segments * (
+            self.segments > NEGLIGIBLE_DOUBLINGS
+        )
 
     @property
     def text(self) -> str:
@@ -91,9 +96,7 @@ class IntervalBasis:
         allocations = f"{_count(self.allocations, 'allocation')}, " if self.allocations else ""
         least = "at least: " if self.is_lower_bound else ""
         text = f"{least}{allocations}{_count(self.workloads, 'workload')} of {self.pooled}"
-        text += f", {format_doublings(self.doublings)} beyond" if self.is_extrapolated else ""
-        beyond = f", {format_doublings(self.segments)} of segments beyond"
-        return text + (beyond if self.has_more_segments else "")
+        return "".join([text, *(f", {extent} beyond" for extent in self.extents)])
 
     @property
     def sentence(self) -> str:
@@ -103,10 +106,7 @@ class IntervalBasis:
             workloads = _count(self.workloads, "workload")
             text = f"95 % prediction interval from residuals at {workloads} of {pooled}"
             text += f" in {_count(self.allocations, 'allocation')}" if self.allocations else ""
-            extents = [format_doublings(self.doublings)] if self.is_extrapolated else []
-            if self.has_more_segments:
-                extents.append(f"{format_doublings(self.segments)} of the number of segments")
-            text += f", extrapolated by {' and '.join(extents)}" if extents else ""
+            text += f", extrapolated by {' and '.join(self.extents)}" if self.extents else ""
             return text + (
                 "; with fewer than five allocations the interval may be too narrow"
                 if self.is_lower_bound
@@ -205,10 +205,20 @@ def measure_size_beyond(measured: Places, wanted: Places) -> Array:
 
 
 def measure_segments_beyond(measured: Places, wanted: Places) -> Array:
-    """Return the doublings from each wanted number of segments to the measured ones."""
+    """Return how many doublings more and smaller segments a message of each wanted point has than
+    those of the measured points of its operation, or of all if it has none."""
+    beyond = np.zeros(len(wanted))
     if not wanted.segments.any():
-        return np.zeros(len(wanted))
-    return _measure_beyond(measured, measured.segments, wanted, wanted.segments)
+        return beyond
+    for name in np.unique(wanted.operation):
+        of_operation = measured.operation == name
+        known = measured.only(of_operation) if of_operation.any() else measured
+        rows = wanted.operation == name
+        more = wanted.segments[rows] - known.segments.max(initial=0.0)
+        smallest = known.segment[known.segments > 0].min(initial=LARGEST_SEGMENT)
+        smaller = smallest - wanted.segment[rows]
+        beyond[rows] = np.where(more > 0, np.clip(smaller, 0.0, more), 0.0)
+    return beyond
 
 
 def measure_ranks_beyond(measured: Places, wanted: Places) -> Array:

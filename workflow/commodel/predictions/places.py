@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 STREAM = "stream of "
 ONE_NODE, SEVERAL_NODES = "within one node", "between nodes"
 WORKLOAD = "workload"
+ALLREDUCE = "allreduce"
 
 
 def find_operation_class(
@@ -176,14 +177,21 @@ class Places:
         return np.char.partition(self.algorithm, ":")[:, 0] if len(self) else self.alternative
 
     @cached_property
-    def segments(self) -> Array:
-        """The doublings of the numbers of segments of a message; 0 without segments."""
+    def segment(self) -> Array:
+        """The doublings of the bytes of a segment; infinite without segments."""
         names = zip(self.operation.tolist(), self.alternative.tolist(), strict=True)
         segments = [
             find_segment(operation.rpartition(" of ")[2], alternative) or math.inf
             for operation, alternative in names
         ]
-        return np.maximum(self.size - np.log2(segments), 0.0)
+        return np.log2(segments)
+
+    @cached_property
+    def segments(self) -> Array:
+        """The doublings of the numbers of segments of a message; 0 without segments."""
+        # The segmented ring cuts the share of each rank.
+        is_share = np.char.endswith(self.operation, ALLREDUCE)
+        return np.maximum(self.size - is_share * self.ranks - self.segment, 0.0)
 
     def labels(self) -> dict[str, np.ndarray]:
         """Return the labels by which points are left out in turn."""

@@ -65,9 +65,10 @@ DISTANCE_OF_ONE_NODE = 1.0
 # shows whether latency, bandwidth or another protocol dominates there. Fits of published models
 # differ by 5 to 10 % between these.
 DEVIATION_BEYOND_SIZES = 0.05
-# The same for each doubling of the segments of a message beyond the measured ones, shared by the
-# points of an algorithm. On simulated networks, models that are right about segments of 4 KiB are
-# wrong by 5 to 20 % about those of 1 KiB, and by up to a factor of 2 about smaller ones.
+# The same for each doubling of the number of segments beyond the measured ones, if the segments are
+# smaller, too; shared by the points of an algorithm. On simulated networks, models that are right
+# about segments of 4 KiB are wrong by 5 to 20 % about those of 1 KiB, and by up to a factor of 2
+# about smaller ones.
 DEVIATION_BEYOND_SEGMENTS = 0.1
 SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from those of all points
 # workloads of points to which a model was fitted: their residuals are too small unless one is left

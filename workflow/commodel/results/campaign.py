@@ -285,7 +285,7 @@ def forget_failures(campaign: Campaign) -> int:
 
 def order_batches(batches: Sequence[Batch]) -> list[Batch]:
     """Return batches in the order in which they begin: survey and probes of every platform, then
-    points, those of few nodes first."""
+    points in the order of the plan."""
     return sorted(batches, key=lambda batch: not _has_probes(batch))
 
 

@@ -22,6 +22,7 @@ class Answers:
     lines: tuple[str, ...]
     regret: float = math.nan
     workloads: int = 0
+    digest: str = ""  # of the experiment
 
     @property
     def text(self) -> str:
@@ -47,4 +48,5 @@ def read_so_far(results: AnyPath) -> Answers | None:
         tuple(make_printable(line) for line in lines),
         float(regret) if isinstance(regret, int | float) else math.nan,
         int(data.get("workloads", 0)),
+        str(data.get("digest", "")),
     )

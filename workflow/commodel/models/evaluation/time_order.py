@@ -11,7 +11,8 @@ Example: two messages of 3 s, the second 1 s later. They share the link from 2 s
 leaves at 6 s; the second then has the link to itself and leaves at 7 s.
 
     >>> from commodel.patterns.schedule import Schedule
-    >>> program = Program.of(Schedule.of(3, 0, [0, 0], [1, 2], 8), np.zeros(2, dtype=bool), (np.arange(2), np.zeros(2)))
+    >>> schedule = Schedule.of(3, 0, [0, 0], [1, 2], 8)
+    >>> program = RankPrograms.of(schedule, np.zeros(2, dtype=bool), (np.arange(2), np.zeros(2)))
     >>> replay_in_time(program, Traffic(1.0, 0.0, np.zeros(2), np.full(2, 3.0), np.full(2, 3.0), np.zeros(0)))
     array([2., 6., 7.])
 

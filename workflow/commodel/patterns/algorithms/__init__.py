@@ -136,15 +136,17 @@ def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
 
 @lru_cache(maxsize=4096)
 def find_segment(operation: str, spec: str) -> int | None:
-    """Return the bytes of the segments of an algorithm; None if it sends whole messages, or is not
-    in the catalogue."""
+    """Return the bytes of the smallest segments of an algorithm; None if it sends whole messages,
+    or is not in the catalogue."""
     try:
         algorithm, text = find_algorithm(operation, spec)
         (value,) = algorithm.parse_argument(text) or (None,)
     except UserError:
         return None
     if isinstance(value, Composition):
-        return value.segment
+        ways = [value.inter, value.intra, *(level.way for level in value.levels)]
+        of_ways = [find_segment(operation, spec) for way in ways for spec in (way.up, way.down)]
+        return min((size for size in (value.segment, *of_ways) if size), default=None)
     is_segment = algorithm.argument is not None and algorithm.argument.kind is Kind.SEGMENT
     return value if is_segment else None
 
