@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 from commodel.interchange import StatedProperties, read_all_times
+from commodel.interchange.csv import NAMES
 from commodel.registry import discover
 
 FORMATS = discover("interchange", "FORMAT")
@@ -31,17 +32,7 @@ SAMPLES = list_samples()
 
 def times(table):
     """Return the times of a table without their positions in the file."""
-    names = (
-        "operation",
-        "algorithm",
-        "layout",
-        "ranks",
-        "bytes",
-        "seconds",
-        "statistic",
-        "repetitions",
-    )
-    return [tuple(getattr(time, name) for name in names) for time in table.times]
+    return [tuple(getattr(time, name) for name in NAMES) for time in table.times]
 
 
 def list_statistics(table):

@@ -46,7 +46,7 @@ class Substrate:
     seconds_per_case: float  # to start and end its processes, in each pass
     # names of operations that only it has
     aliases: Mapping[str, Alias] = field(default_factory=dict)
-    # By operation, the parameters that it adds: each a `OperationParameter` of
+    # By operation, the parameters that it adds: each an `OperationParameter` of
     # `commodel.patterns.operations`.
     parameters: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 

@@ -3,7 +3,7 @@
 (`assess_alternatives`).
 
 The layout `near` is made for each pattern, so that ranks that exchange many bytes are near each
-other. A `AlternativePredictions` holds the predictions of all models, of one wave and of the time between waves.
+other. An `AlternativePredictions` holds the predictions of all models, of one wave and of the time between waves.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -366,7 +366,8 @@ def fit_set(family: Family, evidence: Observed) -> ParameterSet:
         ratio = measure_heterogeneity(evidence, parameters)
         heterogeneity: dict[str, Any] = {"heterogeneity": round(ratio, 3)} if ratio > 1 else {}
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
-        if not (family.by_type or by_node) and (types := find_unequal_types(evidence)):
+        types = {} if family.by_type or by_node else find_unequal_types(evidence)
+        if types:
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
         probed = list_probed_classes(family, first)
         without_mpi = {*family.probes_without_mpi} - LOCAL_WORK_PROBES
@@ -380,7 +381,8 @@ def fit_set(family: Family, evidence: Observed) -> ParameterSet:
     probed_classes = {*list_probed_classes(family, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in probed_classes]
     parameters = parameters.with_settings(**evidence.placement, probed_classes=names)
-    if not family.has_classes and (ratios := compare_distance_classes(evidence)):
+    ratios = {} if family.has_classes else compare_distance_classes(evidence)
+    if ratios:
         parameters = parameters.with_settings(distance_ratios=ratios)
     return _add_checks(family, parameters, evidence)
 

@@ -664,17 +664,15 @@ def _check_gpus(platform: Platform, batches: Iterable[Batch]) -> None:
     GPUs."""
     for batch in batches:
         gpus = platform.list_gpus(range(batch.nodes))
-        if 0 not in gpus:
-            continue
-        for point in batch.points:
-            if drives_gpus(point.layout, point.ranks):
-                beside = " beside nodes with GPUs" if any(gpus) else ""
-                message = (
-                    f"found no GPU on node {gpus.index(0)} of the job, which {point.layout} "
-                    f"needs{beside}; Slurm gives GPUs to all nodes of a job or to none: use "
-                    "launcher hosts in an allocation of your own"
-                )
-                raise platform.error(("slurm", "gpus"), message)
+        layouts = [point.layout for point in batch.points if drives_gpus(point.layout, point.ranks)]
+        if 0 in gpus and layouts:
+            beside = " beside nodes with GPUs" if any(gpus) else ""
+            message = (
+                f"found no GPU on node {gpus.index(0)} of the job, which {layouts[0]} "
+                f"needs{beside}; Slurm gives GPUs to all nodes of a job or to none: use "
+                "launcher hosts in an allocation of your own"
+            )
+            raise platform.error(("slurm", "gpus"), message)
 
 
 def find_nodelist(plan: Plan, name: str) -> str:

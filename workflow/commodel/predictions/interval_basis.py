@@ -7,6 +7,7 @@ the farthest measured level of the network. Nearer levels keep their interval.""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -80,11 +81,12 @@ class IntervalBasis:
     @property
     def extents(self) -> list[str]:
         """The extents of the extrapolation: in sizes and ranks, and in the number of segments."""
-        of_workload = [format_doublings(self.doublings)]
-        of_segments = [f"{format_doublings(self.segments)} of the number of segments"]
-        return of_workload * (self.doublings > NEGLIGIBLE_DOUBLINGS) + of_segments * (
-            self.segments > NEGLIGIBLE_DOUBLINGS
-        )
+        extents = []
+        if self.doublings > NEGLIGIBLE_DOUBLINGS:
+            extents.append(format_doublings(self.doublings))
+        if self.segments > NEGLIGIBLE_DOUBLINGS:
+            extents.append(f"{format_doublings(self.segments)} of the number of segments")
+        return extents
 
     @property
     def text(self) -> str:
@@ -210,10 +212,8 @@ def measure_segments_beyond(measured: Places, wanted: Places) -> Array:
     beyond = np.zeros(len(wanted))
     if not wanted.segments.any():
         return beyond
-    for name in np.unique(wanted.operation):
-        of_operation = measured.operation == name
-        known = measured.only(of_operation) if of_operation.any() else measured
-        rows = wanted.operation == name
+    for rows, known_rows in _pair_operations(measured, wanted):
+        known = measured.only(known_rows)
         more = wanted.segments[rows] - known.segments.max(initial=0.0)
         smallest = known.segment[known.segments > 0].min(initial=LARGEST_SEGMENT)
         smaller = smallest - wanted.segment[rows]
@@ -230,13 +230,20 @@ def _measure_beyond(measured: Places, values: Array, wanted: Places, wanted_valu
     """Return how far each wanted value lies outside the range of those of its operation, or of all
     if it has none."""
     distances = np.zeros(len(wanted))
-    for name in np.unique(wanted.operation):
-        of_operation = measured.operation == name
-        measured_values = values[of_operation] if of_operation.any() else values
+    for rows, known_rows in _pair_operations(measured, wanted):
+        measured_values = values[known_rows]
         if len(measured_values):
-            rows = wanted.operation == name
             low, high = measured_values.min(), measured_values.max()
             distances[rows] = np.maximum(
                 np.maximum(low - wanted_values[rows], wanted_values[rows] - high), 0.0
             )
     return distances
+
+
+def _pair_operations(measured: Places, wanted: Places) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield flags of the wanted points of each operation, and of its measured points, or of all if
+    it has none."""
+    for name in np.unique(wanted.operation):
+        of_operation = measured.operation == name
+        known = of_operation if of_operation.any() else np.ones(len(measured), dtype=bool)
+        yield wanted.operation == name, known

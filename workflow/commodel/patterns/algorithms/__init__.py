@@ -140,9 +140,10 @@ def find_segment(operation: str, spec: str) -> int | None:
     or is not in the catalogue."""
     try:
         algorithm, text = find_algorithm(operation, spec)
-        (value,) = algorithm.parse_argument(text) or (None,)
+        values = algorithm.parse_argument(text)
     except UserError:
         return None
+    value = values[0] if values else None
     if isinstance(value, Composition):
         ways = [value.inter, value.intra, *(level.way for level in value.levels)]
         of_ways = [find_segment(operation, spec) for way in ways for spec in (way.up, way.down)]
