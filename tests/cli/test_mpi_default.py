@@ -248,3 +248,29 @@ def test_a_prediction_loads_neither_scipy_nor_pandas(folder):
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert said.stdout.strip() == "set()", said.stderr
+
+
+@pytest.mark.parametrize(
+    ("library", "note"),
+    [
+        ("Open MPI 4.1.6", "Open MPI 4.1.6 would run: rabenseifner"),
+        (
+            "Open MPI 5.0.3",
+            "Open MPI 5.0.3 would run: hier:inter=rabenseifner+binomial-near:intra=",
+        ),
+        ("Intel MPI 2021.9", ""),
+    ],
+)
+def test_the_algorithm_of_a_known_library_is_named(folder, tmp_path, library, note):
+    header, *rows = (folder / "osu.csv").read_text().splitlines()
+    table = tmp_path / "named.csv"
+    table.write_text("\n".join([f"{header},setting", *(f"{row},{library}" for row in rows)]) + "\n")
+    run(f"fit table {table} --out {tmp_path}/named.yaml")
+    workload = "--operation allreduce --ranks 512 --bytes 64KiB --layout block:8"
+    predicted = run(f"predict --params {tmp_path}/named.yaml {workload}").stdout
+    hockney = write_hockney(tmp_path / "hockney.yaml", "1us")
+    command = f"advise --params {tmp_path}/named.yaml --params {hockney} {workload} --verbose"
+    advised = run(command).stdout
+    for text in (predicted, advised):
+        joined = " ".join(text.split())
+        assert (note in joined) if note else ("would run" not in joined)

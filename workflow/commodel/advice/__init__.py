@@ -25,6 +25,7 @@ from commodel.advice.alternatives import (
 from commodel.advice.evidence import (
     Evidence,
     LibraryDefault,
+    describe_default_algorithm,
     describe_evidence,
     describe_library_default,
     describe_missing_intervals,
@@ -312,9 +313,9 @@ def advise(
             workload.bytes,
             requested_layouts,
         )
+    layouts_of_default = requested_layouts or _list_block_layouts(points, evidence)
+    wanted = {"operation": workload.operation, "ranks": ranks, "bytes": workload.bytes}
     if default is None:
-        layouts_of_default = requested_layouts or _list_block_layouts(points, evidence)
-        wanted = {"operation": workload.operation, "ranks": ranks, "bytes": workload.bytes}
         default = predict_default(evidence, wanted, workload.statistic, layouts_of_default)
     if default is None:
         notes += describe_other_statistic(evidence, workload.operation, workload.statistic)
@@ -328,6 +329,8 @@ def advise(
     notes += describe_library_default(
         default, first["seconds"], first["measured"], within_real_node
     )
+    if default is not None and not workload.leaves:
+        notes += describe_default_algorithm(evidence, wanted, layouts_of_default)
     deviations = tuple(combined.deviation[order].tolist())
     keeps_default = default is not None and bool(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviations[0], default.caution))

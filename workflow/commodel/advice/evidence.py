@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import STREAM, is_library_default, name_streams
-from commodel.compare.measured_defaults import fit_measured_defaults
+from commodel.compare.measured_defaults import fit_measured_defaults, read_library
 from commodel.compare.recommended import Recommender, split_recommended
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
@@ -34,7 +34,11 @@ from commodel.predictions.interval_basis import (
     format_doublings,
     is_informative,
 )
-from commodel.predictions.mpi_default import MpiDefault, describe_widths
+from commodel.predictions.mpi_default import (
+    MpiDefault,
+    describe_algorithms,
+    describe_widths,
+)
 from commodel.predictions.places import (
     ONE_NODE,
     SEVERAL_NODES,
@@ -66,12 +70,13 @@ def make_empty_held_out() -> pd.DataFrame:
 class Evidence:
     """Parameter sets and measured points of a platform. `resources` has the platform's name, nodes
     and cores. `held_out` are rows of a comparison whose points no fit has used, `measured` are all
-    its rows."""
+    its rows. `library` is the version text of the MPI library, empty if unknown."""
 
     sets: Sequence[ParameterSet]
     resources: PlatformResources
     held_out: pd.DataFrame = field(default_factory=make_empty_held_out)
     measured: pd.DataFrame = field(default_factory=make_empty_held_out)
+    library: str = ""
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
     _defaults: dict[str, MpiDefault | None] = field(default_factory=dict, repr=False)
 
@@ -162,11 +167,13 @@ class Evidence:
         from the measured times; None if there are too few."""
         if operation not in self._defaults:
             sets = [parameters for parameters in self.sets if parameters.model == LIBRARY]
-            self._defaults[operation] = (
-                MpiDefault.of_set(sets[0])
-                if sets
-                else fit_measured_defaults(self.measured, operation)
-            )
+            default: MpiDefault | None
+            if sets:
+                default = MpiDefault.of_set(sets[0])
+            else:
+                measured = fit_measured_defaults(self.measured, operation)
+                default = replace(measured, setting=self.library) if measured else None
+            self._defaults[operation] = default
         return self._defaults[operation]
 
     def predicted_points(self, streams: bool = False) -> pd.DataFrame:
@@ -355,6 +362,23 @@ def predict_default(
     return LibraryDefault(best.seconds, best.low, best.high, source, notes)
 
 
+def describe_default_algorithm(
+    evidence: Evidence, wanted: Mapping[str, Any], layouts: Collection[str]
+) -> list[str]:
+    """Return a note on the algorithm that the MPI library runs by its default rules, on the first of
+    some layouts. `wanted` has its operation, ranks and bytes."""
+    model = evidence.find_default(wanted["operation"])
+    setting = model.setting if model else evidence.library
+    if not evidence.resources.name and not layouts and model:
+        layouts = [f"block:{model.per_node}"]
+    resources = evidence.resources.extended(wanted["ranks"])
+    for layout in sorted(layouts)[:1]:
+        with suppress(UserError):
+            names = {"algorithm": LIBRARY, "layout": layout}
+            return describe_algorithms(setting, [make_point(resources, {**wanted, **names})])
+    return []
+
+
 def describe_other_statistic(evidence: Evidence, operation: str, statistic: Statistic) -> list[str]:
     """Return a note if the times of the MPI default for an operation are of another statistic."""
     model = evidence.find_default(operation)
@@ -421,7 +445,13 @@ def collect_evidence(
     """Return parameter sets with the points that were measured on their platform; none if nothing
     was compared."""
     rows = read_measured(results, resources.name)
-    return Evidence(sets=sets, resources=resources, held_out=rows[rows["held_out"]], measured=rows)
+    return Evidence(
+        sets=sets,
+        resources=resources,
+        held_out=rows[rows["held_out"]],
+        measured=rows,
+        library=read_library(results, rows),
+    )
 
 
 def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:

@@ -10,7 +10,7 @@ from typing import Any
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.operations import has_size
-from commodel.predictions.mpi_default import MpiDefault, describe_widths
+from commodel.predictions.mpi_default import MpiDefault, describe_algorithms, describe_widths
 from commodel.predictions.predictions import Prediction
 from commodel.records import LIBRARY, Point, Statistic
 
@@ -74,9 +74,10 @@ def predict_default(default: MpiDefault, points: Sequence[Point]) -> list[Predic
 def describe_default(
     default: MpiDefault, predictions: Sequence[Prediction], layout: str | None, wanted: Statistic
 ) -> list[str]:
-    """Return notes on predictions of the MPI default: its layout, its statistic, and why an
+    """Return notes on predictions of the MPI default: what the library runs, its layout, its statistic, and why an
     interval is wide. `layout` is the one that nobody asked for."""
-    notes = []
+    points = [prediction.point for prediction in predictions]
+    notes = describe_algorithms(default.setting, points)
     if layout:
         notes.append(f"layout {layout}: that of the measured times of the MPI default")
     for statistic in dict.fromkeys(prediction.point.statistic for prediction in predictions):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from commodel.advice.evidence import Evidence, read_measured
+from commodel.compare.measured_defaults import read_library
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.models.parameter_sets import read_set
@@ -96,4 +97,6 @@ def _merge_runs(
         tables.append(rows[~rows["point"].isin(known_points)])
         known_points.update(rows["point"])
     rows = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
-    return Evidence(list(sets.values()), resources, rows[rows["held_out"]], rows)
+    libraries = {read_library(folder, of_run) for folder, of_run in runs} - {""}
+    library = libraries.pop() if len(libraries) == 1 else ""
+    return Evidence(list(sets.values()), resources, rows[rows["held_out"]], rows, library)

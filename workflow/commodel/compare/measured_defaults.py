@@ -9,10 +9,12 @@ import pandas as pd
 
 from commodel.compare.comparison import is_library_default
 from commodel.errors import UserError
+from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.fits.mpi_default_fits import fit_default
 from commodel.predictions.mpi_default import MpiDefault
 from commodel.records import LIBRARY, Point
+from commodel.results.provenance import read_program
 
 
 def fit_measured_defaults(measured: pd.DataFrame, operation: str) -> MpiDefault | None:
@@ -28,6 +30,16 @@ def fit_measured_defaults(measured: pd.DataFrame, operation: str) -> MpiDefault 
         return MpiDefault.of_set(fit_default(points, rows["measured"].tolist(), "the results"))
     except UserError:
         return None
+
+
+def read_library(results: Results, rows: pd.DataFrame) -> str:
+    """Return the version text of the MPI library that measured the MPI default in a run; empty if it
+    is unknown, or if there are several."""
+    texts: set[str] = set()
+    batches = rows.loc[is_library_default(rows), "batch"].unique().tolist()
+    for batch in filter(None, batches):
+        texts.update(read_program(path).mpi for path in results.programs(batch))
+    return texts.pop() if len(texts) == 1 else ""
 
 
 def _make_point(row: Mapping[str, Any]) -> Point:

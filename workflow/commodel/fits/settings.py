@@ -42,6 +42,7 @@ from commodel.models.families import find_family
 from commodel.parameters import ParameterSet, StoredResiduals
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
+from commodel.predictions.mpi_default import SETTING_KEY
 from commodel.predictions.places import Places
 from commodel.predictions.recalibration import (
     Factor,
@@ -231,7 +232,7 @@ def _make_factors(
 
 
 # keys in the provenance of a set
-SETTING_KEY, FACTORS_KEY, REASON_KEY = "setting", "paces", "why_not"
+FACTORS_KEY, REASON_KEY = "paces", "why_not"
 NO_NAME = "(none)"  # name of the setting of rows without one
 
 

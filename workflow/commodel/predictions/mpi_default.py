@@ -21,6 +21,7 @@ import numpy as np
 from commodel.errors import UserError, suggest_name
 from commodel.models import Array
 from commodel.parameters import ParameterSet
+from commodel.patterns.default_algorithms import find_default_algorithm
 from commodel.patterns.operations import has_size
 from commodel.predictions.interval_basis import (
     NEGLIGIBLE_DOUBLINGS,
@@ -35,6 +36,7 @@ from commodel.predictions.residual_model import ResidualModel
 from commodel.predictions.stored_residuals import load_residuals
 from commodel.predictions.validity import VALID, Validity, ValidityKind
 from commodel.records import LIBRARY, Point, Statistic
+from commodel.units import format_bytes
 
 # The terms of the law and the units of their coefficients: p ranks, m bytes, log to base 2.
 TERMS = {
@@ -53,6 +55,8 @@ NO_PAYLOAD = " without payload"
 # keys of the provenance of a set
 PER_NODE_KEY = "ranks_per_node"  # of most points between nodes
 BEYOND_KEY = "beyond"  # errors at left-out larger numbers of ranks
+SETTING_KEY = "setting"
+MAX_NAMED = 4  # algorithms in a note
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +69,8 @@ class MpiDefault:
     # by branch: ranks that were predicted from fewer ones, and the factor by which their times
     # differ from that, in median and at most
     beyond: Mapping[str, Sequence[float]]
+    # of the measurements: begins with the MPI library, such as `Open MPI 5.0.3`, if that is known
+    setting: str = ""
 
     @classmethod
     def of_set(cls, parameters: ParameterSet) -> MpiDefault:
@@ -95,7 +101,8 @@ class MpiDefault:
             raise UserError(
                 f"model {LIBRARY}, provenance.{BEYOND_KEY}: wanted three numbers for each branch"
             )
-        return cls(laws, load_residuals(parameters.residuals), per_node, beyond)
+        setting = str(parameters.provenance.get(SETTING_KEY, ""))
+        return cls(laws, load_residuals(parameters.residuals), per_node, beyond, setting)
 
     def find_statistic(self, point: Point) -> Statistic:
         """Return the statistic to predict at a point: its own if that was measured, else another
@@ -200,6 +207,25 @@ def evaluate_laws(laws: Mapping[str, Array], points: Sequence[Point]) -> Array:
     """Return the seconds of the law of each point's branch."""
     coefficients = np.array([laws[name_branch(point)] for point in points])
     return np.maximum((tabulate_terms(points) * coefficients).sum(axis=1), MIN_LAW_SECONDS)
+
+
+def describe_algorithms(setting: str, points: Sequence[Point]) -> list[str]:
+    """Return a note on the algorithms that the MPI library of a setting runs by its default rules;
+    none if they are unknown."""
+    found = [(point, find_default_algorithm(setting, point)) for point in points]
+    named = [(point, algorithm) for point, algorithm in found if algorithm is not None]
+    places: dict[str, list[Point]] = {}
+    for point, algorithm in named:
+        places.setdefault(algorithm.text, []).append(point)
+    if len(places) == 1 and len(named) == len(points):
+        return list(places)
+    notes = []
+    for text, of_text in list(places.items())[:MAX_NAMED]:
+        workloads = [f"{point.ranks} ranks, {format_bytes(point.bytes)}" for point in of_text]
+        more = f" and {len(workloads) - MAX_NAMED} more" if len(workloads) > MAX_NAMED else ""
+        notes.append(f"{text} ({'; '.join(workloads[:MAX_NAMED])}{more})")
+    others = len(places) - len(notes)
+    return [*notes, f"{others} further algorithms by its rules"] if others else notes
 
 
 def describe_widths(default: MpiDefault, predictions: Sequence[Prediction]) -> list[str]:
