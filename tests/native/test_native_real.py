@@ -129,6 +129,7 @@ LOADED_CASES = {
     "post": "id,how,n,bytes\na,isend,1,8\nb,list,1,0\nc,put,1,100000\nd,irecv,1,100000",
     "hrelation": "id,procs,h,bytes\na,2,0,8\nb,2,1,0\nc,2,3,100000",
     "overlap": "id,what,messages,bytes\na,control,0,8\nb,control,10,8\nc,user,10,0\nd,user,3,100000",
+    "memory": "id,procs,bytes\na,1,1000\nb,2,100\nc,2,1",
     "memcopy": "id,path,bytes\na,ctc,1\nb,ctm,100\nc,mtm,0\nd,anew,100\ne,anew,0",
     "flood": "id,what,senders,packets,bytes\na,arrived,1,1,8\nb,through,1,20,65507\nc,room,1,1,8\nd,held,1,20,1000",
     "fan": "\n".join(
@@ -140,7 +141,8 @@ LOADED_CASES = {
         ]
     ),
 }
-ALONE = {"post", "overlap", "memcopy"}
+ALONE = {"post", "overlap", "memcopy", "memory"}
+COUNTING = {"flood", "memory"}
 
 
 @pytest.mark.parametrize("program", sorted(LOADED_CASES))
@@ -152,7 +154,7 @@ def test_samples(real, program):
     for case in cases:
         rows = result.rows(case)
         assert list(rows[0])[:6] == ["id", "sample", "seconds", "skew", "valid", "stop"]
-        assert list(rows[0])[6:] == (["count"] if program == "flood" else [])
+        assert list(rows[0])[6:] == (["count"] if program in COUNTING else [])
         assert all(re.fullmatch(r"\d\.\d{9}e[+-]\d\d", row["seconds"]) for row in rows)
         assert all((row["skew"] == "") == (program in ALONE) for row in rows)
         assert all(float(row["seconds"]) > 0 for row in rows if row["valid"] == "1")

@@ -408,3 +408,13 @@ def test_a_chain_of_ranks_with_queued_segments_takes_the_predicted_time(simulate
     prediction = shares.predict(chain, complete_values(find_family("shares"), values)).max()
     assert prediction == pytest.approx(result.median("chain"), rel=0.03)
     assert prediction > 2 * parts * part * G_BYTE
+
+
+def test_simulated_copies_are_messages_of_the_ranks_to_each_other(simulated):
+    """Copying takes no simulated time. Each rank sends and receives at the same time."""
+    size = 32 << 20
+    cases = f"id,procs,bytes\ntwo,2,{size}\nfour,4,{size}"
+    result = simulated(4, "memory", cases, "--enough-equal", 2)
+    assert result.code == 0, result.err
+    assert result.median("two") == pytest.approx(size * G_BYTE, rel=0.01)
+    assert result.median("four") == pytest.approx(result.median("two"), rel=0.01)

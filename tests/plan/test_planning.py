@@ -417,6 +417,7 @@ def test_auto_adds_nodepairs_if_the_platform_names_levels_else_evenness(planned)
             "pingpong",
             "work",
             "mixture",
+            "memory",
             *more,
         }
 

@@ -48,11 +48,10 @@ from commodel.predictions.sockets import place_in_sockets
 from commodel.predictions.validity import (
     Validity,
     ValidityKind,
+    add_memory_check,
     assess_validity,
-    check_memory,
     compute_single_message_ratios,
     find_widening_factor,
-    select_reported_check,
 )
 from commodel.progress import report_within
 from commodel.records import Point
@@ -396,8 +395,7 @@ class Assessment:
         if not validity.has_weight:
             raise UserError(validity.text)
         seconds = np.broadcast_to(model.cost(pattern), model.rows)
-        (of_memory,) = check_memory(parameters, one_size, seconds[:1])
-        validity = select_reported_check(of_memory, validity)
+        (validity,) = add_memory_check(parameters, one_size, seconds[:1], [validity])
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
             raise UserError("it predicts a time of 0, or no number")
         delivered_share = model.family.delivered and model.family.delivered(

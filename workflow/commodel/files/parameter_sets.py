@@ -69,6 +69,27 @@ class SingleMessages(BaseModel):
         return self
 
 
+class MemoryCopies(BaseModel):
+    """Rates of copies by several ranks of a node at once, in bytes per second: a column for each
+    property of the cases."""
+
+    type: list[str]
+    procs: list[Annotated[int, Field(ge=1, le=MAX_COUNT)]]
+    sockets: list[Annotated[int, Field(ge=0, le=MAX_COUNT)]]
+    bytes: list[Annotated[int, Field(ge=1)]]
+    rate: list[Positive]
+    low: list[Positive]
+    high: list[Positive]
+    fastest: list[Positive]
+
+    @model_validator(mode="after")
+    def check_lengths(self) -> Self:
+        lengths = {len(column) for column in self.model_dump().values()}
+        if len(lengths) != 1 or 0 in lengths:
+            raise ValueError("wanted columns of equal length, with at least one row")
+        return self
+
+
 Ranks = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
@@ -106,9 +127,11 @@ class Settings(BaseModel):
     heterogeneity_by_class: dict[str, Positive] = {}
     heterogeneity_by_types: dict[str, Positive] = {}
     contention: dict[CONTENTION_CASE, Contention] = {}
-    # Of data sheets, see `predictions/sockets.py`.
+    # See `predictions/sockets.py`.
     sockets: Annotated[int, Field(ge=2, le=MAX_SOCKETS)] | None = None
     memory_bandwidth: dict[str, Positive] = {}
+    memory_from: Annotated[int, Field(ge=0)] = 0
+    memory_copies: MemoryCopies | None = None
     message_bandwidth: Positive | None = None
     single_messages: dict[str, SingleMessages] = {}  # by distance class
 

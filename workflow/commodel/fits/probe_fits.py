@@ -36,6 +36,7 @@ from commodel.models.evaluation.shared_links import LINK_FACTORS
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family, find_family, find_unit
 from commodel.models.fitting.channels import find_longest_vectors
+from commodel.models.fitting.memory import find_memory_settings
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, make_estimate
 from commodel.models.keys import PART_PATTERN, add_class, parse_key
 from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL_WORK_PROBES, find_probe
@@ -80,7 +81,13 @@ def _select_class(evidence: Observed, labels: Labels, name: str) -> Observed:
         ]
         for probe, cases in evidence.probes.items()
     }
-    return Observed(probes, evidence.seed, evidence.types, levels=evidence.levels)
+    return Observed(
+        probes,
+        evidence.seed,
+        evidence.types,
+        levels=evidence.levels,
+        simulated=evidence.simulated,
+    )
 
 
 def _find_first_distance(levels: Hierarchy) -> int:
@@ -291,7 +298,7 @@ def collect_observed(
             settings, group["seconds"].to_numpy(), group["pass"].to_numpy(), counts
         )
         probes.setdefault(name, []).append(samples)
-    return Observed(probes, seed, planned.types, levels=planned.levels)
+    return Observed(probes, seed, planned.types, levels=planned.levels, simulated=planned.simulated)
 
 
 def _read_setting(value: str | float) -> str | int:
@@ -388,7 +395,8 @@ def fit_set(family: Family, evidence: Observed) -> ParameterSet:
 
 
 def _add_checks(family: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
-    """Return the set with its errors for single messages and under contention."""
+    """Return the set with its errors for single messages and under contention, and with the
+    bandwidth of a node's memory."""
     for name, find_errors in (
         ("single_messages", compare_round_trips),
         ("contention", check_contention),
@@ -396,7 +404,7 @@ def _add_checks(family: Family, parameters: ParameterSet, evidence: Observed) ->
         errors = find_errors(family, parameters, evidence)
         if errors:
             parameters = parameters.with_settings(**{name: errors})
-    return parameters
+    return parameters.with_settings(**find_memory_settings(evidence))
 
 
 def list_probed_classes(family: Family, evidence: Observed) -> list[str]:

@@ -175,7 +175,8 @@ class Durations:
             )
         seconds = self._estimate_probe_sample(case)[0]
         if self.simulated:
-            messages = 2 * int(case.settings["trips"])
+            # round trips, or a message of each rank
+            messages = 2 * int(case.settings.get("trips", case.settings.get("procs", 1)))
             seconds = messages * (
                 SECONDS_PER_SIMULATED_MESSAGE
                 + SECONDS_PER_SIMULATED_BYTE * int(case.settings["bytes"])

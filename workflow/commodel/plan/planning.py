@@ -375,6 +375,7 @@ MAX_POINTS = 200_000  # of an experiment; at one second each, they take more tha
 MAP_PROBES = ("nodepairs",)  # probes for the picture of a network with levels
 UNIFORMITY_PROBES = ("evenness",)  # probes that find levels which the platform file does not name
 CONTENTION_PROBES = ("mixture",)  # probes that find contention which models do not predict
+MEMORY_PROBES = ("memory",)  # probes for the bandwidth of the memory that ranks of a node share
 
 
 def make_plan(name: str, root: Path, only: str | None = None, survey: bool = True) -> Plan:
@@ -429,6 +430,8 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         extra_probes += UNIFORMITY_PROBES
     if any(platform.nodes > 1 for platform in networks):
         extra_probes += CONTENTION_PROBES
+    if any(platform.cores > 1 for platform in networks):
+        extra_probes += MEMORY_PROBES
     probes = _list_probes(experiment, families, needed_probes, extra_probes)
     surveyed = {
         name

@@ -13,7 +13,7 @@ from commodel.models.families import Family, complete_values, find_family
 from commodel.models.fitting.observed import Fitted
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
-from commodel.predictions.sockets import MEMORY_BANDWIDTH, find_memory_seconds
+from commodel.predictions.sockets import find_memory_seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +62,9 @@ class Model:
             if not self.family.overlaps_work:
                 raise UserError(f"{self.family.title} does not model overlap with computation")
         seconds = pattern.cost(self.family.predict(pattern, self.values))
-        bandwidths = self.values.settings.get(MEMORY_BANDWIDTH)
-        if not bandwidths:
+        least = find_memory_seconds(pattern, self.values.settings)
+        if not least.any():
             return seconds
-        least = find_memory_seconds(pattern, bandwidths, self.values.settings.get("levels", {}))
         return np.maximum(seconds, least[:, None] if seconds.ndim > 1 else least.max())
 
     def period(self, pattern: Schedule) -> Array:

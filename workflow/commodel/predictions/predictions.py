@@ -44,8 +44,8 @@ from commodel.predictions.validity import (
     VALID,
     Validity,
     ValidityKind,
+    add_memory_check,
     assess_validity,
-    check_memory,
     compute_single_message_ratios,
     find_widening_factor,
     select_reported_check,
@@ -276,8 +276,7 @@ def make_predictor(
         pattern = place_in_sockets(pattern, parameters.settings)
         seconds = _evaluate(model, pattern, waves, cost or Model.cost)
         validity = assess_validity(model.estimate, parameters, pattern, waves)
-        of_memory = check_memory(parameters, pattern, seconds[:, 0])
-        validity = list(map(select_reported_check, of_memory, validity))
+        validity = add_memory_check(parameters, pattern, seconds[:, 0], validity)
         ratios = compute_single_message_ratios(parameters, pattern)
         widening = find_widening_factor(model.family, parameters, pattern)
         return StackPrediction(

@@ -139,6 +139,7 @@ class ValidityKind(Enum):
     CONTENTION = "contention not modelled"  # messages share links that are not in the model
     OVERLAP = "overlap not modelled"  # ports wait for latency during which a real port is free
     DATA_SHEETS = DATA_SHEET_SOURCE
+    MEMORY = "limited by memory"  # the measured bandwidth of a node's memory determines the time
     NO_PREDICTION = "no prediction"
     NO_FIT = "no fit"
     LIBRARY_DEFAULT = "library default"  # the MPI library's own selection is measured only
@@ -406,14 +407,26 @@ MIN_RATE_RATIO = 1.5
 ROUNDING = 1e-9  # relative
 
 
+def add_memory_check(
+    parameters: ParameterSet, pattern: Schedule, seconds: Array, validity: Sequence[Validity]
+) -> list[Validity]:
+    """Return the validity at each size of a stack after the check of the memory of a node. For a
+    data sheet it is reported first, since it says more; else any other failed check is."""
+    of_memory = check_memory(parameters, pattern, seconds)
+    if DATA_SHEET_SOURCE in parameters.provenance:
+        return list(map(select_reported_check, of_memory, validity))
+    return list(map(select_reported_check, validity, of_memory))
+
+
 def check_memory(parameters: ParameterSet, pattern: Schedule, seconds: Array) -> list[Validity]:
     """Return, for each size of a stack, a remark if the memory of a node determines the predicted
     time, or if its bandwidth is unknown and its ranks copy faster than one message does."""
     settings = parameters.settings
+    is_measured = DATA_SHEET_SOURCE not in parameters.provenance
+    kind = ValidityKind.MEMORY if is_measured else ValidityKind.DATA_SHEETS
     reasons = [""] * pattern.sizes
     if MEMORY_BANDWIDTH in settings and pattern.messages:
-        bandwidths = settings[MEMORY_BANDWIDTH]
-        least = find_memory_seconds(pattern, bandwidths, settings.get("levels", {}))
+        least = find_memory_seconds(pattern, settings)
         for number in np.flatnonzero((least > 0) & (seconds <= least * (1 + ROUNDING))):
             reasons[number] = "as long as the memory of a node takes to copy all messages within it"
     elif MESSAGE_BANDWIDTH in settings and pattern.messages:
@@ -423,7 +436,7 @@ def check_memory(parameters: ParameterSet, pattern: Schedule, seconds: Array) ->
             reasons[number] = (
                 f"ranks of a node copy {copied} together, unless memory.total limits it"
             )
-    return [Validity(ValidityKind.DATA_SHEETS, reason) if reason else VALID for reason in reasons]
+    return [Validity(kind, reason) if reason else VALID for reason in reasons]
 
 
 def _check_fit(ratio: float) -> Validity:

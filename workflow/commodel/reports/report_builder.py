@@ -26,6 +26,7 @@ from commodel.reports.report_inputs import ReportInputs
 from commodel.reports.sections import (
     evidence,
     measurement_conditions,
+    memory,
     network,
     overhead,
     provenance_tables,
@@ -92,6 +93,7 @@ def build_report(inputs: ReportInputs) -> Report:
             evidence.make_parameter_section(inputs.parameter_sets, inputs.definitions),
             latencies,
             *distances,
+            *memory.make_sections(inputs.parameter_sets),
             evidence.make_fit_section(inputs.parameter_sets),
             evidence.make_raw_section(raw, simulated),
             *brought["evidence"],

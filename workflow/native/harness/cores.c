@@ -182,6 +182,20 @@ void check_binding(char *wrong, const char *path, int rank)
   if (launcher_rank != rank) DIE("rank %d is bound to the cores of rank %d, its rank in the launcher's environment", rank, launcher_rank);
 }
 
+int bind_to_core(int number, int processes)
+{
+  Cpu *cpus;
+  int count = list_cpus(&cpus), package = -1;
+  if (processes <= count) {
+    cpu_set_t *set = allocate(1, set_size);
+    CPU_SET_S((size_t)cpus[number].cpu, set_size, set);
+    if (sched_setaffinity(0, set_size, set) == 0) package = (int)cpus[number].package;
+    free(set);
+  }
+  free(cpus);
+  return package;
+}
+
 /* 0-5,12 */
 static void format_cores(char *text, size_t capacity)
 {
@@ -213,5 +227,6 @@ char *gather_cores(int rank, int ranks)
 /* Simulated nodes have no real cores. */
 char *bind_to_cores(char **argv, bool (*locate)(int gpu, char *address)) { return (void)argv, (void)locate, NULL; }
 void check_binding(char *wrong, const char *path, int rank) { (void)wrong, (void)path, (void)rank; }
+int bind_to_core(int number, int processes) { return (void)number, (void)processes, 0; } /* a simulated node is one socket */
 char *gather_cores(int rank, int ranks) { return (void)rank, (void)ranks, NULL; }
 #endif

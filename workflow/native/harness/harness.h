@@ -187,8 +187,8 @@ typedef struct {
   void (*sweep)(const Case *cases, int count, const Options *options, const Alignment *alignment);
 } Program;
 int harness_main(int argc, char **argv, const Program *program);
-/* Rank 0 of a program with `sweep`: writes all samples of a case. */
-void finish_case(const Options *options, const Case *c, const double *seconds, int samples);
+/* Rank 0 of a program with `sweep`: writes all samples of a case. `counted` is NULL in programs that do not count. */
+void finish_case(const Options *options, const Case *c, const double *seconds, const double *counted, int samples);
 
 /* ---- measure.c ---- */
 typedef enum { STOP_NONE, STOP_EQUAL, STOP_PRECISION, STOP_SAMPLES, STOP_TIME } Stop;
@@ -250,6 +250,9 @@ void check_placement(const char *path, const char *hosts, int ranks);
 /* Before MPI_Init: executes the program again; or returns an error for check_binding. `locate`: as in Program. */
 char *bind_to_cores(char **argv, bool (*locate)(int gpu, char *address));
 void check_binding(char *wrong, const char *path, int rank);
+/* Binds this process, the `number`-th of those of its node, to a core: first those of one socket. Returns the socket; -1 if it
+ * is unknown, or there are fewer cores than processes, which are not bound then. */
+int bind_to_core(int number, int processes);
 char *gather_cores(int rank, int ranks); /* rank 0: cores that each rank may use, CORES_BYTES bytes; NULL elsewhere, and in simulated time */
 
 /* ---- sharing.c: which CPUs of a node each of its processes gets ---- */

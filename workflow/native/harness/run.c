@@ -61,14 +61,15 @@ static void sweep_cases(const Program *program, const CaseFile *file, const unsi
   free(left);
 }
 
-void finish_case(const Options *options, const Case *c, const double *seconds, int count)
+void finish_case(const Options *options, const Case *c, const double *seconds, const double *counted, int count)
 {
   Samples samples = {0};
-  grow_samples(&samples, count, 0);
+  grow_samples(&samples, count, counted ? WITH_COUNTS : 0);
   samples.count = count;
   for (int i = 0; i < count; i++) {
     samples.seconds[i] = seconds[i];
     samples.valid[i] = true;
+    if (counted) samples.counted[i] = counted[i];
   }
   samples.stop = STOP_SAMPLES;
   write_samples(options->out, c->id, &samples);

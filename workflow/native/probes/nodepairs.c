@@ -99,7 +99,7 @@ static void sweep(const Case *cases, int count, const Options *options, const Al
       const Case *c = &cases[round[i]];
       done[round[i]] = true;
       remaining--;
-      if (a->rank == 0) finish_case(options, c, all + (size_t)samples * (size_t)c->fields[ONE].count, samples);
+      if (a->rank == 0) finish_case(options, c, all + (size_t)samples * (size_t)c->fields[ONE].count, NULL, samples);
     }
   }
   free(done);

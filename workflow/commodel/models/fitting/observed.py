@@ -83,6 +83,7 @@ class Observed:
     types: Mapping[str, int] = field(default_factory=dict)
     _resampled: dict[tuple[str, str], Array] = field(default_factory=dict)  # by probe and statistic
     levels: Mapping[str, Sequence[int]] = field(default_factory=dict)  # group of each node by level
+    simulated: bool = False
 
     @property
     def placement(self) -> dict[str, Any]:
@@ -127,7 +128,12 @@ class Observed:
             for (name, statistic), draws in self._resampled.items()
         }
         return Observed(
-            {**self.probes, probe: cases}, self.seed, self.types, resampled, self.levels
+            {**self.probes, probe: cases},
+            self.seed,
+            self.types,
+            resampled,
+            self.levels,
+            self.simulated,
         )
 
     def _resample_cases(self, probe: str, statistic: str) -> Array:

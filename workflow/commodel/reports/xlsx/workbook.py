@@ -97,7 +97,7 @@ SHEETS: dict[str, tuple[str, ...]] = {
     "Errors": ("Errors", "Standings", "Container overhead"),
     "Models": ("Models", "Parameters", "Allocations"),
     "Fits": ("Fits",),
-    "Network": ("Network", "Distances", "Latency"),
+    "Network": ("Network", "Distances", "Memory", "Latency"),
     RAW_SECTION: (RAW_SECTION,),
     "Samples": ("Samples",),
     "Provenance": ("Provenance", "Not measured", "Inputs"),
