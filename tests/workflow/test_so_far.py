@@ -2,6 +2,7 @@
 
 import re
 from contextlib import chdir
+from dataclasses import replace
 
 import pytest
 
@@ -101,6 +102,12 @@ def test_a_long_campaign_reports_after_the_probes_and_at_three_quarters(begun):
     assert [len(part) for part in parts] == sorted(len(part) for part in parts)
     assert len(parts[-1]) < len(plan.batches)
     assert list_interim_parts(campaign, False) == []
+
+
+def test_jobs_that_may_wait_in_a_queue_report_so_far_however_short_they_are():
+    plan = make_plan("cluster", ROOT, survey=False)
+    batches = tuple(replace(batch, seconds=1.0) for batch in plan.batches)
+    assert list_interim_parts(Campaign(replace(plan, batches=batches), SafePath.at(ROOT / "none")))
 
 
 def test_probes_of_all_platforms_begin_before_points():

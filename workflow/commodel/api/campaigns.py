@@ -52,7 +52,6 @@ from commodel.plan.surveys import is_survey
 from commodel.platforms.launchers import require_hosts
 from commodel.platforms.slurm import NO_SBATCH, require_configuration
 from commodel.records import Batch, Plan
-from commodel.results import interim_answers
 from commodel.results.campaign import (
     OTHER_RUN,
     Campaign,
@@ -62,6 +61,8 @@ from commodel.results.campaign import (
     open_lock,
     reopen_batches,
 )
+from commodel.results.interim_answers import FOLDER as SO_FAR
+from commodel.results.interim_answers import Answers, read_so_far
 from commodel.results.raw_samples import read_unmeasured
 from commodel.units import format_count, parse_fraction
 
@@ -340,6 +341,18 @@ class CampaignRequest:
         return make_plan(self.experiment, Path.cwd(), self.only, self.survey)
 
 
+@dataclass(frozen=True)
+class Limit:
+    """The expected regret of the advice below which measuring ends."""
+
+    regret: float
+    digest: str  # of the experiment
+
+    def is_met(self, answers: Answers) -> bool:
+        # Answers to another version of the experiment do not know all its workloads.
+        return answers.digest == self.digest and answers.regret < self.regret
+
+
 def run_campaign(request: CampaignRequest, retry: bool, display: Display) -> tuple[Path, int]:
     """Return the results folder of an experiment after its report is written, and the workflow's
     exit code: not 0 if some batches did not finish."""
@@ -364,14 +377,13 @@ def run_campaign(request: CampaignRequest, retry: bool, display: Display) -> tup
         summary = summarize_plan(campaign.plan, remaining, verbose=request.verbose)
         for line in summary if remaining else summary[:1]:
             display.show_progress(line, last=True)
-        has_limit = request.until is not None and bool(campaign.unfinished)
-        if has_limit and _runs_until(campaign, command, request, display):
-            finish = command(settings=settings | {"quiet": True, "finish": True})
-            return Path(str(folder)), run_with_display(campaign, finish, "finish", display)
-        code = _run_workflow(campaign, command, settings, display)
+        limit = None
+        if request.until is not None and campaign.unfinished:
+            limit = Limit(request.until, campaign.plan.digest)
+        code = _run_workflow(campaign, command, settings, display, limit)
         if not replace(campaign, plan=load_plan(campaign.results.plan)).unfinished:
             # a copy of all samples, which nobody needs any more
-            (folder / interim_answers.FOLDER).remove_tree()
+            (folder / SO_FAR).remove_tree()
         return Path(str(folder)), code
 
 
@@ -381,35 +393,14 @@ def parse_regret(value: object) -> float:
         return parse_fraction(value)
 
 
-def _runs_until(
-    campaign: Campaign,
-    command: Callable[..., list[str]],
-    request: CampaignRequest,
-    display: Display,
-) -> bool:
-    """Measure until the expected regret of the advice is below the limit. Return whether it is
-    before all is measured. Batches that run then are stopped, as by Ctrl-C."""
-    limit = request.until
-    assert limit is not None
-
-    def is_enough(answers: interim_answers.Answers) -> bool:
-        # Answers to another version of the experiment do not know all its workloads.
-        return answers.digest == campaign.plan.digest and answers.regret < limit
-
-    answers = interim_answers.read_so_far(campaign.folder)
-    if not (answers and is_enough(answers)):
-        settings = request.settings | {"quiet": True, "so_far": True}
-        run_with_display(campaign, command(settings=settings), "run", display, is_enough)
-        answers = interim_answers.read_so_far(campaign.folder)
+def _find_enough(campaign: Campaign, limit: Limit | None) -> Answers | None:
+    """Return the first answers if they are enough to end measuring before all is measured."""
+    answers = read_so_far(campaign.folder)
+    if limit is None or answers is None or not limit.is_met(answers):
+        return None
     # a survey changes the plan
-    campaign = replace(campaign, plan=load_plan(campaign.results.plan))
-    if not (answers and is_enough(answers) and campaign.unfinished):
-        return False
-    display.show_message(
-        f"commodel: the expected regret of the advice is {100 * answers.regret:.1f} %, below "
-        f"{100 * limit:g} %: measuring ends; the next run measures the rest"
-    )
-    return True
+    plan = load_plan(campaign.results.plan)
+    return answers if replace(campaign, plan=plan).unfinished else None
 
 
 def _forget_failed_models(results: Results) -> None:
@@ -449,12 +440,27 @@ def _run_workflow(
     command: Callable[..., list[str]],
     settings: dict[str, Any],
     display: Display,
+    limit: Limit | None,
 ) -> int:
     """Return Snakemake's exit code. Damaged raw files are moved aside when they are collected, and
-    their batches are measured again. If some batches fail, the rest is reported without them."""
+    their batches are measured again. If some batches fail, the rest is reported without them. Once
+    the expected regret of the advice is below the limit, batches that run are stopped, as by Ctrl-C,
+    and what is measured is reported."""
     settings = settings | {"quiet": True}
+    finish = {"finish": True}
     finished = campaign.finished
-    code = run_with_display(campaign, command(settings=settings), "run", display)
+    code = 0
+    if not _find_enough(campaign, limit):
+        first = settings | ({"so_far": True} if limit else {})
+        is_enough = limit.is_met if limit else None
+        code = run_with_display(campaign, command(settings=first), "run", display, is_enough)
+    answers = _find_enough(campaign, limit)
+    if limit and answers:
+        display.show_message(
+            f"commodel: the expected regret of the advice is {100 * answers.regret:.1f} %, below "
+            f"{100 * limit.regret:g} %: measuring ends; the next run measures the rest"
+        )
+        return run_with_display(campaign, command(settings=settings | finish), "finish", display)
     if code and any(batch in campaign.unfinished for batch in finished):
         display.show_message(
             "commodel: cases whose damaged files were moved aside are measured again"
@@ -472,9 +478,7 @@ def _run_workflow(
         code = run_with_display(campaign, command(settings=settings), "unsurveyed", display)
     unfinished_count, count = len(campaign.unfinished), len(campaign.plan.batches)
     if code and 0 < unfinished_count < count:
-        failed = run_with_display(
-            campaign, command(settings=settings | {"finish": True}), "finish", display
-        )
+        failed = run_with_display(campaign, command(settings=settings | finish), "finish", display)
         if failed:
             raise RunFailedError(failed)
         display.show_message(

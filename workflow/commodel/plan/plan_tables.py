@@ -134,11 +134,11 @@ def _describe_durations(plan: Plan, batches: Sequence[Batch], is_new: bool) -> l
     probe_seconds = sum(batch.seconds for batch in batches if batch.cases)
     verb = "measuring takes" if is_new else "measuring again would take"
     text = f"{verb} about {format_duration(total_seconds)} if batches run one after the other"
-    text += (
-        f": {node_hours:.3g} node-hours on real machines, limited to {max_node_hours:.3g}"
-        if real
-        else ""
-    )
+    if real:
+        text += (
+            f": {node_hours:.3g} node-hours on real machines, at most {max_node_hours:.3g} by the "
+            "time limits of jobs"
+        )
     lines = [text]
     if probe_seconds:
         share = (

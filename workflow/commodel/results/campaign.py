@@ -29,7 +29,13 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.plan.config import find_config_file
 from commodel.plan.duration import Durations
-from commodel.plan.planning import load_plan, make_plan, write_plan, write_plan_preview
+from commodel.plan.planning import (
+    find_launcher,
+    load_plan,
+    make_plan,
+    write_plan,
+    write_plan_preview,
+)
 from commodel.plan.surveys import find_network_file, is_survey
 from commodel.records import Batch, Plan
 from commodel.results.raw_samples import list_finished, read_marker, remove_marker
@@ -293,13 +299,20 @@ def _has_probes(batch: Batch) -> bool:
     return bool(batch.cases) or is_survey(batch)
 
 
+def _has_jobs(campaign: Campaign) -> bool:
+    """Return whether something is left to be measured by jobs of a batch system."""
+    return any(find_launcher(campaign.plan, batch.name).in_job for batch in campaign.unfinished)
+
+
 def list_interim_parts(campaign: Campaign, setting: object = None) -> list[list[Batch]]:
     """Return the batches after which a campaign reports what it has measured so far: those of the
-    probes, then further ones of all batches. None for a short campaign, unless the `setting` of the
-    workflow asks for it."""
+    probes, then further ones of all batches. None for a short campaign without jobs, which may wait
+    in a queue, unless the `setting` of the workflow asks for it."""
     batches = order_batches(campaign.plan.batches)
-    is_long = sum(batch.seconds for batch in campaign.unfinished) >= MIN_INTERIM_SECONDS
-    is_wanted = is_long if setting is None else str(setting).lower() == "true"
+    is_wanted = str(setting).lower() == "true"
+    if setting is None:
+        is_long = sum(batch.seconds for batch in campaign.unfinished) >= MIN_INTERIM_SECONDS
+        is_wanted = is_long or _has_jobs(campaign)
     if not is_wanted:
         return []
     probes = [batch for batch in batches if _has_probes(batch)]

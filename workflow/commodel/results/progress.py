@@ -367,8 +367,10 @@ class StatusReader:
 
     def _read_batch(self, batch: Batch, now: float) -> BatchProgress:
         folder = self.campaign.done_file(batch).parent
-        joined, given_up = self._list_cases(batch, folder)
+        # Attempts come first: a batch that ends between the two would seem to wait, with nothing
+        # measured.
         stored = read_attempts(folder)
+        joined, given_up = self._list_cases(batch, folder)
         last = stored.last
         # Clocks of nodes differ, so the file's modification time counts, too.
         silence = now - max(stored.modified_at, last.updated) if last else 0.0
