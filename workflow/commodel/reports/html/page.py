@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 
@@ -63,6 +63,8 @@ from commodel.reports.pictures.specifications import (
 )
 from commodel.reports.report_builder import list_commands
 
+Cell = tuple[str, str, str, str]  # text, classes, target and colour
+MAX_CACHED_CELLS = 10_000  # of a column
 MAX_MARKUP_ROWS = 200  # rows of a table in the markup
 MAX_DATA_ROWS = 20_000  # rows of a table as data for the script: about ten megabytes
 MIN_WRAPPED_LENGTH = 60  # characters: longer texts wrap over lines
@@ -85,9 +87,7 @@ def collect_table_data(table: Table, name: str, results: str, filtered: bool = F
     if too_many:
         limit_note = f"First {MAX_MARKUP_ROWS:,} of {count:,} rows, which are too many for a page: "
         limit_note += "a Parquet file beside the workbook has all."
-    rows = []
-    for at in range(min(count, MAX_MARKUP_ROWS)):
-        rows.append([make_cell(table, at, index, results) for index in columns])
+    shown = [list_cells(table, column, results, MAX_MARKUP_ROWS) for column in columns]
     return {
         "kind": "table",
         "name": name,
@@ -106,7 +106,7 @@ def collect_table_data(table: Table, name: str, results: str, filtered: bool = F
             }
             for column in table.columns
         ],
-        "rows": rows,
+        "rows": list(zip(*shown, strict=True)),
         "data": collect_data(table, results)
         if not too_many and (long or (filtered and count))
         else "",
@@ -121,11 +121,9 @@ def collect_data(table: Table, results: str) -> Markup:
 
 
 def collect_column(table: Table, column: int, results: str) -> dict[str, list]:
-    numbers: dict[tuple, int] = {}
-    rows = [
-        numbers.setdefault(make_cell(table, at, column, results), len(numbers))
-        for at in range(len(table.rows))
-    ]
+    numbers: dict[Cell, int] = {}
+    cells = list_cells(table, column, results, len(table.rows))
+    rows = [numbers.setdefault(cell, len(numbers)) for cell in cells]
     return {"cells": [trim_empty(values) for values in numbers], "rows": rows}
 
 
@@ -144,18 +142,30 @@ def trim_empty(values: tuple[str, ...]) -> list[str]:
     return trimmed
 
 
-def make_cell(table: Table, at: int, column_index: int, results: str) -> tuple[str, str, str, str]:
+def list_cells(table: Table, index: int, results: str, count: int) -> list[Cell]:
+    """Return the first cells of a column."""
+    # most values of a table repeat
+    make = lru_cache(MAX_CACHED_CELLS, typed=True)(
+        partial(make_cell, table.columns[index], results)
+    )
+    return [
+        make(value, (at, index) in table.marks, table.backgrounds.get((at, index), ""))
+        for at, value in enumerate(table.values(index, end=count))
+    ]
+
+
+def make_cell(
+    column: Column, results: str, value: object, is_marked: bool, background: str
+) -> Cell:
     """Return the text, classes, target and colour of a cell."""
-    column = table.columns[column_index]
-    value = table.value(at, column_index)
     text = format_value(column.kind, value)
     target = ""
     if column.kind == "file":
         target = make_raw_link(results, text)
     elif column.kind == "figure" and text:
         target = f"#fit-{text}"
-    names = choose_css_classes(column, value, text, (at, column_index) in table.marks)
-    return text, names, target, table.backgrounds.get((at, column_index), "")
+    names = choose_css_classes(column, value, text, is_marked)
+    return text, names, target, background
 
 
 def choose_css_classes(column: Column, value: object, text: str, marked: bool) -> str:

@@ -6,13 +6,14 @@ rows are printed. Texts that look like formulas remain texts."""
 
 import re
 import textwrap
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, partial
 from itertools import groupby, zip_longest
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import xlsxwriter
+from xlsxwriter.worksheet import Worksheet
 
 from commodel.extensions import list_sections
 from commodel.files.atomic import make_temporary_folder, write_atomically
@@ -65,7 +66,16 @@ HEADING_ROWS = 5
 MAX_WRAPPED_LENGTH = 300  # characters of a cell; a longer text is cut off on paper
 SENTENCE_WIDTH = 150  # characters in a line of a sentence, which spans columns
 RAW_SECTION = "Raw summary"
+MAX_CACHED_CELLS = 10_000  # of a table
 TEXT_COLOURS = {"simulated": HIGHLIGHT_COLOUR, "no": "#8A8A8A", "n/a": "#8A8A8A"}
+
+
+class Cell(NamedTuple):
+    """How a sheet writes a cell, after its row and column, and the lines of its text."""
+
+    write: Callable[..., object]
+    arguments: tuple[object, ...]
+    lines: int = 1
 
 
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
@@ -463,11 +473,16 @@ class Workbook:
         name = layout.make_unique(layout.make_table_name(table), 250, self.names)
         options = {"name": name, "style": "Table Style Light 1", "columns": columns}
         sheet.add_table(row, 0, last, len(titles) - 1, options)
+        # most values of a table repeat
+        make_cell = lru_cache(MAX_CACHED_CELLS, typed=True)(partial(self.make_cell, table))
         for at, values in enumerate(table.rows[: len(rows)]):
-            lines = max(
-                self.write_cell(sheet, row + 1 + at, table, at, *entry)
-                for entry in enumerate(values)
-            )
+            lines = 1
+            for index, value in enumerate(values):
+                is_marked = (at, index) in table.marks
+                background = table.backgrounds.get((at, index), "")
+                cell = make_cell(index, value, is_marked, background)
+                cell.write(sheet, row + 1 + at, index, *cell.arguments)
+                lines = max(lines, cell.lines)
             if lines > 1:
                 sheet.set_row(row + 1 + at, LINE_HEIGHT_PT * lines)
         for index, column in enumerate(table.columns):
@@ -477,35 +492,21 @@ class Workbook:
                 )
         return last + 1
 
-    def write_cell(
-        self, sheet, row: int, table: Table, at: int, column_index: int, value: object
-    ) -> int:
-        """Write the cell and return the number of its lines."""
+    def make_cell(
+        self, table: Table, column_index: int, value: object, is_marked: bool, background: str
+    ) -> Cell:
+        """Return a cell of a column, without its place."""
         column = table.columns[column_index]
-        is_marked = (at, column_index) in table.marks
-        background = table.backgrounds.get((at, column_index), "")
         if is_finite_number(value):
-            sheet.write_number(
-                row,
-                column_index,
-                value,
-                self.make_cell_format(
-                    choose_number_format(column.kind, value), is_marked, background=background
-                ),
-            )
-            return 1
+            numbers = choose_number_format(column.kind, value)
+            form = self.make_cell_format(numbers, is_marked, background=background)
+            return Cell(Worksheet.write_number, (value, form))
         text = format_value(column.kind, value)
         is_text = column.kind in TEXT_KINDS
         target = self.find_link(column.key, column.kind, value)
         if target:
-            sheet.write_url(
-                row,
-                column_index,
-                target,
-                self.make_cell_format("", is_marked, is_text, LINK_COLOUR, background=background),
-                string=text,
-            )
-            return 1
+            form = self.make_cell_format("", is_marked, is_text, LINK_COLOUR, background=background)
+            return Cell(Worksheet.write_url, (target, form, text))
         # Excel has no infinity: a text, which sorts after every number
         is_infinite = has_rank(value)
         font_colour = (
@@ -517,12 +518,11 @@ class Workbook:
         background = COLOURS["bad"] if is_infinite and column.scale is not None else background
         may_overflow = len(table.columns) > MAX_A4_COLUMNS or column_index + 1 == len(table.columns)
         wraps = self.max_text_width < len(text) <= MAX_WRAPPED_LENGTH and not may_overflow
-        cell_format = self.make_cell_format("", is_marked, is_text, font_colour, wraps, background)
+        form = self.make_cell_format("", is_marked, is_text, font_colour, wraps, background)
+        lines = len(textwrap.wrap(text, self.max_text_width)) if wraps else 1
         if text:
-            sheet.write_string(row, column_index, text, cell_format)
-        else:
-            sheet.write_blank(row, column_index, None, cell_format)
-        return len(textwrap.wrap(text, self.max_text_width)) if wraps else 1
+            return Cell(Worksheet.write_string, (text, form), lines)
+        return Cell(Worksheet.write_blank, (None, form))
 
     def find_link(self, key: str, kind: str, value: Any) -> str:
         """Return the link of a cell: from a raw file to its samples, from a point to its raw
