@@ -70,6 +70,9 @@ class Measurement:
         return cls(False, text.removeprefix("not measured").lstrip(": "))
 
 
+MEASUREMENT_COLUMNS = ["point", "platform", "batch", "samples", "invalid", "measured", "passes"]
+
+
 def compare(
     plan: Plan,
     observations: pd.DataFrame,
@@ -113,15 +116,17 @@ def compare(
         {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))
     )
     planned = {name: plan.passes(name) for name in plan.platforms}
+    # rows of all columns would take long
+    measured_rows = list(frame[MEASUREMENT_COLUMNS].itertuples())
     frame["measurement"] = [
         _make_measurement(row, reasons.get(row.point, ""), planned[row.platform], spread).text
-        for row, spread in zip(frame.itertuples(), compute_spreads(frame), strict=True)
+        for row, spread in zip(measured_rows, compute_spreads(frame), strict=True)
     ]
     frame["raw"] = [
         make_raw_file_path(row.batch, row.point, row.samples > 0)
         if row.samples or row.invalid
         else ""
-        for row in frame.itertuples()
+        for row in measured_rows
     ]
     frame = add_choices(add_errors(add_intervals(frame)))
     return frame[list_columns(COMPARISON)]

@@ -174,7 +174,8 @@ class Places:
     @cached_property
     def stem(self) -> np.ndarray:
         """The same without arguments: `chain` of `chain:4`."""
-        return np.char.partition(self.algorithm, ":")[:, 0] if len(self) else self.alternative
+        names = [name.partition(":")[0] for name in self.algorithm.tolist()]
+        return np.array(names, dtype=str)
 
     @cached_property
     def segment(self) -> Array:

@@ -230,8 +230,14 @@ def _correlate(squared_distances: Array) -> tuple[Array, Array]:
 
 
 def _equal(first: np.ndarray, second: np.ndarray) -> Array:
-    labels = number_labels(np.concatenate([first, second]))
-    return (labels[: len(first), None] == labels[len(first) :]).astype(float)
+    """Return 1 where a label of the first list equals one of the second, else 0."""
+    # numbers are compared much faster than texts, and need not be in order
+    numbers: dict[object, int] = {}
+    of_first, of_second = (
+        np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()], dtype=int)
+        for labels in (first, second)
+    )
+    return (of_first[:, None] == of_second).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
