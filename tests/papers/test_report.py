@@ -26,7 +26,7 @@ def test_figures_have_sheets_and_sections_and_files_are_reproducible(folder, tmp
     assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
     sheets = openpyxl.load_workbook(tmp_path / "one.xlsx").sheetnames
     sheets = sheets[len(report.screens) :]  # behind the first sheets
-    shown = [section.name for section in report.sections[: sheets.index("Summary")]]
+    shown = [section.name for section in report.sections[: sheets.index("What to use")]]
     assert shown == sheets[: len(shown)]
     assert shown[0] == "The paper"
     assert "Table 1" in shown

@@ -237,7 +237,7 @@ def test_an_empty_comparison_is_reported(comparison, tmp_path, parse):
     empty = make_report(comparison.iloc[:0], experiment="nothing")
     assert "no points" in sentences(empty, MISSING)[0]
     write_xlsx(empty, tmp_path / "empty.xlsx")
-    assert openpyxl.load_workbook(tmp_path / "empty.xlsx").sheetnames[0] == "Summary"
+    assert openpyxl.load_workbook(tmp_path / "empty.xlsx").sheetnames[0] == "What to use"
     parse(format_page(empty))
 
 

@@ -126,7 +126,7 @@ def check_hostile(comparison, text, path, parse):
 )
 def test_hostile_text_stays_text(comparison, text, tmp_path, parse):
     book, page = check_hostile(few(comparison), text, tmp_path / "hostile.xlsx", parse)
-    for sheet in ("Models", "Provenance", "Summary", "Errors"):
+    for sheet in ("Models", "Provenance", "What to use", "Errors"):
         assert to_plain_value(text) in {
             cell.value for row in book[sheet].iter_rows() for cell in row
         }

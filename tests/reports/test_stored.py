@@ -138,7 +138,7 @@ def test_the_date_is_that_of_the_measurement(stored_report, book):
     assert stored_report.measured == "measured on 2026-10-02"
     assert "experiment trees, measured on 2026-10-02" in format_page(stored_report)
     assert book.properties.created.isoformat() == "2026-10-02T00:00:00"
-    assert book["Summary"]["A3"].value == "experiment trees, measured on 2026-10-02"
+    assert book.worksheets[0]["A3"].value == "experiment trees, measured on 2026-10-02"
 
 
 def test_no_folder_of_anybody_is_named(stored_report):

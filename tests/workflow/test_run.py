@@ -54,7 +54,7 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
 
     book = openpyxl.load_workbook(whole_run / "reports/small/small.xlsx", read_only=True)
     assert {
-        "Summary",
+        "What to use",
         "Comparison",
         "Errors",
         "Models",

@@ -28,8 +28,7 @@ LINE_HEIGHT_PT = 14.0
 HEADLINE_SIZE_PT = 16
 HEADLINE_LETTER_WIDTH = 1.4
 SHEET_CONTENTS = {
-    "Summary": "all findings in sentences",
-    "What to use": "fastest alternatives, gains, choices of each model, trees and their critical paths",
+    "What to use": "all findings in sentences; fastest alternatives, gains, choices of each model, trees",
     "Comparison": "all predictions with measurement and error, and links to the samples",
     "Errors": "mean μ by operation, alternative, size and fan-in; the best model by class; regret",
     "Models": "equations; all parameters with intervals",

@@ -101,8 +101,14 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
 # Sheets of a campaign, and the sections on each in their order. Other sections, such as figures of
 # a paper, have sheets of their own before these.
 SHEETS: dict[str, tuple[str, ...]] = {
-    "Summary": ("Summary", "Findings"),
-    "What to use": ("What to use", "Selection", "Choices by model", "Trees"),
+    "What to use": (
+        "Summary",
+        "What to use",
+        "Selection",
+        "Choices by model",
+        "Trees",
+        "Findings",
+    ),
     "Comparison": ("Comparison",),
     "Errors": ("Errors", "Standings", "Container overhead"),
     "Models": ("Models", "Parameters", "Allocations"),
@@ -114,7 +120,7 @@ SHEETS: dict[str, tuple[str, ...]] = {
     "Glossary": ("Glossary",),
 }
 PRINTED_PAGES = {
-    "Summary": 1,
+    "What to use": 3,
     calculator.CALCULATOR_SHEET: 1,
     "Network": 1,
     RAW_SECTION: 1,
@@ -221,6 +227,7 @@ class Workbook:
         platform."""
         names_platform = len(self.platforms) > 1 and PLAIN_NAME.fullmatch(platform)
         sheet_name = f"{name} {platform}" if names_platform else name
+        is_leading = name == OVERVIEW_SHEET or not self.book.worksheets()
         sheet = self.book.add_worksheet(layout.make_sheet_name(sheet_name, self.names))
         sheet.hide_gridlines(2)
         sheet.set_default_row(layout.ROW_HEIGHT_PT)
@@ -229,7 +236,6 @@ class Workbook:
         sheet.fit_to_pages(1, 0)
         sheet.set_margins(0.4, 0.4, 0.6, 0.6)
         sheet.set_footer(self.format_footer())
-        is_leading = name in ("Summary", OVERVIEW_SHEET)
         title = self.report.title if is_leading else f"{name}: {self.report.title}"
         sheet.write_string(
             0, 0, title, self.make_format(bold=True, font_size=15, font_color=HEADER_COLOUR)
