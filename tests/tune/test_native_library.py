@@ -119,7 +119,7 @@ def selected(folder, mpi_programs, operation, spec, counts):
     dialect = find_dialect(mpi_programs / "library")
     file = folder / f"{spec}.json"
     file.write_text(dialect.user_text([Choice(operation, ranks, 0, spec) for ranks in counts]))
-    return dict(dialect.environment(file, [operation]))
+    return dict(dialect.environment(file, [Choice(operation, 2, 0, spec)]))
 
 
 @pytest.mark.parametrize("operation", MPICH_DIALECT.operations)

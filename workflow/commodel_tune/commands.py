@@ -43,7 +43,13 @@ from commodel.cli.verb_parts import (
         show_default=True,
         help="Message sizes: 1KiB, or 8:1MiB:*4.",
     ),
-    click.option("--layout", default="block", show_default=True, help="Layout of ranks on nodes."),
+    click.option(
+        "--layout",
+        default="block",
+        show_default=True,
+        help="Layout of ranks on nodes. Over nodes of several ranks, Open MPI 5 also has "
+        "hierarchical algorithms.",
+    ),
 )
 @make_option_group("Models", params_option, experiment_option)
 @make_option_group("Assumptions", commutative_option, same_types_option)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from commodel.errors import UserError
@@ -15,9 +15,21 @@ from commodel.patterns.libraries import MPICH, OPEN_MPI
 from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
 from commodel.records import LIBRARY, Choice
 from commodel_tune import mpich_selection as selection
+from commodel_tune.han_rules import (
+    HAN_FILE,
+    Placement,
+    add_inner_choices,
+    can_name_hierarchical,
+    format_han_rules,
+    is_hierarchical,
+    list_han_specs,
+    make_han_environment,
+)
 
 # prefer component `han` to `tuned` by default
 HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")
+# have a han that follows its rules; that of Open MPI 4.1.8 crashes under some
+HAN_RULES_VERSIONS = re.compile(r"Open MPI v5\.")
 # of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
 TUNED_PRIORITY = "99"
 
@@ -32,16 +44,32 @@ class Dialect:
     operations: Collection[str]
     names: Callable[[str, str, int, Assumptions], bool]  # whether a rule may name an algorithm
     write: Callable[[list[Choice], Assumptions], str]
-    # of a file with rules for some operations
-    environment: Callable[[Path, Iterable[str]], Mapping[str, str]]
+    # of a file with rules
+    environment: Callable[[Path, Sequence[Choice]], Mapping[str, str]]
     # True if a rule also changes the library default at other sizes of the operation
     changes_defaults: bool
     # Operations for which ranks of a correct program may look up different sizes.
     size_independent_operations: tuple[str, ...] = ()
     assumptions: Assumptions = NO_ASSUMPTIONS  # of the programs that will use the rules
+    # hierarchical algorithms are tried, for which `placements` has the nodes of numbers of ranks
+    has_han_rules: bool = False
+    placements: Mapping[int, Placement] = field(default_factory=dict)
 
     def can_name(self, operation: str, spec: str, ranks: int) -> bool:
+        if is_hierarchical(spec):
+            return self.has_han_rules and can_name_hierarchical(
+                operation, spec, ranks, self.placements, self.assumptions
+            )
         return self.names(operation, spec, ranks, self.assumptions)
+
+    def list_further_specs(self, operation: str) -> list[str]:
+        """Return the algorithms to try that depend on the placement of ranks."""
+        return list_han_specs(operation, self.assumptions) if self.has_han_rules else []
+
+    def further_files(self, choices: Iterable[Choice]) -> dict[str, str]:
+        """Return the texts of files beside the rules, by name."""
+        text = format_han_rules(choices) if self.has_han_rules else ""
+        return {HAN_FILE: text} if text else {}
 
     def text(self, choices: Iterable[Choice]) -> str:
         """Return the rules file for timing: our own program passes the same counts on all ranks."""
@@ -56,7 +84,10 @@ class Dialect:
         choices = list(choices)
         max_ranks = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
         rules_above = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in max_ranks.items())
-        return self.write([*choices, *rules_above], assumptions)
+        rows = [*choices, *rules_above]
+        if self.has_han_rules:
+            rows = add_inner_choices(rows, self.placements)
+        return self.write(rows, assumptions)
 
 
 def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
@@ -65,7 +96,11 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     it sets."""
     version = find_library_version([str(program)]) or find_library_version([*start, str(program)])
     if find_kind(version) == OPEN_MPI:
-        return replace(OPEN_MPI_DIALECT, changes_defaults=HAN_VERSIONS.search(version) is not None)
+        return replace(
+            OPEN_MPI_DIALECT,
+            changes_defaults=HAN_VERSIONS.search(version) is not None,
+            has_han_rules=HAN_RULES_VERSIONS.search(version) is not None,
+        )
     if find_kind(version) == MPICH:
         builtin_tree = selection.read_builtin_tree(find_shared_library(program))
         return replace(
@@ -75,20 +110,20 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
 
 
-def _make_open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
+def _make_open_mpi_environment(path: Path, choices: Sequence[Choice]) -> dict[str, str]:
     return {
+        **make_han_environment(path, choices),
         "OMPI_MCA_coll_tuned_priority": TUNED_PRIORITY,
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(path),
     }
 
 
-def _make_mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
+def _make_mpich_environment(path: Path, choices: Sequence[Choice]) -> dict[str, str]:
     """Return the environment for MPICH. Collectives of a device would precede the selection, so
     they are off for operations with a rule."""
-    collectives = (
-        selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations))
-    )
+    operations = sorted({choice.operation for choice in choices})
+    collectives = (selection.COLLECTIVES[operation][0].upper() for operation in operations)
     settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in collectives}
     return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **settings}
 

@@ -88,17 +88,19 @@ def list_arms(
     can_name: CanName,
     progress: Callable[[str], None],
     changes_defaults: bool = False,
+    list_further_specs: Callable[[str], Sequence[str]] = lambda operation: (),
 ) -> Arms:
     """Return for each workload every algorithm that a rule can name, with its combined prediction,
     and the library default. The default is assumed to be as fast as the best algorithm. Of
     algorithms with equal messages one remains. `changes_defaults`: a rule changes the library
-    default at other sizes of the operation."""
+    default at other sizes of the operation. `list_further_specs` returns algorithms of an operation
+    that depend on the placement."""
     arms = []
     for workload in workloads:
         operation, ranks, layout, size = workload
         specs = [
             spec
-            for spec in list_algorithms(operation, ranks, size)
+            for spec in (*list_algorithms(operation, ranks, size), *list_further_specs(operation))
             if _can_express(can_name, resources, workload, spec)
         ]
         predictions = dict.fromkeys(specs, 0.0)

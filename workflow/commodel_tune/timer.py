@@ -3,7 +3,7 @@ cached in a folder."""
 
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -54,7 +54,9 @@ class RuleSyntax(Protocol):
 
     def user_text(self, choices: Iterable[Choice]) -> str: ...
 
-    def environment(self, path: Path, operations: Iterable[str]) -> Mapping[str, str]: ...
+    def further_files(self, choices: Iterable[Choice]) -> Mapping[str, str]: ...
+
+    def environment(self, path: Path, choices: Sequence[Choice]) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,10 @@ class LibraryTimer:
         """Return the timer with another duration of a case's samples."""
         return replace(self, measure=replace(self.measure, seconds=seconds))
 
-    def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
+    def environment(self, path: SafePath, choices: Sequence[Choice]) -> dict[str, str]:
         """Return the environment variables of the rules. The user's own would override them and are
         refused."""
-        settings = dict(self.dialect.environment(path.parent.resolve() / path.name, operations))
+        settings = dict(self.dialect.environment(path.parent.resolve() / path.name, choices))
         already_set = [name for name in settings if name in os.environ]
         if already_set:
             raise UserError(
@@ -139,10 +141,11 @@ class LibraryTimer:
             dict(variables) for variables in list_cases(operation, point.ranks, sizes, ranks)
         ]
         rules = [choice for choice in choices if choice.algorithm != LIBRARY]
-        folder = self._prepare_folder(name, self.dialect.user_text(rules) if rules else "")
+        text = self.dialect.user_text(rules) if rules else ""
+        folder = self._prepare_folder(name, text, rules)
         results = folder / RESULTS_FILE
         if not results.exists():
-            variables = self.environment(folder / self.dialect.file, {operation}) if rules else {}
+            variables = self.environment(folder / self.dialect.file, rules) if rules else {}
             columns = find_probe("verify").columns
             cases = [
                 Case(self.name, "verify", point.ranks, settings, point.layout)
@@ -169,25 +172,26 @@ class LibraryTimer:
     def _start(
         self, name: str, workloads: Collection[PlacedWorkload], choices: list[Choice]
     ) -> StartTimings:
-        folder = self._prepare_folder(name, self.dialect.text(choices) if choices else "")
+        text = self.dialect.text(choices) if choices else ""
+        folder = self._prepare_folder(name, text, choices)
         record = folder / TIMES_FILE
         if not record.exists():
-            operations = {choice.operation for choice in choices}
-            settings = self.environment(folder / self.dialect.file, operations) if choices else {}
+            settings = self.environment(folder / self.dialect.file, choices) if choices else {}
             start = time.monotonic()
             times = self._measure(folder / RAW_FOLDER, workloads, settings)
             rows = [[*workload, *row] for workload, row in times.items()]
             write_json(record, {"took": time.monotonic() - start, "workloads": rows})
         return _read_times(record)
 
-    def _prepare_folder(self, name: str, text: str) -> SafePath:
+    def _prepare_folder(self, name: str, text: str, choices: Iterable[Choice]) -> SafePath:
         """Return the folder of a start with its rules file. Results of other rules are removed."""
         folder = self.folder / "starts" / name
-        file = folder / self.dialect.file
-        if not (file.exists() and read_text(file, MIB, "rules") == text):
+        texts = {self.dialect.file: text, **self.dialect.further_files(choices)}
+        if not all(_has_text(folder / part, wanted) for part, wanted in texts.items()):
             folder.remove_tree()
             folder.mkdir()
-            write_text(file, text)
+            for part, wanted in texts.items():
+                write_text(folder / part, wanted)
         return folder
 
     def _measure(
@@ -224,6 +228,10 @@ class LibraryTimer:
             row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]
         ]
         return median(seconds), estimate_noise(seconds)
+
+
+def _has_text(file: SafePath, text: str) -> bool:
+    return file.exists() and read_text(file, MIB, "rules") == text
 
 
 def _read_times(record: SafePath) -> StartTimings:

@@ -22,7 +22,7 @@ from commodel.files.safe_paths import SafePath
 from commodel.files.tables import write_table
 from commodel.interchange.rules import NO_ASSUMPTIONS, Assumptions
 from commodel.patterns.operations import canonicalize_operation
-from commodel.patterns.points import PlatformResources
+from commodel.patterns.points import PlatformResources, make_point
 from commodel.plan.config import find_config_file, load_platform
 from commodel.plan.planning import make_resources
 from commodel.platforms.build import build_toolchain, find_starter, get_program_folder
@@ -33,6 +33,7 @@ from commodel.records import LIBRARY, Measure, PlacedWorkload, Synchronisation
 from commodel.results.campaign import open_lock
 from commodel.sources import ROOT
 from commodel_tune.dialects import find_dialect
+from commodel_tune.han_rules import HAN_FILE, Placement
 from commodel_tune.results import ENVIRONMENT_FILE, Outcome, Tuning, make_gain_row
 from commodel_tune.search import choose_algorithms, list_arms, list_rule_choices, search_choices
 from commodel_tune.timer import LibraryTimer
@@ -144,7 +145,9 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
     measure = Measure(
         request.sync, POINT_PRECISION, MIN_SAMPLES, MAX_SAMPLES, POINT_SECONDS, 1, 1, POINT_TIMEOUT
     )
-    timer = LibraryTimer(platform, loaded, make_resources(loaded), dialect, measure, folder)
+    resources = make_resources(loaded)
+    dialect = replace(dialect, placements=_find_placements(resources, workloads))
+    timer = LibraryTimer(platform, loaded, resources, dialect, measure, folder)
     for workload in workloads:
         timer.point(workload)  # a workload that does not fit is refused before anything is measured
     evidence = _find_evidence(timer.resources, request, progress)
@@ -158,6 +161,7 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
             dialect.can_name,
             progress,
             dialect.changes_defaults,
+            dialect.list_further_specs,
         )
         searched = search_choices(timer, arms, 60 * request.minutes, progress)
         chosen = choose_algorithms(
@@ -194,6 +198,17 @@ def tune_library(request: TuningRequest, progress: Callable[[str], None]) -> Tun
         outcome = Outcome(timer, searched, screening, validation, final, dropped, wrong)
         _write_results(outcome)
     return Tuning.of(outcome)
+
+
+def _find_placements(
+    resources: PlatformResources, workloads: Sequence[PlacedWorkload]
+) -> dict[int, Placement]:
+    """Return the nodes of each number of ranks."""
+    placements = {}
+    for workload in workloads:
+        point = make_point(resources, workload._asdict() | {"algorithm": LIBRARY})
+        placements[point.ranks] = Placement(point.nodes, point.per_node)
+    return placements
 
 
 def _find_evidence(
@@ -248,13 +263,13 @@ def _write_results(outcome: Outcome) -> None:
     none pays."""
     timer, rows = outcome.timer, list_rule_choices(outcome.final.items())
     path, script = timer.folder / timer.dialect.file, timer.folder / ENVIRONMENT_FILE
-    for file in (path, script):
+    for file in (path, script, timer.folder / HAN_FILE):
         file.unlink(missing_ok=True)
     if rows:
         write_text(path, timer.dialect.user_text(rows))
-        settings = timer.dialect.environment(
-            path.parent.resolve() / path.name, {row.operation for row in rows}
-        )
+        for name, text in timer.dialect.further_files(rows).items():
+            write_text(timer.folder / name, text)
+        settings = timer.dialect.environment(path.parent.resolve() / path.name, rows)
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
     stages = {"screening": outcome.screening, "validation": outcome.validation}
