@@ -330,33 +330,16 @@ class _TimeOrderReplay:
         work = np.broadcast_to(
             compute_work_seconds(schedule, values), (*values.draw_shape, len(schedule.work.step))
         )
+        programs: dict[tuple[float, ...], RankPrograms] = {}
         for draw in range(values.draw_shape[0]):
-            sender_waits = schedule.bytes > np.where(inside, S_inside[draw], S[draw])
-            # E = 0: even empty messages use rendezvous.
-            rendezvous = sender_waits | (schedule.bytes > E[draw]) | (E[draw] == 0)
-            key = sender_waits.tobytes() + rendezvous.tobytes()
-            if key not in self.programs:
-                one_at_a_time = values.settings.get("order") == ONE_AT_A_TIME
-                uses = self.passed_links.message, self.passed_links.link
-                opposite = self.passed_links.opposite
-                # Only the messages of a whole schedule are bundled, and only if a pair may send
-                # several at a time.
-                queues = self.is_whole and not one_at_a_time
-                bundles = (
-                    Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
-                )
-                self.programs[key] = RankPrograms.of(
-                    schedule,
-                    rendezvous,
-                    uses,
-                    one_at_a_time,
-                    sender_waits,
-                    opposite,
-                    self.pair,
-                    bundles,
-                )
+            limits = float(S[draw]), float(S_inside[draw]), float(E[draw])
+            if limits not in programs:
+                sender_waits = schedule.bytes > np.where(inside, S_inside[draw], S[draw])
+                # E = 0: even empty messages use rendezvous.
+                rendezvous = sender_waits | (schedule.bytes > E[draw]) | (E[draw] == 0)
+                programs[limits] = self._find_program(schedule, sender_waits, rendezvous)
             yield (
-                self.programs[key],
+                programs[limits],
                 Traffic(
                     send[draw],
                     receive[draw],
@@ -369,6 +352,31 @@ class _TimeOrderReplay:
                     None if offsets is None else offsets[draw],
                 ),
             )
+
+    def _find_program(
+        self, schedule: Schedule, sender_waits: np.ndarray, rendezvous: np.ndarray
+    ) -> RankPrograms:
+        """Return the operations of all ranks, which are the same for all sizes and draws whose
+        messages use rendezvous alike."""
+        key = sender_waits.tobytes() + rendezvous.tobytes()
+        if key not in self.programs:
+            one_at_a_time = self.values.settings.get("order") == ONE_AT_A_TIME
+            uses = self.passed_links.message, self.passed_links.link
+            opposite = self.passed_links.opposite
+            # Only the messages of a whole schedule are bundled, and only if a pair may send
+            # several at a time.
+            queues = self.is_whole and not one_at_a_time
+            self.programs[key] = RankPrograms.of(
+                schedule,
+                rendezvous,
+                uses,
+                one_at_a_time,
+                sender_waits,
+                opposite,
+                self.pair,
+                Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None,
+            )
+        return self.programs[key]
 
 
 def copy_seconds_between_nodes(

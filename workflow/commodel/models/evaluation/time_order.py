@@ -39,6 +39,7 @@ from commodel.models.evaluation.native_library import (
     NativeArrays,
     NativeRuns,
     check_finished,
+    find_address,
     load_library,
     make_int64_fields,
     make_pointer_fields,
@@ -365,7 +366,7 @@ def replay_in_time(program: RankPrograms, costs: Traffic) -> Array:
     flight."""
     columns, finish = _Columns(program, costs), np.zeros(program.schedule.ranks)
     code = load_library().commodel_in_time(
-        ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(finish.ctypes.data)
+        ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(find_address(finish))
     )
     return check_finished(code, finish)
 
@@ -505,31 +506,38 @@ class _Columns:
     these point."""
 
     def __init__(self, program: RankPrograms, costs: Traffic) -> None:
-        self._arrays, schedule, bundles = NativeArrays(), program.schedule, program.bundles
-        at = self._arrays.at
-        seconds: dict[str, np.ndarray] = {"wire": costs.wire, "unshared": costs.unshared}
-        seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
-        seconds |= {"receive": np.broadcast_to(costs.receive, schedule.src.shape)}
+        schedule, bundles = program.schedule, program.bundles
+        seconds = {"wire": costs.wire, "unshared": costs.unshared}
+        seconds["send"] = _of_each(costs.send, schedule.src)
+        seconds["receive"] = _of_each(costs.receive, schedule.src)
         seconds["work"] = np.bincount(
             program.work_steps, costs.work, minlength=len(program.send_posts.first) - 1
         )
         if bundles is None:
             seconds["seconds"] = costs.uses[program.use_order]
         else:
-            seconds["seconds"], seconds["bundles"] = (
-                np.ones(len(program.links_passed.rows)),
-                costs.uses[bundles.use_order],
-            )
+            seconds["seconds"] = np.ones(len(program.links_passed.rows))
+            seconds["bundles"] = costs.uses[bundles.use_order]
         if costs.weights is not None:
             seconds["weights"] = costs.weights
         if costs.offsets is not None and bundles is None:
             seconds["offsets"] = costs.offsets[program.use_order]
+        # One array for all columns: the address of each would take longer than a short schedule.
+        self._seconds = np.concatenate(list(seconds.values()), dtype=np.float64)
         self._native_program = program.native
         self.program = self._native_program.structure
-        self.costs = _NativeCosts(
-            opposite_share=costs.opposite_share,
-            **{name: at(column, np.float64) for name, column in seconds.items()},
-        )
+        self.costs = _NativeCosts(opposite_share=costs.opposite_share)
+        address = find_address(self._seconds)
+        for name, column in seconds.items():
+            setattr(self.costs, name, address)
+            address += column.size * self._seconds.itemsize
+
+
+def _of_each(seconds: Array | float, messages: np.ndarray) -> np.ndarray:
+    """Return the times of all messages."""
+    if isinstance(seconds, np.ndarray) and seconds.shape == messages.shape:
+        return seconds
+    return np.broadcast_to(seconds, messages.shape)
 
 
 class _NativeProgramOfArrays:
