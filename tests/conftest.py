@@ -135,6 +135,7 @@ def pytest_terminal_summary(terminalreporter):
 
 def pytest_collection_finish():
     """Exclude the collected tests from garbage collection, since all of them are kept until the
-    end."""
+    end. Collect rarely: few tests make cycles, and each collection looks at all modules."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 20, 20)

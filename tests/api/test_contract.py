@@ -321,7 +321,8 @@ EXAMPLE_VALUES = {
     "64,": "16,",
 }
 
-MEASURING = ("tune(", "calibrate(", "measure_batch(", "measure_speeds(")
+# These measure for minutes, or write a whole report, as slow calls do.
+SLOW_EXAMPLES = ("tune(", "calibrate(", "measure_batch(", "measure_speeds(", "report(")
 
 FUNCTIONS = [name for name in dir(commodel) if inspect.isfunction(getattr(commodel, name))]
 CLASSES = [name for name in dir(commodel) if inspect.isclass(getattr(commodel, name))]
@@ -464,9 +465,8 @@ def list_examples() -> Iterator[str]:
     reports."""
     for thing in (commodel, *(getattr(commodel, name) for name in FUNCTIONS)):
         for test in doctest.DocTestFinder(recurse=False).find(thing, "commodel"):
-            # These measure an MPI library for minutes.
             sources = (example.source.strip() for example in test.examples)
-            yield from (source for source in sources if not source.startswith(MEASURING))
+            yield from (source for source in sources if not source.startswith(SLOW_EXAMPLES))
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     block = "\n".join(line[4:] for line in page.splitlines() if line.startswith("    "))
     for statement in re.split(r"\n(?=\S)", block):

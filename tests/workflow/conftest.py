@@ -43,10 +43,6 @@ PLAIN = [
 PLAIN += ["--config", "experiment=small"]
 
 
-def find_set(results: Path, platform: str, model: str) -> Path:
-    return results / "fitted" / platform / f"{model}.yaml"
-
-
 class Project:
     """A folder with an experiment, in which commands run as a user runs them."""
 
@@ -101,18 +97,17 @@ class Project:
             self.measure(experiment, batch.name)
         observations, plan_file = results / "observations.csv", results / "plan.json"
         self.verb("collect", "--in", plan_file, "--out", observations)
-        # All fits first, as in a run: all predictions are one job, which depends on every set.
-        for name in plan.models:
-            for platform in plan.platforms:
-                of = ("--model", name, "--platform", platform)
-                self.verb(
-                    "fit", "probes", plan_file, *of, "--out", find_set(results, platform, name)
-                )
-        for name in plan.models:
-            sets = [find_set(results, platform, name) for platform in plan.platforms]
-            params = [word for path in sets for word in ("--params", path)]
-            out = results / "predictions" / f"{name}.csv"
-            self.verb("predict", "plan", plan_file, "--model", name, *params, "--out", out)
+        # As in a run: a job for the models of a platform, and one for all predictions.
+        models = [word for name in plan.models for word in ("--model", name)]
+        sets: list[str | Path] = []
+        for platform in plan.platforms:
+            out = results / "fitted" / platform
+            (self.folder / out).mkdir(parents=True, exist_ok=True)
+            self.verb("fit", "probes", plan_file, *models, "--platform", platform, "--out", out)
+            sets += [word for name in plan.models for word in ("--params", out / f"{name}.yaml")]
+        predictions = results / "predictions"
+        (self.folder / predictions).mkdir(exist_ok=True)
+        self.verb("predict", "plan", plan_file, *sets, "--out", predictions)
         self.verb("compare", "--in", results, "--out", results / "comparison.csv")
         return self.folder / results
 

@@ -97,9 +97,6 @@ def test_editing_a_family_refits_only_that_family(cloned_project, after_edit):
     family = "workflow/commodel/models/families/plogp.py"
     jobs = {"fitting 2", "predicting with", "comparing predictions", "writing the"}
     assert after_edit(family) == jobs
-    # the verbs by hand have recorded no inputs
-    assert "kept" not in cloned_project.run("--until", "fit")
-    cloned_project.edit(family)
     kept = [
         line
         for line in cloned_project.run("--until", "fit").splitlines()

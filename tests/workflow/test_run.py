@@ -97,10 +97,10 @@ def test_a_damaged_raw_file_is_named(finished):
     assert victim.name in run.stderr
 
 
-def test_a_dry_run_and_the_slurm_profile_need_no_cluster(project):
+def test_a_dry_run_and_the_slurm_profile_need_no_cluster_and_no_plan(project):
     run = project.commodel("run", "small", "--dry-run", "--profile", "slurm")
-    assert "measure" in run.stdout + run.stderr
-    assert not project.raw_files()
+    assert re.search(r"^measure +\d", run.stdout + run.stderr, re.MULTILINE)
+    assert not (project.folder / "results").exists()
 
 
 def list_files(folder):
@@ -142,16 +142,10 @@ def test_fitted_sets_and_predictions_that_were_deleted_are_made_again(finished):
     predicted = (results / "predictions/loggp.csv").read_bytes()
     shutil.rmtree(results / "fitted")
     (results / "predictions/loggp.csv").unlink()
-    finished.commodel("run", "small")
+    finished.snakemake("--until", "predict")
     after = {path.name: path.read_bytes() for path in (results / "fitted/loggp-64").iterdir()}
     assert after == before
     assert (results / "predictions/loggp.csv").read_bytes() == predicted
-
-
-def test_a_dry_run_needs_no_plan(project):
-    shown = project.snakemake("--dry-run").stdout
-    assert re.search(r"^measure +\d", shown, re.MULTILINE), shown
-    assert not (project.folder / "results").exists()
 
 
 def test_unknown_settings_of_the_workflow_are_refused(project):
