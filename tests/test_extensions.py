@@ -508,11 +508,11 @@ from commodel.cli import main
 results = [CliRunner().invoke(main, words) for words in json.load(sys.stdin)]
 json.dump([(result.exit_code, result.stdout, result.stderr) for result in results], sys.stdout)
 """
-CAMPAIGN = """
+CAMPAIGN = f"""
 from pathlib import Path
 from tests.workflow.conftest import Project
 project = Project(Path("campaign"))
-project.experiment("core", Path("params/experiments/core.yaml").read_text())
+project.experiment("core", {CORE!r})
 project.compare("core")
 project.verb("report", "--in", "results/core", "--out", "reports/core")
 """
@@ -526,23 +526,24 @@ REFUSED_VERBS = (
 )
 
 
+def run_in_core(core, folder, script, *paths, text=None):
+    """Run a script without our extensions, and return what it prints."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (core, *paths)))}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env=environment,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
-
-    def run_python(script, *paths, text=None):
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (core, *paths)))}
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=folder,
-            env=environment,
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
     params = folder / "params"
     for name in ("platforms", "experiments"):
         (params / name).mkdir(parents=True)
@@ -556,7 +557,6 @@ def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):
         shutil.copy(ROOT / "params" / file, params / file)
     (params / "experiments/kernels.yaml").write_text(KERNELS)
     (params / "experiments/speeds.yaml").write_text(CORE + "speeds: [speeds.yaml]\n")
-    (params / "experiments/core.yaml").write_text(CORE)
     (folder / "speeds.yaml").write_text("")
     absent = "is in commodel_overlay, which is not installed\n"
     place = f"{params}/platforms/local-overlay.yaml:4: substrate"
@@ -575,18 +575,27 @@ def test_the_core_works_without_our_own_extensions(core, tmp_path_factory):
         verb: f"No such command '{verb.split()[-1]}'. It is in commodel_" for verb in REFUSED_VERBS
     }
     commands = [["show", "extensions"], PREDICT, *(line.split() for line in refused)]
-    listed, predicted, *others = json.loads(run_python(CALL_ALL, text=json.dumps(commands)))
+    listed, predicted, *others = json.loads(
+        run_in_core(core, folder, CALL_ALL, text=json.dumps(commands))
+    )
     assert listed == [0, "No extension is installed.\n", ""]
     assert predicted[0] == 0
     assert "tan" in predicted[1]
     for (line, message), (code, _, stderr) in zip(refused.items(), others, strict=True):
         assert code == 2, line
         assert message in stderr, line
-    if find_tool("smpirun"):
-        run_python(CAMPAIGN, core.parent)
-        assert (folder / "campaign/reports/core/core.xlsx").exists()
-        rules = call(sys.executable, "run", "core", "--dry-run", folder=folder, paths=[core])
-        assert "measure" in rules.stdout + rules.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_tool("smpirun") is None, reason="no SimGrid")
+def test_a_campaign_of_the_core_needs_no_extension(core, tmp_path_factory):
+    """`make test-core` says so of every verb."""
+    folder = tmp_path_factory.mktemp("project")
+    run_in_core(core, folder, CAMPAIGN, core.parent)
+    campaign = folder / "campaign"
+    assert (campaign / "reports/core/core.xlsx").exists()
+    rules = call(sys.executable, "run", "core", "--dry-run", folder=campaign, paths=[core])
+    assert "measure" in rules.stdout + rules.stderr
 
 
 def test_names_of_our_extensions_that_may_be_absent_are_those_that_they_bring():

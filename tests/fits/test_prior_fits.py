@@ -94,7 +94,7 @@ def measure(truth, points, seed=0, noise=0.03):
 
 @pytest.fixture(scope="module")
 def fitted(truth):
-    points = list_points((2, 6, 12, 24))
+    points = list_points((2, 6, 12))
     return fit_measured(points, measure(truth, points), "shares", "t.csv")
 
 
@@ -114,7 +114,7 @@ def test_known_values_are_found_again(fitted):
 
 @pytest.mark.parametrize("statistic", [Statistic.COMPLETION, Statistic.RANK_MEAN])
 def test_twice_the_ranks_are_predicted_also_in_another_statistic(truth, fitted, statistic):
-    points = list_points((48,), statistic=statistic)
+    points = list_points((24,), statistic=statistic)
     predicted = np.array([row.seconds for row in predict(fitted, points)])
     errors = np.abs(np.log(predicted / measure(truth, points, 1)))
     assert np.exp(np.median(errors)) < 1.1
@@ -134,7 +134,7 @@ FEW_ROOTED = {
 def noisy_table(truth):
     """Few points depend on the eager limits, and all times are uncertain by 10 %."""
     points = list_points(
-        (6, 12, 24), alternatives=FEW_ROOTED, sizes=[1024 << power for power in range(6)]
+        (6, 12), alternatives=FEW_ROOTED, sizes=[1024 << power for power in range(6)]
     )
     return points, measure(truth, points, 1, noise=0.1)
 
@@ -190,7 +190,7 @@ def test_short_messages_show_how_many_a_port_takes_in_a_second(values):
     truth = make_set(values | {"H": 2000.0})
     alternatives = {"alltoall": ("linear", "pairwise"), "bcast": ("binomial", "linear")}
     sizes = 8, 512, 8192, 1 << 17
-    points = list_points((12, 24, 36), per_node=12, alternatives=alternatives, sizes=sizes)
+    points = list_points((12, 24), per_node=12, alternatives=alternatives, sizes=sizes)
     fitted = fit_measured(points, measure(truth, points), "shares", "t.csv")
     assert fitted.numbers["H"] == pytest.approx(2000, rel=0.2)
 
@@ -211,7 +211,7 @@ def test_copies_alone_show_the_time_of_local_work(truth):
 def test_without_a_distance_its_values_are_missing(truth):
     """One rank a node: nothing is known of messages within a node, and a prediction of them says
     so."""
-    points = list_points((2, 4, 8, 16), per_node=1)
+    points = list_points((2, 4, 8), per_node=1)
     parameters = fit_measured(points, measure(truth, points), "shares", "t.csv")
     assert not [
         name for name in parameters.numbers if ".node." in name and not name.startswith("c_out")
@@ -268,7 +268,7 @@ def taulop():
 
 @pytest.fixture(scope="module")
 def taulop_table(taulop):
-    points = list_points((2, 6, 12, 24), statistic=Statistic.COMPLETION)
+    points = list_points((2, 6, 12), statistic=Statistic.COMPLETION)
     return points, measure(taulop, points)
 
 

@@ -12,7 +12,7 @@ import pytest
 from markupsafe import Markup
 
 from commodel.files.parameter_sets import write_parameters
-from commodel.reports import write_html
+from commodel.reports import write_html, write_xlsx
 from commodel.reports.elements import Cell, format_value
 from commodel.reports.glossary import explain_terms, read_glossary
 from commodel.reports.html import page as html_page
@@ -131,7 +131,10 @@ def test_equal_reports_are_equal_bytes(inputs, small, tmp_path):
     reports = [make_report(**inputs | {"comparison": small}) for _ in range(2)]
     write_html(reports[0], tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == format_page(reports[1])
-    assert [path.name for path in tmp_path.iterdir()] == ["again.html"]
+    for report, name in zip(reports, ("one.xlsx", "two.xlsx"), strict=True):
+        write_xlsx(report, tmp_path / name)
+    assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"again.html", "one.xlsx", "two.xlsx"}
 
 
 def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
