@@ -507,7 +507,7 @@ class _Columns:
 
     def __init__(self, program: RankPrograms, costs: Traffic) -> None:
         schedule, bundles = program.schedule, program.bundles
-        seconds = {"wire": costs.wire, "unshared": costs.unshared}
+        seconds: dict[str, np.ndarray] = {"wire": costs.wire, "unshared": costs.unshared}
         seconds["send"] = _of_each(costs.send, schedule.src)
         seconds["receive"] = _of_each(costs.receive, schedule.src)
         seconds["work"] = np.bincount(
