@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
 from commodel.plan.config import load_platform
-from commodel.plan.planning import find_constraint, find_gpus, find_nodelist, make_plan
+from commodel.plan.planning import find_constraint, find_gres, find_nodelist, make_plan
 from commodel.plan.surveys import (
     LearnedNetwork,
     find_network_file,
@@ -157,8 +157,8 @@ def test_jobs_request_gpus_if_processes_of_their_layouts_drive_them(on_slurm):
     for text, experiment, gres in wanted:
         plan = on_slurm(text=text, experiment=experiment)
         of_points = [batch.name for batch in plan.batches if batch.points]
-        assert {find_gpus(plan, name) for name in of_points} == {gres}
-        assert {find_gpus(plan, batch.name) for batch in plan.batches} == {gres, ""}
+        assert {find_gres(plan, name) for name in of_points} == {gres}
+        assert {find_gres(plan, batch.name) for batch in plan.batches} == {gres, ""}
 
 
 TYPED = SLURM + "types: {fat: 2, thin: 2}\nslurm: {features: {fat: f, thin: t}, gpus: GPUS}\n"
@@ -168,7 +168,7 @@ def test_a_job_requests_as_many_gpus_of_each_node_as_the_node_with_fewest_has(on
     Path("mine.csv").write_text("rank,node,cores,device\n0,0,1,gpu\n1,2,1,gpu\n2,1,1,gpu\n")
     drives = ON_SLURM.replace("ranks: [2, 4]", '"layout": "processes:mine.csv"')
     plan = on_slurm(text=TYPED.replace("GPUS", "{fat: 4, thin: 1}"), experiment=drives)
-    assert {find_gpus(plan, batch.name) for batch in plan.batches} == {"gpu:1", ""}
+    assert {find_gres(plan, batch.name) for batch in plan.batches} == {"gpu:1", ""}
 
 
 def test_a_job_with_nodes_without_gpus_cannot_request_them(on_slurm):

@@ -162,7 +162,7 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
     in_one_block = predict(fitted("shares"), [requested], cost=cost)
     predict(fitted("loggp"), [requested], cost=cost)
     assert rows == [1 + MIN_DRAWS, 1 + len(fitted("loggp").draws["L"])]
-    monkeypatch.setattr("commodel.models.evaluation.link_sharing.MAX_COSTS_AT_ONCE", 1)
+    monkeypatch.setattr("commodel.models.evaluation.shares_prediction.MAX_COSTS_AT_ONCE", 1)
     assert predict(fitted("shares"), [requested]) == in_one_block
 
 

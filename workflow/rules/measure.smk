@@ -1,6 +1,6 @@
 from commodel.plan.planning import (
     find_constraint,
-    find_gpus,
+    find_gres,
     find_launcher,
     find_nodelist,
     find_programs_file,
@@ -64,7 +64,7 @@ rule measure:
         tasks=lambda wildcards: BATCHES[wildcards.batch].tasks,
         runtime=lambda wildcards: BATCHES[wildcards.batch].minutes,
         constraint=lambda wildcards: find_constraint(PLAN, wildcards.batch),
-        gres=lambda wildcards: find_gpus(PLAN, wildcards.batch),
+        gres=lambda wildcards: find_gres(PLAN, wildcards.batch),
         tasks_per_gpu=0,  # else the executor gives each GPU all tasks
         nodelist=lambda wildcards: find_nodelist(PLAN, wildcards.batch),
     message:

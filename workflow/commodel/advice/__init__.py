@@ -63,7 +63,7 @@ from commodel.predictions.model import Model
 from commodel.records import ROOTED_OPERATIONS, Point, Statistic
 from commodel.units import format_bytes, format_extent, format_seconds
 
-MIN_REPORTED_REGRET = 0.10  # expected regret, above which points to measure are named
+MIN_REPORTED_PERCENT = 10.0  # expected regret, above which points to measure are named
 MAX_INFORMATIVE_POINTS = 2
 MAX_NAMED_ALTERNATIVES = 6  # alternatives that a note names
 
@@ -431,7 +431,7 @@ def _find_informative_points(
 ) -> tuple[InformativePoint, ...]:
     """Return the two points whose measurement would lower the expected regret most, if it is large
     and alternatives are statistically tied."""
-    if rows["regret"].iloc[0] <= MIN_REPORTED_REGRET or rows["as_good"].sum() < 2:
+    if rows["regret"].iloc[0] <= MIN_REPORTED_PERCENT / 100 or rows["as_good"].sum() < 2:
         return ()
     numbers = choose_informative_points(
         np.log(combined.seconds), combined.covariance, MAX_INFORMATIVE_POINTS

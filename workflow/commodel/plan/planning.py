@@ -651,7 +651,7 @@ def find_constraint(plan: Plan, batch: str) -> str:
     )
 
 
-def find_gpus(plan: Plan, batch: str) -> str:
+def find_gres(plan: Plan, batch: str) -> str:
     """Return the generic resource that a batch's Slurm job requests, such as gpu:2; empty if no
     process of its layouts drives a GPU, or if the platform file states no number."""
     wanted = plan.batch(batch)

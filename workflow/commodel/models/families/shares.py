@@ -47,20 +47,20 @@ from itertools import pairwise
 import numpy as np
 
 from commodel.hierarchy import BEYOND, NODE
-from commodel.models.evaluation.link_sharing import (
-    ONE_AT_A_TIME,
-    SHARED,
-    copy_seconds,
-    describe_round_by_round,
-    get_levels,
-    predict,
-)
 from commodel.models.evaluation.shared_links import (
     ENTRIES,
     LINK_FACTORS,
     PAIR_LATENCY,
     SHARINGS,
     TORUS,
+)
+from commodel.models.evaluation.shares_prediction import (
+    ONE_AT_A_TIME,
+    SHARED,
+    copy_seconds,
+    describe_round_by_round,
+    get_levels,
+    predict,
 )
 from commodel.models.families import (
     LOCAL_WORK_PRIOR,

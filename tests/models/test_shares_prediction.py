@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.models.evaluation import link_sharing, native_library, repeated_rounds, time_order
+from commodel.models.evaluation import (
+    native_library,
+    repeated_rounds,
+    shares_prediction,
+    time_order,
+)
 from commodel.models.evaluation.repeated_rounds import find_representatives
 from commodel.models.evaluation.shared_links import BusyPeriods, SharedLinks
 from commodel.models.evaluation.time_order import (
@@ -355,7 +360,7 @@ def test_rounds_replayed_one_by_one_take_about_as_long_as_expanded_ones(
     assert isinstance(rounds, CompactSchedule)
     predicted = model(**{"c_out.leaf.a": C_OUT})
     written = predicted.cost(rounds)
-    monkeypatch.setattr(link_sharing, "MAX_EXPANDED_MESSAGES", 0)
+    monkeypatch.setattr(shares_prediction, "MAX_EXPANDED_MESSAGES", 0)
     assert predicted.cost(rounds) == pytest.approx(written, rel=near)
 
 
@@ -402,7 +407,7 @@ def test_copies_and_reductions_have_their_own_times_per_byte(copies):
         pattern = build.build_schedule(point(operation, choice, ranks=8, bytes=640))
         assert len(pattern.work.bytes) > 3
         np.testing.assert_allclose(
-            link_sharing.compute_work_seconds(pattern, values)[0], pattern.work.bytes * rate
+            shares_prediction.compute_work_seconds(pattern, values)[0], pattern.work.bytes * rate
         )
 
 
@@ -509,7 +514,7 @@ def test_representative_ranks_take_as_long_as_all_ranks(case):
     assert "whole" not in schedule.__dict__
     np.testing.assert_allclose(
         finish,
-        link_sharing.predict_in_time_order(schedule.whole, predicted.values, levels),
+        shares_prediction.predict_in_time_order(schedule.whole, predicted.values, levels),
         rtol=1e-9,
     )
 
@@ -591,13 +596,13 @@ def test_pieces_of_rounds_take_exactly_as_long_as_all_rounds(
     monkeypatch.setattr(time_order, "WINDOWS_NEEDED", time_order.KEPT_PARTS)  # none are skipped
     reports = []
     with listen_with(reports.append):
-        some = link_sharing.predict_in_pieces(schedule, values.values, levels)
+        some = shares_prediction.predict_in_pieces(schedule, values.values, levels)
     assert reports[0] == "draw 1 of 1"
     assert reports[-1].startswith("draw 1 of 1, piece ")
     assert reports[-1].endswith(f" of {len(reports) - 1}")
     assert "whole" not in schedule.__dict__
     np.testing.assert_array_equal(
-        some, link_sharing.predict_in_time_order(schedule.whole, values.values, levels)
+        some, shares_prediction.predict_in_time_order(schedule.whole, values.values, levels)
     )
 
 
@@ -644,8 +649,8 @@ def predict_skipping(key, ranks, per_node, size, limit, rng):
     reports = []
     with pytest.MonkeyPatch.context() as patch, listen_with(reports.append):
         patch.setattr(repeated_rounds, "PIECE_MESSAGES", 4 * ranks)
-        some = link_sharing.predict_in_pieces(schedule, values.values, levels)
-    whole = link_sharing.predict_in_time_order(schedule.whole, values.values, levels)
+        some = shares_prediction.predict_in_pieces(schedule, values.values, levels)
+    whole = shares_prediction.predict_in_time_order(schedule.whole, values.values, levels)
     errors = [some.mean() / whole.mean() - 1, some.max() / whole.max() - 1]
     return np.abs(errors).max(), (len(reports) - 1) / (60 * len(schedule.parts))
 
@@ -680,7 +685,7 @@ def test_of_a_long_ring_few_pieces_are_simulated(monkeypatch):
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 4 * 24)
     reports = []
     with listen_with(reports.append):
-        link_sharing.predict_in_pieces(schedule, values.values, levels)
+        shares_prediction.predict_in_pieces(schedule, values.values, levels)
     assert reports[-1] == "draw 1 of 1, piece 200 of 200"
     assert len(reports) < 100
 
@@ -696,9 +701,9 @@ def test_of_a_long_pairwise_exchange_few_rounds_are_simulated(monkeypatch, size)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", ranks)
     reports = []
     with listen_with(reports.append):
-        some = link_sharing.predict_in_pieces(schedule, values.values, levels)
+        some = shares_prediction.predict_in_pieces(schedule, values.values, levels)
     assert len(reports) < 0.6 * (ranks - 1)
-    whole = link_sharing.predict_in_time_order(schedule.whole, values.values, levels)
+    whole = shares_prediction.predict_in_time_order(schedule.whole, values.values, levels)
     np.testing.assert_allclose([some.mean(), some.max()], [whole.mean(), whole.max()], rtol=0.01)
 
 
@@ -712,18 +717,18 @@ def test_some_senders_represent_all_of_a_large_linear_exchange(monkeypatch, rank
     schedule = build.build_schedule(
         point("alltoall", "linear", ranks=ranks, bytes=size, layout="block:8")
     )
-    whole = link_sharing.predict(schedule, values.values)
-    monkeypatch.setattr(link_sharing, "MAX_EXCHANGE_MESSAGES", 0)
+    whole = shares_prediction.predict(schedule, values.values)
+    monkeypatch.setattr(shares_prediction, "MAX_EXCHANGE_MESSAGES", 0)
     replayed = []
-    replay_in_time = link_sharing.replay_in_time
+    replay_in_time = shares_prediction.replay_in_time
     monkeypatch.setattr(
-        link_sharing,
+        shares_prediction,
         "replay_in_time",
         lambda program, costs: (
             replayed.append(program.schedule.messages) or replay_in_time(program, costs)
         ),
     )
-    some = link_sharing.predict(schedule, values.values)
+    some = shares_prediction.predict(schedule, values.values)
     assert replayed == [8 * (ranks - 1)]
     assert some.shape == whole.shape
     np.testing.assert_allclose(
@@ -736,14 +741,14 @@ def test_long_exchanges_are_replayed_in_pieces_up_to_a_limit(monkeypatch):
     the prediction is more than 10 % lower."""
     values, levels = make_predicting_model(7, 260, S=32768.0, **{"c_out.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
-    exact = link_sharing.predict_in_time_order(schedule.whole, values.values, levels).max()
-    monkeypatch.setattr(link_sharing, "MAX_EXPANDED_MESSAGES", 2000)
-    monkeypatch.setattr(link_sharing, "PIECE_MESSAGES", 1000)
+    exact = shares_prediction.predict_in_time_order(schedule.whole, values.values, levels).max()
+    monkeypatch.setattr(shares_prediction, "MAX_EXPANDED_MESSAGES", 2000)
+    monkeypatch.setattr(shares_prediction, "PIECE_MESSAGES", 1000)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 1000)
     assert values.cost(schedule)[0] == exact
     assert values.family.limits(schedule, values.values) == ""
-    monkeypatch.setattr(link_sharing, "MAX_MESSAGES", 0)
-    monkeypatch.setattr(link_sharing, "MAX_RING_MESSAGES", 0)
+    monkeypatch.setattr(shares_prediction, "MAX_MESSAGES", 0)
+    monkeypatch.setattr(shares_prediction, "MAX_RING_MESSAGES", 0)
     assert values.cost(schedule)[0] < 0.9 * exact
     assert "round by round" in values.family.limits(schedule, values.values)
     around = rounds("allgather", "ring", 260, "cyclic:2", 4096)
@@ -881,7 +886,7 @@ def test_ranks_on_a_torus_do_not_represent_each_other():
     }
     values = Model.of(flat.family, Values(numbers, flat.values.forms, settings)).values
     schedule = rounds("alltoall", "pairwise", 12, "block:1", 4096)
-    expected = link_sharing.predict_in_time_order(schedule.whole, values, Hierarchy())
+    expected = shares_prediction.predict_in_time_order(schedule.whole, values, Hierarchy())
     np.testing.assert_allclose(shares.predict(schedule, values), expected, rtol=1e-9)
 
 
@@ -930,10 +935,10 @@ def test_rounds_of_messages_that_wait_for_their_receiver_equal_the_order_of_time
         {},
         {},
     )
-    expected = link_sharing.predict_in_time_order(schedule.whole, values, Hierarchy()).max()
+    expected = shares_prediction.predict_in_time_order(schedule.whole, values, Hierarchy()).max()
     links = SharedLinks(Hierarchy(), values)
     for contention_free in (True, False):
-        predicted = link_sharing._predict_by_rounds(schedule, values, links, contention_free)
+        predicted = shares_prediction._predict_by_rounds(schedule, values, links, contention_free)
         assert predicted.max() == pytest.approx(expected, rel=1e-9)
 
 
@@ -952,7 +957,7 @@ def test_the_header_is_found_although_overheads_hide_a_part_of_it(overhead, head
         )
 
     burst = Schedule.of(2, np.arange(count + 1), [*[0] * count, 1], [*[1] * count, 0], size, root=0)
-    seconds = float(burst.cost(link_sharing.predict(burst, estimate(H=header)))[0])
+    seconds = float(burst.cost(shares_prediction.predict(burst, estimate(H=header)))[0])
     settings = {"n": count, "delay": 0, "late": 0, "bytes": size}
     observed = Observed({"prtt": [CaseSamples(settings, np.full(10, seconds), np.arange(10))]})
     spacing = max(overhead, byte_time * (size + header))
@@ -963,6 +968,6 @@ def test_the_header_is_found_although_overheads_hide_a_part_of_it(overhead, head
         *[overhead * one] * 2,
         spacing * one,
     )
-    assert fit_header(observed, trips, estimate, link_sharing.predict) == pytest.approx(
+    assert fit_header(observed, trips, estimate, shares_prediction.predict) == pytest.approx(
         header, abs=0.1
     )
