@@ -33,6 +33,7 @@ LONGEST = (
     "tests/workflow/",
     "tests/test_docs_commands",
     "tests/test_extensions",
+    "tests/tune/test_native_library",
     *(f"tests/labs/test_slurm_{name}" for name in ("survey", "docs", "campaign")),
 )
 

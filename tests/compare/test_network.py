@@ -133,8 +133,10 @@ def test_the_class_of_a_ring_with_slow_hops_is_mixed():
     assert learn_distances(pairs, times, np.full(times.shape, 1e-3), 9).mixed_classes
 
 
-@pytest.mark.parametrize("shape", [(9,), (4, 4), (4, 3, 4)])
-@pytest.mark.parametrize("slow", [{}, {5: (1.0, 4.0)}])
+@pytest.mark.parametrize(
+    ("shape", "slow"),
+    [((9,), {}), ((4, 4), {}), ((4, 4), {5: (1.0, 4.0)}), ((4, 3, 4), {5: (1.0, 4.0)})],
+)
 def test_a_torus_has_no_groups_and_is_described_by_the_time_per_hop(shape, slow):
     torus = Torus(shape)
     pairs = all_pairs(torus.nodes)

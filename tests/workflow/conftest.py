@@ -48,11 +48,12 @@ class Project:
 
     def __init__(self, folder: Path, like: Path | None = None):
         """Make a new project, or a copy of the project `like` with the modification times of its
-        files."""
+        files. Where `like` is the folder itself, it is used as it is."""
         self.folder, self.environment = folder, dict(os.environ)
         self.started: list[subprocess.Popen] = []
         if like:
-            shutil.copytree(like, folder, dirs_exist_ok=True)
+            if like != folder:
+                shutil.copytree(like, folder, dirs_exist_ok=True)
             return
         for name in ("platforms", "experiments"):
             (folder / "params" / name).mkdir(parents=True)
