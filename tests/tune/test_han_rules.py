@@ -17,12 +17,13 @@ from commodel.interchange.rules import NO_ASSUMPTIONS, Assumptions
 from commodel.patterns.build import build_schedule
 from commodel.patterns.points import PlatformResources
 from commodel.records import LIBRARY, Choice, PlacedWorkload
-from commodel_tune.dialects import OPEN_MPI_DIALECT, find_dialect
+from commodel_tune.dialects import HAN_RULES, OPEN_MPI_DIALECT, find_dialect
 from commodel_tune.han_rules import (
     OPERATIONS_WITHIN,
     Placement,
     add_inner_choices,
     format_han_rules,
+    list_inner_calls,
 )
 from commodel_tune.search import list_arms
 from tests.patterns.catalogue import point
@@ -38,7 +39,9 @@ CHOICES = [
 
 
 def make_dialect(places=PLACES, assumptions=ALL):
-    return replace(OPEN_MPI_DIALECT, has_han_rules=True, assumptions=assumptions, placements=places)
+    return replace(
+        OPEN_MPI_DIALECT, hierarchical=HAN_RULES, assumptions=assumptions, placements=places
+    )
 
 
 def list_offered(dialect, operation, ranks):
@@ -86,7 +89,7 @@ def test_the_file_of_han_names_the_sizes_of_hierarchical_algorithms():
 
 
 def test_rules_of_tuned_name_the_inner_algorithms():
-    choices = set(add_inner_choices(CHOICES, PLACES))
+    choices = set(add_inner_choices(CHOICES, PLACES, list_inner_calls))
     assert choices == {
         Choice("allreduce", 12, 64, "recursive-doubling"),
         Choice("allreduce", 12, 1024, LIBRARY),
@@ -100,7 +103,7 @@ def test_rules_of_tuned_name_the_inner_algorithms():
         Choice("bcast", 5, 0, LIBRARY),
     }
     spec = "hier:inter=ring:intra=binomial+binomial-near"
-    of_blocks = add_inner_choices([Choice("allgather", 12, 8, spec)], PLACES)
+    of_blocks = add_inner_choices([Choice("allgather", 12, 8, spec)], PLACES, list_inner_calls)
     assert Choice("allgather", 3, 32, "ring") in of_blocks
     assert Choice("gather", 4, 8, "binomial") in of_blocks
     assert Choice("bcast", 4, 96, "binomial-near") in of_blocks
@@ -113,7 +116,16 @@ def test_two_inner_algorithms_of_one_call_are_refused():
         Choice("bcast", 12, 96, "hier:intra=binomial-near"),
     ]
     with pytest.raises(UserError, match="found two algorithms of bcast over 4 ranks, 96 B"):
-        add_inner_choices(choices, PLACES)
+        add_inner_choices(choices, PLACES, list_inner_calls)
+
+
+def test_a_hierarchical_algorithm_is_left_out_for_ranks_whose_nodes_are_unknown():
+    choices = [Choice("allreduce", ranks, 0, HIER) for ranks in (2, 3, 12)]
+    text = make_dialect().further_files(choices)["han.conf"]
+    assert text.count("han") == 1
+    rules = make_dialect().text(choices)
+    assert "rabenseifner" in rules
+    assert "hier" not in rules
 
 
 def test_variables_select_the_simple_algorithms_of_han(tmp_path):

@@ -47,8 +47,8 @@ from commodel.cli.verb_parts import (
         "--layout",
         default="block",
         show_default=True,
-        help="Layout of ranks on nodes. Over nodes of several ranks, Open MPI 5 also has "
-        "hierarchical algorithms.",
+        help="Layout of ranks on nodes. Over nodes of several ranks, hierarchical "
+        "algorithms are tried, too.",
     ),
 )
 @make_option_group("Models", params_option, experiment_option)

@@ -23,7 +23,17 @@ from commodel_tune.han_rules import (
     format_han_rules,
     is_hierarchical,
     list_han_specs,
+    list_inner_calls,
     make_han_environment,
+)
+from commodel_tune.mpich_compositions import (
+    COMPOSITIONS_FILE,
+    COMPOSITIONS_KEY,
+    can_name_composition,
+    format_compositions,
+    list_calls_of_leaders,
+    list_composed_operations,
+    list_composition_specs,
 )
 
 # prefer component `han` to `tuned` by default
@@ -32,6 +42,18 @@ HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")
 HAN_RULES_VERSIONS = re.compile(r"Open MPI v5\.")
 # of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
 TUNED_PRIORITY = "99"
+
+
+@dataclass(frozen=True)
+class HierarchicalRules:
+    """The rules of an MPI library for hierarchical algorithms: their file beside the other rules, and
+    the calls that the other rules select."""
+
+    file: str
+    list_specs: Callable[[str, Assumptions], list[str]]
+    names: Callable[[str, str, int, Mapping[int, Placement], Assumptions], bool]
+    list_calls: Callable[[Choice, Placement], list[Choice]]
+    write: Callable[[list[Choice]], str]
 
 
 @dataclass(frozen=True)
@@ -51,25 +73,38 @@ class Dialect:
     # Operations for which ranks of a correct program may look up different sizes.
     size_independent_operations: tuple[str, ...] = ()
     assumptions: Assumptions = NO_ASSUMPTIONS  # of the programs that will use the rules
-    # hierarchical algorithms are tried, for which `placements` has the nodes of numbers of ranks
-    has_han_rules: bool = False
+    # of hierarchical algorithms; None: there are no rules for them
+    hierarchical: HierarchicalRules | None = None
+    # of each number of ranks, without which no hierarchical algorithm is named
     placements: Mapping[int, Placement] = field(default_factory=dict)
 
     def can_name(self, operation: str, spec: str, ranks: int) -> bool:
-        if is_hierarchical(spec):
-            return self.has_han_rules and can_name_hierarchical(
-                operation, spec, ranks, self.placements, self.assumptions
-            )
-        return self.names(operation, spec, ranks, self.assumptions)
+        if not is_hierarchical(spec):
+            return self.names(operation, spec, ranks, self.assumptions)
+        rules = self.hierarchical
+        return rules is not None and rules.names(
+            operation, spec, ranks, self.placements, self.assumptions
+        )
 
     def list_further_specs(self, operation: str) -> list[str]:
         """Return the algorithms to try that depend on the placement of ranks."""
-        return list_han_specs(operation, self.assumptions) if self.has_han_rules else []
+        rules = self.hierarchical
+        return rules.list_specs(operation, self.assumptions) if rules else []
 
     def further_files(self, choices: Iterable[Choice]) -> dict[str, str]:
         """Return the texts of files beside the rules, by name."""
-        text = format_han_rules(choices) if self.has_han_rules else ""
-        return {HAN_FILE: text} if text else {}
+        rules = self.hierarchical
+        known = [
+            replace(choice, algorithm=LIBRARY) if self._lacks_place(choice) else choice
+            for choice in choices
+        ]
+        text = rules.write(known) if rules else ""
+        return {rules.file: text} if rules and text else {}
+
+    def _lacks_place(self, choice: Choice) -> bool:
+        """Return whether a hierarchical algorithm is for ranks whose nodes are unknown, as those of a
+        communicator on which rules are verified."""
+        return is_hierarchical(choice.algorithm) and choice.ranks not in self.placements
 
     def text(self, choices: Iterable[Choice]) -> str:
         """Return the rules file for timing: our own program passes the same counts on all ranks."""
@@ -85,8 +120,8 @@ class Dialect:
         max_ranks = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
         rules_above = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in max_ranks.items())
         rows = [*choices, *rules_above]
-        if self.has_han_rules:
-            rows = add_inner_choices(rows, self.placements)
+        if self.hierarchical:
+            rows = add_inner_choices(rows, self.placements, self.hierarchical.list_calls)
         return self.write(rows, assumptions)
 
 
@@ -99,15 +134,26 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
         return replace(
             OPEN_MPI_DIALECT,
             changes_defaults=HAN_VERSIONS.search(version) is not None,
-            has_han_rules=HAN_RULES_VERSIONS.search(version) is not None,
+            hierarchical=HAN_RULES if HAN_RULES_VERSIONS.search(version) else None,
         )
     if find_kind(version) == MPICH:
-        builtin_tree = selection.read_builtin_tree(find_shared_library(program))
+        library = find_shared_library(program)
+        builtin_tree = selection.read_builtin_tree(library)
+        compositions = _read_compositions(library)
         return replace(
             MPICH_DIALECT,
+            hierarchical=make_composition_rules(compositions) if compositions else None,
             write=lambda choices, assumptions: selection.format_selection(choices, builtin_tree),
         )
     raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
+
+
+def _read_compositions(library: Path) -> selection.Tree:
+    """Return the selection of compositions of an MPICH library; empty if its device has none."""
+    try:
+        return selection.read_builtin_tree(library, COMPOSITIONS_KEY)
+    except UserError:
+        return {}
 
 
 def _make_open_mpi_environment(path: Path, choices: Sequence[Choice]) -> dict[str, str]:
@@ -122,10 +168,32 @@ def _make_open_mpi_environment(path: Path, choices: Sequence[Choice]) -> dict[st
 def _make_mpich_environment(path: Path, choices: Sequence[Choice]) -> dict[str, str]:
     """Return the environment for MPICH. Collectives of a device would precede the selection, so
     they are off for operations with a rule."""
-    operations = sorted({choice.operation for choice in choices})
-    collectives = (selection.COLLECTIVES[operation][0].upper() for operation in operations)
+    composed = list_composed_operations(choices)
+    flat = sorted({choice.operation for choice in choices} - composed)
+    collectives = (selection.COLLECTIVES[operation][0].upper() for operation in flat)
     settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in collectives}
+    if composed:
+        file = path.with_name(COMPOSITIONS_FILE)
+        settings["MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"] = str(file)
     return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **settings}
+
+
+HAN_RULES = HierarchicalRules(
+    HAN_FILE, list_han_specs, can_name_hierarchical, list_inner_calls, format_han_rules
+)
+
+
+def make_composition_rules(built_in: selection.Tree) -> HierarchicalRules:
+    """Return the rules of MPICH's compositions, from the tree that is built into the library."""
+    return HierarchicalRules(
+        COMPOSITIONS_FILE,
+        lambda operation, assumptions: list_composition_specs(operation),
+        lambda operation, spec, ranks, placements, assumptions: can_name_composition(
+            operation, spec, ranks, placements
+        ),
+        list_calls_of_leaders,
+        lambda choices: format_compositions(choices, built_in),
+    )
 
 
 OPEN_MPI_DIALECT = Dialect(

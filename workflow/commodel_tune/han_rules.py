@@ -16,7 +16,7 @@ names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -79,6 +79,17 @@ def list_han_specs(operation: str, assumptions: Assumptions) -> list[str]:
     return [f"{HIER}:inter={between}:intra={intra}" for between in SPECS_BETWEEN.get(operation, ())]
 
 
+def is_spread(ranks: int, placements: Mapping[int, Placement]) -> bool:
+    """Return whether every node has equally many ranks and rules for leaders, for the ranks of a node
+    and for all ranks are different ones."""
+    place = placements.get(ranks)
+    if place is None:
+        return False
+    sizes = {place.nodes, place.per_node}
+    is_equal = ranks == place.nodes * place.per_node
+    return is_equal and len(sizes) == 2 and min(sizes) > 1 and not sizes & set(placements)
+
+
 def can_name_hierarchical(
     operation: str,
     spec: str,
@@ -86,14 +97,8 @@ def can_name_hierarchical(
     placements: Mapping[int, Placement],
     assumptions: Assumptions,
 ) -> bool:
-    """Return whether rules can select a hierarchical algorithm: for equally many ranks on each
-    node, and if no other rule is for as many ranks as nodes, or as a node has."""
-    place = placements.get(ranks)
-    if operation not in OPERATIONS_WITHIN or place is None:
-        return False
-    sizes = {place.nodes, place.per_node}
-    is_spread = len(sizes) == 2 and min(sizes) > 1 and ranks == place.nodes * place.per_node
-    if not is_spread or sizes & set(placements):
+    """Return whether rules can select a hierarchical algorithm."""
+    if operation not in OPERATIONS_WITHIN or not is_spread(ranks, placements):
         return False
     inner = find_inner_algorithms(operation, spec)
     return bool(inner) and all(can_select(*part, assumptions) for part in inner)
@@ -116,10 +121,12 @@ def find_inner_algorithms(operation: str, spec: str) -> list[tuple[str, str]]:
 
 
 def add_inner_choices(
-    choices: Sequence[Choice], placements: Mapping[int, Placement]
+    choices: Sequence[Choice],
+    placements: Mapping[int, Placement],
+    list_calls: Callable[[Choice, Placement], list[Choice]],
 ) -> list[Choice]:
-    """Return the choices for `tuned`: the library default in place of a hierarchical algorithm, and
-    its inner algorithms on as many ranks as nodes, and as a node has."""
+    """Return the choices with the library default in place of a hierarchical algorithm, and with its
+    inner algorithms, which `list_calls` returns, on fewer ranks."""
     own = [
         replace(choice, algorithm=LIBRARY) if is_hierarchical(choice.algorithm) else choice
         for choice in choices
@@ -130,8 +137,9 @@ def add_inner_choices(
         if place is None:
             continue
         if is_hierarchical(choice.algorithm):
-            _add_inner(choice, place, inner)
-        elif choice.operation in OPERATIONS_WITHIN:
+            for call in list_calls(choice, place):
+                _add_inner(call, inner)
+        else:
             _end_inner(choice, place, inner)
     for (operation, ranks), sizes in inner.items():
         own += [Choice(operation, ranks, size, spec) for size, spec in sizes.items()]
@@ -140,23 +148,25 @@ def add_inner_choices(
     return list(dict.fromkeys(own))
 
 
-def _add_inner(
-    choice: Choice, place: Placement, inner: dict[tuple[str, int], dict[int, str]]
-) -> None:
+def list_inner_calls(choice: Choice, place: Placement) -> list[Choice]:
+    """Return the choices of han's inner calls."""
     between, *within = find_inner_algorithms(choice.operation, choice.algorithm)
     is_of_blocks = choice.operation in BLOCK_OPERATIONS
     calls = [(between, place.nodes, choice.bytes * (place.per_node if is_of_blocks else 1))]
     for part in within:
         is_result = choice.operation == "allgather" and part[0] == "bcast"
         calls.append((part, place.per_node, choice.bytes * (choice.ranks if is_result else 1)))
-    for (operation, spec), ranks, size in calls:
-        sizes = inner.setdefault((operation, ranks), {})
-        if sizes.setdefault(size, spec) not in (spec, LIBRARY):
-            raise UserError(
-                f"found two algorithms of {operation} over {ranks} ranks, {size} B: "
-                f"{sizes[size]} and {spec}"
-            )
-        sizes[size] = spec
+    return [Choice(operation, ranks, size, spec) for (operation, spec), ranks, size in calls]
+
+
+def _add_inner(call: Choice, inner: dict[tuple[str, int], dict[int, str]]) -> None:
+    sizes = inner.setdefault((call.operation, call.ranks), {})
+    if sizes.setdefault(call.bytes, call.algorithm) not in (call.algorithm, LIBRARY):
+        raise UserError(
+            f"found two algorithms of {call.operation} over {call.ranks} ranks, {call.bytes} B: "
+            f"{sizes[call.bytes]} and {call.algorithm}"
+        )
+    sizes[call.bytes] = call.algorithm
 
 
 def _end_inner(

@@ -66,8 +66,9 @@ def find_function(operation: str, spec: str, ranks: int) -> str:
     return "" if name in POWER_OF_TWO_FUNCTIONS and ranks & (ranks - 1) else name
 
 
-def read_builtin_tree(library: Path) -> Tree:
-    """Return the selection tree that is built into an MPICH library."""
+def read_builtin_tree(library: Path, key: str = ALGORITHM_KEY) -> Tree:
+    """Return the selection tree that is built into an MPICH library: that of algorithms, or another
+    one whose text has a key."""
     with library.open("rb") as stream:
         content = stream.read(MAX_LIBRARY_BYTES)
     at = -1
@@ -77,9 +78,7 @@ def read_builtin_tree(library: Path) -> Tree:
             tree = json.loads(text)
         except ValueError:
             continue
-        if ALGORITHM_KEY in text and all(
-            f"collective={name}" in tree for name, _ in COLLECTIVES.values()
-        ):
+        if key in text and all(f"collective={name}" in tree for name, _ in COLLECTIVES.values()):
             return tree
     raise UserError(
         "found no selection of algorithms in this library; is it MPICH 4 or later?", file=library

@@ -34,6 +34,7 @@ from commodel.results.campaign import open_lock
 from commodel.sources import ROOT
 from commodel_tune.dialects import find_dialect
 from commodel_tune.han_rules import HAN_FILE, Placement
+from commodel_tune.mpich_compositions import COMPOSITIONS_FILE
 from commodel_tune.results import ENVIRONMENT_FILE, Outcome, Tuning, make_gain_row
 from commodel_tune.search import choose_algorithms, list_arms, list_rule_choices, search_choices
 from commodel_tune.timer import LibraryTimer
@@ -263,7 +264,8 @@ def _write_results(outcome: Outcome) -> None:
     none pays."""
     timer, rows = outcome.timer, list_rule_choices(outcome.final.items())
     path, script = timer.folder / timer.dialect.file, timer.folder / ENVIRONMENT_FILE
-    for file in (path, script, timer.folder / HAN_FILE):
+    further = [timer.folder / name for name in (HAN_FILE, COMPOSITIONS_FILE)]
+    for file in (path, script, *further):
         file.unlink(missing_ok=True)
     if rows:
         write_text(path, timer.dialect.user_text(rows))
