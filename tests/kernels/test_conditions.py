@@ -27,6 +27,13 @@ def test_collectives_and_simulated_kernels_have_no_cache_anomaly(small):
     )
 
 
+def test_kernels_that_share_processors_have_no_cache_anomaly(small):
+    frame = make_real_comparison(small, KERNEL)
+    crowded = frame.assign(processes=3, processors=2)
+    assert not measurement_conditions.describe_conditions(crowded, {})
+    assert measurement_conditions.describe_conditions(frame.assign(processes=2, processors=2), {})
+
+
 def test_uncertain_medians_are_counted_and_do_not_count_for_caches(small):
     frame = make_real_comparison(small, KERNEL)
     points = frame.loc[frame["platform"] == "ether16", "point"].unique()

@@ -38,7 +38,7 @@ def make_real_comparison(comparison, operation, ratio=2.0):
     frame.loc[there, ["operation", "simulated"]] = operation, False
     for key in ("measured", "measured_low", "measured_high"):
         frame.loc[there, key] = ratio * frame.loc[there, "seconds"]
-    return frame
+    return add_default_columns(frame, COMPARISON)
 
 
 @pytest.mark.parametrize(("at_work", "number"), [(1.7, 1), (0.1, 0), (None, 0), ("1.7", 0)])

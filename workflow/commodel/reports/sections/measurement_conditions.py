@@ -84,6 +84,8 @@ NEEDED_COLUMNS = [
     "measured_low",
     "measured_high",
     "seconds",
+    "processes",
+    "processors",
 ]
 MIN_SLOWDOWN = 1.1  # measured over predicted time of kernels that a remark reports
 MIN_FLAGGED_SHARE = 0.1  # share of the best model's predictions that a remark reports
@@ -178,7 +180,8 @@ def describe_conditions(
         comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED_COLUMNS
     ]
     real = real.assign(spread=compute_spreads(real))
-    steady = real[real["spread"] <= MAX_CERTAIN_SPREAD]
+    # kernels that share processors are slow for that reason
+    steady = real[(real["spread"] <= MAX_CERTAIN_SPREAD) & ~is_oversubscribed(real)]
     return [
         *_find_unsteady_medians(real),
         *_find_slow_kernels(steady),
