@@ -66,18 +66,18 @@ def test_rows_of_models_have_no_steps(sheet):
     )
 
 
-def test_the_weights_of_a_platform_are_summarized(report, recommended):
+def test_the_weights_of_a_platform_are_summarized(report, sheet, recommended):
     (table,) = [table for table in report.tables if table.name == "Weights"]
     for platform, rows in recommended.groupby("platform"):
-        means = [
-            mean
-            for name, mean in zip(table.column("platform"), table.column("mean"), strict=True)
-            if name == platform
-        ]
-        assert sum(means) == pytest.approx(1, abs=1e-3)
-        assert len(means) == len(
-            {part.split(" ")[1] for text in rows["weights"] for part in text.split(" + ")}
-        )
+        columns = [table.column(key) for key in ("platform", "model", "mean", "why")]
+        shown = [row[1:] for row in zip(*columns, strict=True) if row[0] == platform]
+        assert sum(mean for _, mean, _ in shown) == pytest.approx(1, abs=1e-3)
+        weighted = {part.split(" ")[1] for text in rows["weights"] for part in text.split(" + ")}
+        assert {model for model, mean, _ in shown if mean} == weighted
+        assert all(bool(why) == (mean == 0) for _, mean, why in shown)
+        of_platform = sheet.loc[sheet["platform"] == platform, "model"].dropna()
+        others = set(of_platform) - weighted - {RECOMMENDED}
+        assert {model for model, _, why in shown if why} == others
 
 
 def test_an_example_has_the_numbers_of_a_row(report):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from commodel.compare.recommended import MAX_DISAGREEMENT
 from commodel.reports.elements import AnsweredQuestion, Block, Table, format_size, make_table
-from commodel.units import format_seconds
+from commodel.units import format_count, format_seconds
 
 TITLE = "How the recommended prediction is computed"
 STACK_RULE = (
@@ -41,7 +41,7 @@ def explain(recommended_rows: pd.DataFrame, frame: pd.DataFrame) -> list[Block]:
     if example is not None:
         sentences.append(_describe_example(example, frame))
     sentences.append(WHY_RECOMMENDED)
-    return [AnsweredQuestion(TITLE, tuple(sentences)), _tabulate_weights(rows)]
+    return [AnsweredQuestion(TITLE, tuple(sentences)), _tabulate_weights(rows, frame)]
 
 
 def _choose_example(rows: pd.DataFrame) -> pd.Series | None:
@@ -70,27 +70,40 @@ def _describe_example(row: pd.Series, frame: pd.DataFrame) -> str:
     )
 
 
-def _tabulate_weights(rows: pd.DataFrame) -> Table:
-    """Return the weights of each model in the stack on each platform."""
+def _tabulate_weights(rows: pd.DataFrame, frame: pd.DataFrame) -> Table:
+    """Return the weights of each model in the stack on each platform, and why others have none."""
     shown: list[dict] = []
     for platform, part in rows.groupby("platform", sort=False):
         weights: dict[str, list[float]] = {}
         for text in part["weights"]:
             for weight, model in _parse_weights(text):
                 weights.setdefault(model, []).append(weight)
+        place = {"platform": platform, "simulated": part["simulated"].any()}
         means = {model: math.fsum(values) / len(part) for model, values in weights.items()}
         for model in sorted(means, key=lambda name: (-means[name], name)):
             values = weights[model]
             smallest = min(values) if len(values) == len(part) else 0.0
             cells = {"mean": means[model], "min": smallest, "max": max(values), "points": len(part)}
-            shown.append(
-                {"platform": platform, "simulated": part["simulated"].any(), "model": model} | cells
-            )
+            shown.append(place | {"model": model, "why": ""} | cells)
+        predicted = frame[frame["point"].isin(part["point"]) & (frame["model"] != "")]
+        for model, of_model in predicted.groupby("model"):
+            if model not in means:
+                count = int(of_model["seconds"].notna().sum())
+                why = _explain_no_weight(count, len(part))
+                cells = dict.fromkeys(("mean", "min", "max"), 0.0)
+                shown.append(place | {"model": model, "points": count, "why": why} | cells)
     note = (
         "Over the points of Comparison, where the rows of recommended have the weights of each "
         "point."
     )
     return make_table("Weights", "Weights of the models in the stack", shown, note=note, fixed=3)
+
+
+def _explain_no_weight(predicted: int, points: int) -> str:
+    """Return why a model that predicts some of the points has no weight."""
+    if predicted == points:
+        return "the stack is as accurate without it"
+    return f"it predicts {predicted:,} of {format_count(points, 'point')}"
 
 
 def _parse_weights(text: str) -> list[tuple[float, str]]:
