@@ -129,6 +129,9 @@ def test_a_simulated_node_without_a_limit_gets_none(total, limited):
 
 def test_nodes_of_one_core_have_no_probe_of_memory():
     assert not list(find_probe("memory").cases("synthetic", Site(8, 1), [8]))
+    assert list(find_probe("memory").cases("synthetic", Site(8, 2), [8]))
+    simulated = Site(8, 2, simulated=True)
+    assert not list(find_probe("memory").cases("synthetic", simulated, [8]))
     mixed = Site(4, 8, types={"fat": 2, "thin": 2}, fewer_cores={"thin": 4})
     cases = list(find_probe("memory").cases("synthetic", mixed, [8]))
     assert {(case.where, case.ranks, case.layout) for case in cases} == {

@@ -13,15 +13,19 @@ MIN_LONG_BYTES = 32 << 20  # bytes: shortest buffer of a rank that is longer tha
 MIN_TOTAL_BYTES = 128 << 20  # bytes: shortest buffers of all ranks together
 SHORT_BYTES = tuple(1 << power for power in range(16, 25, 2))  # 64 KiB to 16 MiB
 MIN_SIMULATED_RANKS = 2  # with one, no message is sent
+MIN_CORES = 2  # of a node whose ranks share its memory
+# Of a simulated node: rates of two numbers of ranks show whether they have a common limit.
+MIN_SIMULATED_CORES = 3
 
 
 def plan(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield long copies by 1, 2, 4, … all ranks of a node, and short ones by all; on a node of each
     type."""
     fewest = MIN_SIMULATED_RANKS if site.simulated else 1
+    min_cores = MIN_SIMULATED_CORES if site.simulated else MIN_CORES
     for name, nodes in site.members().items():
         cores = site.count_cores(name)
-        if cores == 1:
+        if cores < min_cores:
             continue
         pair = str(Pair(name, SAME_NODE))
         placement = CasePlacement(cores, f"block:{cores}", (nodes[0],), pair)
