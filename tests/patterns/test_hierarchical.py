@@ -86,6 +86,7 @@ VARIANTS = {
     ("bcast", "lanes"): ("inter=chain:3:intra=linear+recursive-doubling",),
     ("reduce", "lanes"): ("inter=chain:3:intra=ring+linear",),
     ("allgather", "lanes"): ("inter=bruck:intra=recursive-doubling",),
+    ("allgather", "locality-bruck"): ("ring", "recursive-doubling"),
     ("reduce-scatter", "lanes"): ("inter=recursive-halving:intra=pairwise",),
 }
 BY_NODE = {
@@ -112,6 +113,10 @@ SPECS = [(operation, spec) for operation, name in PLACED for spec in spellings(o
 LANES_NEED = "lanes need the same number of ranks"
 
 
+def needs_equal_nodes(spec):
+    return "lanes" in spec or "locality-bruck" in spec
+
+
 @st.composite
 def layouts(draw, equal, max_ranks):
     """Return the node of each rank, in any order: any, or the same number of ranks on each node."""
@@ -133,7 +138,7 @@ def build_or_refuse(operation, spec, node, size):
     try:
         return place(operation, spec, node, size)
     except UserError as error:
-        if "lanes" not in spec or LANES_NEED not in error.message:
+        if not needs_equal_nodes(spec) or LANES_NEED not in error.message:
             raise
         return None
 
@@ -145,7 +150,7 @@ def test_any_placement_gets_exactly_the_data_of_the_operation(operation, spec, d
     """Ranks send only data that they have, combine no operand twice, end with the data of the
     operation, and do not wait for each other."""
     max_ranks = 9 if operation == "alltoall" else 17
-    node = data.draw(layouts("lanes" in spec, max_ranks), label="node")
+    node = data.draw(layouts(needs_equal_nodes(spec), max_ranks), label="node")
     size = 0 if operation == "barrier" else data.draw(st.integers(0, 40), label="bytes")
     pattern = build_or_refuse(operation, spec, node, size)
     if pattern is None:
@@ -191,6 +196,9 @@ def test_data_cross_the_network_once(layout):
     assert cross("allreduce", "lanes:inter=ring") == (2 * ranks * others, 2 * others * size)
     assert cross("allgather", "hier") == (nodes * others, nodes * others * each * size)
     assert cross("allgather", "lanes") == (ranks * others, nodes * others * each * size)
+    # Of 4 ranks, 3 receive from a node each; then one receives the data of the last 2 nodes.
+    bruck = (nodes * (3 + 1), nodes * others * each * size)
+    assert cross("allgather", "locality-bruck") == bruck
     assert cross("gather", "hier:inter=linear") == (others, others * each * size)
     assert cross("scatter", "hier:inter=linear") == (others, others * each * size)
     assert cross("reduce-scatter", "hier") == (nodes * others, others * size)

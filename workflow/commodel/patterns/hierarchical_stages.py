@@ -231,6 +231,13 @@ class Blocks:
             lambda: [self._make_runs(part * self.bytes, self.bytes) for part in parts],
         )
 
+    def send(self, members: np.ndarray, part: np.ndarray) -> Call:
+        """Return a message with the blocks of a part of the ranks, from the first member to the
+        second."""
+        size = self.bytes * len(part)
+        runs = self._make_runs(part * self.bytes, self.bytes)
+        return Call("bcast", "linear", members, size, lambda: Pieces.of_runs(size, [runs]))
+
     def call_on_shares(
         self, operation: str, way: str, members: np.ndarray, parts: Sequence[np.ndarray]
     ) -> Call:
@@ -504,6 +511,56 @@ def _list_vector_lane_stages(
     if operation == "reduce":
         return [first, across, exchange("gather", within.down, groups[:1])]
     return [first, across, exchange("allgather", within.down, groups)]
+
+
+def list_locality_bruck_stages(algorithm: str, node: np.ndarray, bytes: int) -> list[Stage]:
+    """Return the stages of the locality-aware Bruck allgather (Bienz, Gautam and Kharel, EuroMPI
+    2022): an allgather within nodes, then rounds of one message between nodes for each rank and
+    another allgather within nodes.
+
+    With q ranks a node, a node has the data of q^r nodes after r rounds. In the next one, its rank
+    j receives those of the q^r nodes at distance j q^r. `algorithm` is that within nodes.
+    """
+    groups = group_lanes(node, 1)
+    nodes = len(groups)
+    each = len(groups[0])
+    blocks = Blocks(len(node), bytes)
+    if each == 1:
+        everyone = np.concatenate(groups)
+        singles = [everyone[number : number + 1] for number in range(nodes)]
+        return [[blocks.call("allgather", "bruck", everyone, singles)]]
+
+    def list_ranks(first: int, count: int) -> np.ndarray:
+        """Return the ranks of some consecutive nodes; the first node follows the last one."""
+        return np.concatenate([groups[number % nodes] for number in range(first, first + count)])
+
+    singles_of_node = [[group[number : number + 1] for number in range(each)] for group in groups]
+    stages: list[Stage] = [
+        [
+            blocks.call("allgather", algorithm, group, singles)
+            for group, singles in zip(groups, singles_of_node, strict=True)
+        ]
+    ]
+    known = 1  # nodes whose data each node has
+    while known < nodes:
+        # the distance of the nodes from which each rank of a node receives, and their number
+        distances = known * np.arange(each)
+        counts = np.clip(nodes - distances, 0, known)
+        messages: list[Call] = []
+        gathers: list[Call] = []
+        for number, group in enumerate(groups):
+            parts = [
+                list_ranks(number + int(distance), int(count)) if count else group[:0]
+                for distance, count in zip(distances, counts, strict=True)
+            ]
+            for lane in np.flatnonzero(counts)[1:]:
+                source = groups[(number + int(distances[lane])) % nodes][lane]
+                members = np.array([source, group[lane]])
+                messages.append(blocks.send(members, parts[lane]))
+            gathers.append(blocks.call("allgather", algorithm, group, parts))
+        stages += [messages, gathers]
+        known *= each
+    return [*stages, [Copies(np.arange(len(node)), blocks.ranks * bytes)]]
 
 
 def list_by_node_stages(

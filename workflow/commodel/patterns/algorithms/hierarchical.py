@@ -1,6 +1,7 @@
 """Algorithms that follow the placement of ranks: through leaders of nodes and of further levels
-(`hier`), in lanes of ranks with equal positions on their nodes (`lanes`), and over ranks in the
-order of their nodes (`by-node`).
+(`hier`), in lanes of ranks with equal positions on their nodes (`lanes`), over ranks in the order
+of their nodes (`by-node`), and an allgather in which every rank of a node sends to another node
+(`locality-bruck`).
 """
 
 from functools import partial
@@ -36,6 +37,7 @@ from commodel.patterns.hierarchical_stages import (
     list_by_node_stages,
     list_hier_segments,
     list_lane_stages,
+    list_locality_bruck_stages,
 )
 from commodel.patterns.operations import find_operation
 from commodel.patterns.schedule import Schedule
@@ -78,6 +80,14 @@ def _build_by_node(
     """Return an algorithm over the ranks in the order of their nodes."""
     stages = list_by_node_stages(operation, algorithm, node, bytes)
     return Composer(node, _build_call).compose([Segments(stages)], _find_root(operation))
+
+
+def _build_locality_bruck(
+    ranks: int, bytes: int, algorithm: str | None, *, node: np.ndarray
+) -> Schedule:
+    """Return the locality-aware Bruck allgather."""
+    stages = list_locality_bruck_stages(algorithm or "bruck", node, bytes)
+    return Composer(node, _build_call).compose([Segments(stages)], None)
 
 
 def _make_form(
@@ -146,6 +156,28 @@ def _place_by_node(operation: str) -> dict[str, Any]:
     }
 
 
+def _place_locality_bruck() -> dict[str, Any]:
+    """Return the fields of the locality-aware Bruck allgather."""
+    parse = partial(canonicalize_algorithm, "allgather")
+
+    def canonicalize(text: str, levels: Levels) -> str:
+        name = parse(text, levels)
+        return "" if name == "bruck" else name
+
+    return {
+        "title": "allgather within nodes, then rounds of a message of each rank to another node and "
+        "an allgather within nodes by ALGORITHM, bruck unless given",
+        "build": _build_locality_bruck,
+        "argument": Argument("ALGORITHM", Kind.SHAPE, parse, optional=True),
+        "placement": Placement(has_lanes, _check_lanes_of_node, canonicalize),
+    }
+
+
+def _check_lanes_of_node(value: object, node: np.ndarray) -> None:
+    """Refuse nodes with different numbers of ranks."""
+    group_lanes(node, 1)
+
+
 def _find_order(operation: str) -> str:
     """Return the order of operands: placements may be in any order."""
     return ANY_ORDER if find_operation(operation).reduces else ""
@@ -182,6 +214,11 @@ ALGORITHM = (
         operation="allgather",
         short_name="by-node",
         **_place_by_node("allgather"),
+    ),
+    Algorithm(
+        operation="allgather",
+        short_name="locality-bruck",
+        **_place_locality_bruck(),
     ),
     Algorithm(
         operation="allreduce",
