@@ -205,7 +205,7 @@ def write_platform(folder: Path, name: str, cluster: FatCluster) -> None:
 
 
 def is_hierarchical(algorithm: str) -> bool:
-    return algorithm.partition(":")[0] in ("hier", "lanes", "by-node")
+    return algorithm.partition(":")[0] in ("hier", "lanes", "by-node", "locality-bruck")
 
 
 def score_workload(rows: pd.DataFrame) -> dict[str, float]:

@@ -76,7 +76,11 @@ def test_algorithms_that_follow_the_placement_are_tried_where_it_matters(operati
     node = np.arange(12) // 4
     specs = list_placed_algorithms(operation, size, node)
     assert len(set(specs)) == len(specs)
-    assert {"hier"} <= {spec.partition(":")[0] for spec in specs} <= {"hier", "lanes"}
+    assert (
+        {"hier"}
+        <= {spec.partition(":")[0] for spec in specs}
+        <= {"hier", "lanes", "locality-bruck"}
+    )
     size = 0 if operation == "barrier" else size
     patterns = [
         build_schedule(point(operation, spec, ranks=12, bytes=size, layout="block:4"))

@@ -273,7 +273,7 @@ def list_placed_algorithms(
                 f"lanes:leaders={count}" for count in LEADERS_OF_NODE if largest % count == 0
             ][:MAX_LEADERS_TRIED]
     if is_useful.get("locality-bruck"):
-        specs += ["locality-bruck", "locality-bruck:ring"]
+        specs.append("locality-bruck")
     if is_useful.get("by-node"):
         specs += [f"by-node:{name}" for name in BY_NODE_ALGORITHMS[operation]]
     return list(dict.fromkeys(canonicalize_algorithm(operation, spec, levels) for spec in specs))
