@@ -20,23 +20,30 @@ from commodel.results.provenance import ExperimentProvenance
 from commodel.results.raw_samples import TEXT_COLUMNS, tabulate_unmeasured
 from tests.reports.reading import make_report
 
+# A formula that is also markup, a link with characters that end lines, a path of a raw file with
+# codes of footers.
 HOSTILE = [
+    "=cmd|' /C calc'!A0</script><script>alert(1)</script>",
+    "http://example.org/a\u2028b\u2029c\u202ed",
+    "raw/../../../etc/&F&P&A&[Date]_x0041__x000D_.csv",
+]
+# Each alone.
+LIKE_THESE = [
     "=cmd|' /C calc'!A0",
     "http://example.org/x",
     "</script><script>alert(1)</script>",
     "a\u2028b\u2029c\u202ed",
     "&F&P&A&[Date]_x0041__x000D_",
     "raw/../../../etc/passwd.csv",
-]
-LIKE_THESE = [
     "='file:///tmp/[x.xls]S'!A1",
     "+1",
     "-1+2",
     "@x",
     "<script>alert(1)</script>",
     "a&b\"'<!--",
+    "$$x^2$$",
+    "..//example.org/x",
 ]
-LIKE_THESE += ["$$x^2$$", "..//example.org/x"]
 
 
 def hostile_inputs(comparison, text):
