@@ -317,6 +317,8 @@ def advise(
     wanted = {"operation": workload.operation, "ranks": ranks, "bytes": workload.bytes}
     if default is None:
         default = predict_default(evidence, wanted, workload.statistic, layouts_of_default)
+    if default is not None and not workload.leaves:
+        notes += describe_default_algorithm(evidence, wanted, layouts_of_default)
     if default is None:
         notes += describe_other_statistic(evidence, workload.operation, workload.statistic)
     elif not default.is_informative:
@@ -329,8 +331,6 @@ def advise(
     notes += describe_library_default(
         default, first["seconds"], first["measured"], within_real_node
     )
-    if default is not None and not workload.leaves:
-        notes += describe_default_algorithm(evidence, wanted, layouts_of_default)
     deviations = tuple(combined.deviation[order].tolist())
     keeps_default = default is not None and bool(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviations[0], default.caution))
