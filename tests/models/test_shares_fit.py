@@ -15,7 +15,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import find_family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes import find_probe
+from commodel.models.probes import Site, find_probe
 from commodel.models.probes.capacity import COMPUTE_SECONDS, FIRST_RECEIVED_BYTES, make_pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule, Work
@@ -534,3 +534,11 @@ def test_a_latency_that_hides_the_bytes_does_not_change_the_capacity_for_short_m
     # of which near nodes show the bytes
     visible = [capacity for size, capacity in capacities.items() if size >= 256]
     assert visible == pytest.approx([C_OUT] * len(visible), rel=0.05)
+
+
+def test_on_a_single_node_messages_within_it_are_fitted():
+    """No pair of nodes is there, whose time per byte others could be compared with."""
+    machine = replace(truth("shares"), site=Site(1, 8), sizes=(8, 1024, 65536, 1 << 20))
+    fitted = shares.fit(observed(machine, "shares"))
+    assert fitted.values["L.node.a"][0] == pytest.approx(L["node"], rel=0.01)
+    assert fitted.values["c_inside.node.65536"][0] == pytest.approx(8e-11, rel=0.05)

@@ -417,7 +417,8 @@ def _split_time(trips: TripsByClass, distance: str, bytes: Array) -> tuple[Array
     is then that between the nearest nodes, times the ratio of both for long messages.
     """
     L, byte_seconds = trips[distance].split_time(bytes)
-    nearest = next(name for name in trips if name != NODE)
+    # on a single node, there is no other class
+    nearest = next((name for name in trips if name != NODE), distance)
     long_seconds, near_long_seconds = (
         trips[name].byte_seconds(LONG_BYTES) for name in (distance, nearest)
     )
