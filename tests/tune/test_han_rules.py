@@ -22,6 +22,7 @@ from commodel_tune.han_rules import (
     OPERATIONS_WITHIN,
     Placement,
     add_inner_choices,
+    find_inner_algorithms,
     format_han_rules,
     list_inner_calls,
 )
@@ -171,6 +172,13 @@ def test_han_of_open_mpi_5_alone_has_rules(monkeypatch, version, has_rules):
     dialect = replace(find_dialect(Path("library")), placements=PLACES, assumptions=ALL)
     assert bool(list_offered(dialect, "allreduce", 12)) == has_rules
     assert bool(dialect.further_files(CHOICES)) == has_rules
+
+
+def test_parts_that_are_left_out_are_the_defaults():
+    assert find_inner_algorithms("gather", "hier") == find_inner_algorithms(
+        "gather", "hier:inter=binomial:intra=binomial"
+    )
+    assert make_dialect().can_name("gather", "hier", 12)
 
 
 def test_the_search_has_hierarchical_arms():

@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from commodel.advice.evidence import combine_sets
 from commodel.interchange.rules import NO_ASSUMPTIONS
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
+from commodel.patterns.points import PlatformResources
 from commodel.platforms.mpi_libraries import find_kind, find_library_version
-from commodel.records import LIBRARY, Choice
+from commodel.records import LIBRARY, Choice, PlacedWorkload
 from commodel_tune.dialects import MPICH_DIALECT, find_dialect, make_composition_rules
 from commodel_tune.han_rules import Placement
 from commodel_tune.mpich_compositions import COMPOSITIONS, format_compositions
+from commodel_tune.search import list_arms
 from tests.patterns.catalogue import point
 from tests.tune.test_native_library import on_communicator, rows
 
@@ -132,3 +136,21 @@ def test_every_composition_of_mpich_is_right(oversubscribed, mpi_programs, tmp_p
             6, "verify", cases, out=f"out{number}", MPIR_CVAR_NUM_CLIQUES="3", **settings
         )
         assert result.code == 0, (spec, result.err)
+
+
+def test_a_composition_is_tried_beside_a_flat_algorithm_with_the_same_messages():
+    """A binomial broadcast over 6 ranks in blocks of 2 sends the messages of one among leaders."""
+    values = ["L=2us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns/B"]
+    dialect = make_dialect()
+    arms = list_arms(
+        [PlacedWorkload("bcast", 6, "block:2", 1024)],
+        combine_sets([make_given_set("loggp", values)]),
+        PlatformResources.unlimited(),
+        dialect.can_name,
+        print,
+        True,
+        dialect.list_further_specs,
+    )
+    names = {arm.algorithm for arm in arms.arms}
+    assert {"hier", "hier:inter=scatter-allgather-ring"} <= names
+    assert {"binomial", "scatter-allgather-ring"} <= names

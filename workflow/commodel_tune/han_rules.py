@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from commodel.errors import UserError
 from commodel.interchange.rules import COLLECTIVE_NUMBERS, Assumptions, can_select
@@ -104,11 +105,17 @@ def can_name_hierarchical(
     return bool(inner) and all(can_select(*part, assumptions) for part in inner)
 
 
+def read_composition(operation: str, spec: str) -> Any:
+    """Return the Composition of a hierarchical algorithm; parts left out are the defaults."""
+    algorithm, argument = find_algorithm(operation, spec)
+    assert algorithm.argument is not None
+    return algorithm.argument.parse(argument)
+
+
 def find_inner_algorithms(operation: str, spec: str) -> list[tuple[str, str]]:
     """Return the operation and algorithm among leaders, then those within nodes; empty if han has
     no such algorithm."""
-    algorithm, argument = find_algorithm(operation, spec)
-    (composition,) = algorithm.parse_argument(argument)
+    composition = read_composition(operation, spec)
     if composition.levels or composition.leaders != 1 or composition.segment:
         return []
     if composition.inter.split:

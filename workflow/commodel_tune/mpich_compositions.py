@@ -14,9 +14,8 @@ import json
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from commodel.patterns.algorithms import find_algorithm
 from commodel.records import LIBRARY, Choice
-from commodel_tune.han_rules import HIER, Placement, is_hierarchical, is_spread
+from commodel_tune.han_rules import HIER, Placement, is_hierarchical, is_spread, read_composition
 from commodel_tune.mpich_selection import Tree, find_function
 
 COMPOSITIONS_FILE = "compositions.json"
@@ -41,9 +40,7 @@ def list_composition_specs(operation: str) -> list[str]:
 
 def find_algorithm_between(operation: str, spec: str) -> str:
     """Return the algorithm among the leaders."""
-    algorithm, argument = find_algorithm(operation, spec)
-    (composition,) = algorithm.parse_argument(argument)
-    return str(composition.inter.up)
+    return str(read_composition(operation, spec).inter.up)
 
 
 def can_name_composition(

@@ -97,29 +97,38 @@ def list_arms(
     that depend on the placement."""
     arms = []
     for workload in workloads:
-        operation, ranks, layout, size = workload
-        specs = [
-            spec
-            for spec in (*list_algorithms(operation, ranks, size), *list_further_specs(operation))
-            if _can_express(can_name, resources, workload, spec)
-        ]
-        predictions = dict.fromkeys(specs, 0.0)
-        if evidence and specs:
-            try:
-                rows = advise(
-                    Workload(operation, size, ranks=ranks), evidence, [layout], specs, streams=False
-                ).frame
-                predictions = dict(
-                    zip(rows["alternative"], rows["seconds"].astype(float), strict=True)
-                )
-            except UserError as error:
-                progress(f"{operation} of {size} B has no predictions: {error.message}")
+        predictions: dict[str, float] = {}
+        # Apart, since the library may run equal messages of the two kinds differently.
+        flat = list_algorithms(workload.operation, workload.ranks, workload.bytes)
+        for listed in (flat, list_further_specs(workload.operation)):
+            specs = [spec for spec in listed if _can_express(can_name, resources, workload, spec)]
+            predictions |= _predict_arms(workload, specs, evidence, progress)
         arms += [Arm(workload, spec, prediction) for spec, prediction in predictions.items()]
         default_arms = DEFAULT_ARMS if changes_defaults else (LIBRARY,)
         arms += [
             Arm(workload, name, min(predictions.values(), default=0.0)) for name in default_arms
         ]
     return Arms.of(arms)
+
+
+def _predict_arms(
+    workload: PlacedWorkload,
+    specs: Sequence[str],
+    evidence: Evidence | None,
+    progress: Callable[[str], None],
+) -> dict[str, float]:
+    """Return the combined predictions of some algorithms, one of those with equal messages; 0
+    without predictions."""
+    operation, ranks, layout, size = workload
+    if evidence and specs:
+        try:
+            rows = advise(
+                Workload(operation, size, ranks=ranks), evidence, [layout], specs, streams=False
+            ).frame
+            return dict(zip(rows["alternative"], rows["seconds"].astype(float), strict=True))
+        except UserError as error:
+            progress(f"{operation} of {size} B has no predictions: {error.message}")
+    return dict.fromkeys(specs, 0.0)
 
 
 def _can_express(

@@ -132,7 +132,7 @@ def _split_outside(text: str, separator: str) -> list[str]:
 def parse_composition(form: SpecForm, find: FindAlgorithm, text: str) -> Composition:
     """Return the parts of a text such as inter=ring:intra=binomial. Those left out are the
     defaults."""
-    values = _split_parts(form, text)
+    values = _split_parts(form, text) if text else {}
     inter = form.defaults.inter
     intra = form.defaults.intra
     leaders = form.defaults.leaders
