@@ -67,7 +67,7 @@ def test_levels_are_learned_in_the_run_and_used_by_the_next(project):
 def test_after_a_failed_survey_the_workflow_runs_again_without_it(project, monkeypatch):
     commands = {}
 
-    def run(campaign, command, name, display):
+    def run(campaign, command, name, *_):
         """Fail as long as the workflow surveys."""
         commands[name] = command
         return int("survey=False" not in command)
