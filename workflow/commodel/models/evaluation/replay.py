@@ -209,6 +209,9 @@ def make_initial_clocks(ranks: int) -> State:
     return np.repeat([[0.0], [0.0], [-np.inf]], ranks, axis=1)
 
 
+_NO_SECONDS = np.zeros(())  # of what there is not
+
+
 class _Timeline(Structure):
     _fields_ = [*make_pointer_fields("step", "rows"), *make_int64_fields("count")]
 
@@ -275,7 +278,9 @@ def _make_column(numbers: Array, count: int) -> _Column:
     """Return a column of numbers that broadcast over (sizes, draws, count). The caller keeps the
     array alive."""
     shape = numbers.shape
-    if shape and 1 != shape[-1] < count:
+    if not shape:
+        return _Column(find_address(numbers))
+    if 1 != shape[-1] < count:
         raise ValueError(f"found {shape[-1]} numbers of {count}")
     strides = [
         0 if length == 1 else step // 8 for length, step in zip(shape, numbers.strides, strict=True)
@@ -308,7 +313,7 @@ def replay_steps(
     messages, has_requests = schedule.cache["messages"], costs.request is not None
     seconds = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     for column in (costs.request, costs.grant):
-        seconds.append(column if has_requests and column is not None else 0.0)
+        seconds.append(column if has_requests and column is not None else _NO_SECONDS)
     columns = [np.asarray(column, dtype=float) for column in (*seconds, work_seconds)]
     leading_shape = np.broadcast_shapes(
         *{column.shape[:-1] for column in columns}, state.shape[:-2]
