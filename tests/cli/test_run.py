@@ -165,7 +165,7 @@ def test_the_results_folder_is_locked_while_snakemake_starts(
     logs = []
     slurm(**PROGRAMS)
 
-    def run_with_display(campaign, command, log, quiet):
+    def run_with_display(campaign, command, log, display, is_enough=None):
         with (
             pytest.raises(UserError, match="it is at work already"),
             open_lock(campaign.folder, "it"),

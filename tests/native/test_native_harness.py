@@ -56,7 +56,8 @@ HEADERS = {
     "player": "schedule,finish",
     "library": "operation,bytes",
 }
-NO_MESSAGES = {"memcopy", "work", "flood"}  # of MPI; flood's ranks either send or receive
+# of MPI; flood's ranks either send or receive
+NO_MESSAGES = {"memcopy", "memory", "work", "flood"}
 UNTIMED = {"verify"}  # nobody reads its times
 FEW = ("--max-samples", 6, "--min-samples", 6, "--max-seconds", 0.2)
 
@@ -345,6 +346,7 @@ COLUMNS = {
     "post": ["how", "n", "bytes"],
     "hrelation": ["procs", "h", "bytes"],
     "memcopy": ["path", "bytes"],
+    "memory": ["procs", "bytes"],
     "overlap": ["what", "messages", "bytes"],
     "flood": ["what", "senders", "packets", "bytes"],
     "work": ["bytes"],

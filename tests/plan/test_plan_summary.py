@@ -56,7 +56,7 @@ def test_a_run_announces_and_starts_batches_with_new_points(measured, monkeypatc
     Path("params/experiments/e.yaml").write_text(MORE)
     to_start = []
 
-    def run_with_display(campaign, command, log, display):
+    def run_with_display(campaign, command, log, display, is_enough=None):
         to_start.append(
             [
                 batch.name

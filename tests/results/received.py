@@ -109,7 +109,10 @@ class Received:
 
     def run(self, *words: str) -> Result:
         with chdir(self.root):
-            return CliRunner().invoke(main, words)
+            done = CliRunner().invoke(main, words)
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done
 
     def files(self) -> dict[str, bytes]:
         """Return the content of all files, without those about attempts."""
