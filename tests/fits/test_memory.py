@@ -41,7 +41,7 @@ def see(rate, site=SITE, simulated=False):
     copies = []
     for case in find_probe("memory").cases("synthetic", site, [8]):
         settings = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
-        best = case.settings["procs"] * case.settings["bytes"] / rate(case.settings)
+        best = case.settings["procs"] * case.settings["bytes"] / rate(settings)
         seconds = best * np.array([1.0, 1.1, 1.2, 1.1, 1.3])
         sockets = np.full(5, float(-(-case.settings["procs"] // 8)))
         copies.append(CaseSamples(settings | {"where": "0"}, seconds, np.arange(5) // 2, sockets))
@@ -125,6 +125,42 @@ def test_a_simulated_node_without_a_limit_gets_none(total, limited):
     assert sentence in section.note
     (table,) = section.tables
     assert len(table.rows) == 4
+
+
+def without(seen, is_lost):
+    """Return samples without those of some cases of probe `memory`."""
+    left = [copy for copy in seen.probes["memory"] if not is_lost(copy.settings)]
+    return Observed({**seen.probes, "memory": left}, simulated=seen.simulated)
+
+
+def test_few_ranks_show_no_limit_of_the_memory():
+    seen = see(copy_rate)
+    fitted = fit(without(seen, lambda case: case["procs"] == 16 and case["bytes"] >= 32 * MIB))
+    assert "memory_bandwidth" not in fitted.settings
+    (section,) = memory.make_sections([fitted])
+    assert "long copies by all ranks were not measured" in section.note
+
+
+def test_without_short_copies_only_long_messages_are_limited():
+    fitted = fit(without(see(copy_rate), lambda case: case["bytes"] < 32 * MIB))
+    assert fitted.settings["memory_bandwidth"] == {"node": pytest.approx(2 * SOCKET, rel=1e-4)}
+    assert fitted.settings["memory_from"] == 32 * MIB
+
+
+def test_nodes_of_two_types_have_the_weaker_limit():
+    """The bandwidth of the fastest type, and the longest messages that stay in caches of any."""
+    site = Site(4, 16, types={"fat": 2, "thin": 2}, fewer_cores={"thin": 4})
+
+    def rate(case):
+        if case["ranks"] == 16:
+            return copy_rate(case)
+        return 4 * CACHED if case["bytes"] <= 8 * MIB else min(case["procs"] * CORE, SOCKET / 2)
+
+    settings = fit(see(rate, site)).settings
+    assert settings["memory_bandwidth"] == {"node": pytest.approx(2 * SOCKET, rel=1e-4)}
+    assert settings["memory_from"] == 16 * MIB
+    lost = without(see(rate, site), lambda case: case["ranks"] == 4 and case["procs"] == 4)
+    assert "memory_bandwidth" not in fit(lost).settings
 
 
 def test_nodes_of_one_core_have_no_probe_of_memory():

@@ -2,9 +2,9 @@
 
 A parameter set may have these settings:
 
-- `sockets`: of a node, from a data sheet. Its ranks are divided among them evenly, consecutive ranks together
-  (`place_in_sockets`). Predictions then count each socket as a node, and the distance class `host`
-  is that of sockets in one node.
+- `sockets`: of a node, from a data sheet. Its ranks are divided among them evenly, consecutive
+  ranks together (`place_in_sockets`). Predictions then count each socket as a node, and the
+  distance class `host` is that of sockets in one node.
 - `memory_bandwidth`: bytes per second by distance class. For `node`, of all messages within a
   socket, or a node without sockets; for `host`, of all that leave a socket for others of its node.
   No prediction of any model is faster (`find_memory_seconds`). It is from a data sheet, or from

@@ -1,6 +1,6 @@
 """The table of copies by the ranks of a node at once, which show the bandwidth of its memory."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from commodel.models.fitting.memory import COPIES, MEMORY_FROM
@@ -30,7 +30,7 @@ def make_sections(sets: Sequence[ParameterSet]) -> list[Section]:
     for fitted in by_platform.values():
         rows += list_rows(fitted)
         platform = to_plain_value(fitted.platform)
-        sentences.append(f"{platform}: {describe_limit(fitted.settings)}.")
+        sentences.append(f"{platform}: {describe_limit(fitted)}.")
     table = make_table("Memory", "Copies by ranks of a node at once", rows)
     return [Section("Memory", " ".join(sentences), (table,))]
 
@@ -50,10 +50,13 @@ def list_rows(fitted: ParameterSet) -> Iterable[dict[str, Any]]:
         }
 
 
-def describe_limit(settings: Mapping[str, Any]) -> str:
+def describe_limit(fitted: ParameterSet) -> str:
     """Return which limit predictions get from the copies."""
-    if MEMORY_BANDWIDTH not in settings:
+    settings = fitted.settings
+    if MEMORY_BANDWIDTH not in settings and fitted.simulated:
         return "no limit of the memory was found, since each further rank adds as much as the first"
+    if MEMORY_BANDWIDTH not in settings:
+        return "no limit of the memory was found, since long copies by all ranks were not measured"
     (bandwidth,) = settings[MEMORY_BANDWIDTH].values()
     shortest = settings.get(MEMORY_FROM)
     of_messages = f", for messages from {format_bytes(shortest)} on" if shortest else ""
