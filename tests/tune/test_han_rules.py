@@ -20,12 +20,12 @@ from commodel.records import LIBRARY, Choice, PlacedWorkload
 from commodel_tune.dialects import HAN_RULES, OPEN_MPI_DIALECT, find_dialect
 from commodel_tune.han_rules import (
     OPERATIONS_WITHIN,
-    Placement,
     add_inner_choices,
     find_inner_algorithms,
     format_han_rules,
     list_inner_calls,
 )
+from commodel_tune.hierarchical import Placement
 from commodel_tune.search import list_arms
 from tests.patterns.catalogue import point
 

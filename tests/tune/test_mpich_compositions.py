@@ -19,7 +19,7 @@ from commodel.patterns.points import PlatformResources
 from commodel.platforms.mpi_libraries import find_kind, find_library_version
 from commodel.records import LIBRARY, Choice, PlacedWorkload
 from commodel_tune.dialects import MPICH_DIALECT, find_dialect, make_composition_rules
-from commodel_tune.han_rules import Placement
+from commodel_tune.hierarchical import Placement
 from commodel_tune.mpich_compositions import COMPOSITIONS, format_compositions
 from commodel_tune.search import list_arms
 from tests.patterns.catalogue import point

@@ -17,22 +17,20 @@ from commodel.records import LIBRARY, Choice
 from commodel_tune import mpich_selection as selection
 from commodel_tune.han_rules import (
     HAN_FILE,
-    Placement,
     add_inner_choices,
     can_name_hierarchical,
     format_han_rules,
-    is_hierarchical,
     list_han_specs,
     list_inner_calls,
     make_han_environment,
 )
+from commodel_tune.hierarchical import Placement, is_hierarchical, list_hierarchical_operations
 from commodel_tune.mpich_compositions import (
     COMPOSITIONS_FILE,
     COMPOSITIONS_KEY,
     can_name_composition,
     format_compositions,
     list_calls_of_leaders,
-    list_composed_operations,
     list_composition_specs,
 )
 
@@ -168,7 +166,7 @@ def _make_open_mpi_environment(path: Path, choices: Sequence[Choice]) -> dict[st
 def _make_mpich_environment(path: Path, choices: Sequence[Choice]) -> dict[str, str]:
     """Return the environment for MPICH. Collectives of a device would precede the selection, so
     they are off for operations with a rule."""
-    composed = list_composed_operations(choices)
+    composed = list_hierarchical_operations(choices)
     flat = sorted({choice.operation for choice in choices} - composed)
     collectives = (selection.COLLECTIVES[operation][0].upper() for operation in flat)
     settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in collectives}

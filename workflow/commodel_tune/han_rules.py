@@ -17,16 +17,21 @@ names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from commodel.errors import UserError
 from commodel.interchange.rules import COLLECTIVE_NUMBERS, Assumptions, can_select
-from commodel.patterns.algorithms import find_algorithm
 from commodel.records import LIBRARY, Choice
+from commodel_tune.hierarchical import (
+    HIER,
+    Placement,
+    is_hierarchical,
+    is_spread,
+    list_hierarchical_operations,
+    read_composition,
+)
 
-HIER = "hier"
 HAN_FILE = "han.conf"
 HAN_PRIORITY = "100"  # above that of `tuned` with rules
 GLOBAL_LEVEL = 2  # han's number of the level of a whole communicator
@@ -54,18 +59,6 @@ SPECS_BETWEEN = {
 BLOCK_OPERATIONS = ("allgather", "gather", "scatter")  # leaders exchange the blocks of their nodes
 
 
-@dataclass(frozen=True)
-class Placement:
-    """The nodes of a number of ranks, and the ranks on each."""
-
-    nodes: int
-    per_node: int
-
-
-def is_hierarchical(spec: str) -> bool:
-    return spec.partition(":")[0] == HIER
-
-
 def list_han_specs(operation: str, assumptions: Assumptions) -> list[str]:
     """Return the hierarchical algorithms to try for an operation."""
     within = {
@@ -80,17 +73,6 @@ def list_han_specs(operation: str, assumptions: Assumptions) -> list[str]:
     return [f"{HIER}:inter={between}:intra={intra}" for between in SPECS_BETWEEN.get(operation, ())]
 
 
-def is_spread(ranks: int, placements: Mapping[int, Placement]) -> bool:
-    """Return whether every node has equally many ranks and rules for leaders, for the ranks of a node
-    and for all ranks are different ones."""
-    place = placements.get(ranks)
-    if place is None:
-        return False
-    sizes = {place.nodes, place.per_node}
-    is_equal = ranks == place.nodes * place.per_node
-    return is_equal and len(sizes) == 2 and min(sizes) > 1 and not sizes & set(placements)
-
-
 def can_name_hierarchical(
     operation: str,
     spec: str,
@@ -103,13 +85,6 @@ def can_name_hierarchical(
         return False
     inner = find_inner_algorithms(operation, spec)
     return bool(inner) and all(can_select(*part, assumptions) for part in inner)
-
-
-def read_composition(operation: str, spec: str) -> Any:
-    """Return the Composition of a hierarchical algorithm; parts left out are the defaults."""
-    algorithm, argument = find_algorithm(operation, spec)
-    assert algorithm.argument is not None
-    return algorithm.argument.parse(argument)
 
 
 def find_inner_algorithms(operation: str, spec: str) -> list[tuple[str, str]]:
@@ -189,7 +164,7 @@ def _end_inner(
 def format_han_rules(choices: Iterable[Choice]) -> str:
     """Return the text of han's file; empty without a hierarchical algorithm."""
     choices = list(choices)
-    if not any(is_hierarchical(choice.algorithm) for choice in choices):
+    if not list_hierarchical_operations(choices):
         return ""
     lines = [f"{len(HAN_OPERATIONS)} # collectives"]
     for operation in sorted(HAN_OPERATIONS, key=COLLECTIVE_NUMBERS.__getitem__):
@@ -222,9 +197,7 @@ def _arrange_components(operation: str, choices: Sequence[Choice]) -> dict[int, 
 def make_han_environment(path: Path, choices: Iterable[Choice]) -> dict[str, str]:
     """Return the variables of han's file, which is beside the rules of `tuned`; none without a
     hierarchical algorithm."""
-    operations = sorted(
-        {choice.operation for choice in choices if is_hierarchical(choice.algorithm)}
-    )
+    operations = sorted(list_hierarchical_operations(choices))
     if not operations:
         return {}
     simple = {f"OMPI_MCA_coll_han_use_simple_{operation}": "1" for operation in operations}

@@ -15,7 +15,14 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from commodel.records import LIBRARY, Choice
-from commodel_tune.han_rules import HIER, Placement, is_hierarchical, is_spread, read_composition
+from commodel_tune.hierarchical import (
+    HIER,
+    Placement,
+    is_hierarchical,
+    is_spread,
+    list_hierarchical_operations,
+    read_composition,
+)
 from commodel_tune.mpich_selection import Tree, find_function
 
 COMPOSITIONS_FILE = "compositions.json"
@@ -59,16 +66,11 @@ def list_calls_of_leaders(choice: Choice, place: Placement) -> list[Choice]:
     return [Choice(choice.operation, place.nodes, choice.bytes, between)]
 
 
-def list_composed_operations(choices: Iterable[Choice]) -> set[str]:
-    """Return the operations with a composition among their choices."""
-    return {choice.operation for choice in choices if is_hierarchical(choice.algorithm)}
-
-
 def format_compositions(choices: Iterable[Choice], built_in: Tree) -> str:
     """Return the text of the file: the library's own tree, with the choices before it. Empty without
     a composition."""
     choices = sorted(choices)
-    composed = list_composed_operations(choices)
+    composed = list_hierarchical_operations(choices)
     tree = dict(built_in)
     for operation in sorted(composed):
         name = f"collective={operation}"

@@ -33,7 +33,8 @@ from commodel.records import LIBRARY, Measure, PlacedWorkload, Synchronisation
 from commodel.results.campaign import open_lock
 from commodel.sources import ROOT
 from commodel_tune.dialects import find_dialect
-from commodel_tune.han_rules import HAN_FILE, Placement
+from commodel_tune.han_rules import HAN_FILE
+from commodel_tune.hierarchical import Placement
 from commodel_tune.mpich_compositions import COMPOSITIONS_FILE
 from commodel_tune.results import ENVIRONMENT_FILE, Outcome, Tuning, make_gain_row
 from commodel_tune.search import choose_algorithms, list_arms, list_rule_choices, search_choices
