@@ -150,11 +150,8 @@ def _find_of_tuned(call: Call) -> _Part:
         name = instead["runs"]
     same = rules["same_messages"].get(call.operation, {}).get(name, name)
     number = 1 + rules["numbers"][call.operation].index(same)
-    for algorithm in find_algorithms(call.operation).values():
-        for routine in algorithm.mpi_functions:
-            if (routine.library, routine.number) == (OPEN_MPI, number):
-                return _Part(name, _write_unsegmented(call, algorithm.short_name))
-    return _Part(name, "")
+    spec = _find_in_catalogue(call.operation, OPEN_MPI, number)
+    return _Part(name, _write_unsegmented(call, spec) if spec else "")
 
 
 def find_name_in_tuned(call: Call) -> str:
@@ -253,11 +250,17 @@ def _find_flat_of_mpich(call: Call) -> _Part:
     rows = read_rules(MPICH_RULES)["algorithms"][call.operation]
     name = _match_rows(rows, replace(call, bytes=size))["algorithm"]
     function = f"MPIR_{call.operation.replace('-', '_').capitalize()}_intra_{name}"
-    for algorithm in find_algorithms(call.operation).values():
+    return _Part(name, _find_in_catalogue(call.operation, MPICH, function))
+
+
+def _find_in_catalogue(operation: str, library: str, name: int | str) -> str:
+    """Return the algorithm that sends the messages of a library's function, given by its number or
+    name; empty if there is none."""
+    for algorithm in find_algorithms(operation).values():
         for routine in algorithm.mpi_functions:
-            if (routine.library, routine.function) == (MPICH, function):
-                return _Part(name, algorithm.short_name)
-    return _Part(name, "")
+            if routine.library == library and name in (routine.number, routine.function):
+                return algorithm.short_name
+    return ""
 
 
 def _match_rows(rows: Sequence[Mapping[str, Any]], call: Call) -> Mapping[str, Any]:
