@@ -110,7 +110,7 @@ def spellings(operation, name):
 SPECS = [(operation, spec) for operation, name in PLACED for spec in spellings(operation, name)]
 
 
-LANES_NEED = "lanes need the same number of ranks"
+LANES_NEED = "wanted the same number of ranks"
 
 
 def needs_equal_nodes(spec):

@@ -107,9 +107,7 @@ def group_lanes(node: np.ndarray, leaders: int) -> Groups:
     sizes = sorted({len(group) for group in groups})
     if len(sizes) > 1:
         where = "on every node" if leaders == 1 else f"in {leaders} groups on every node"
-        raise UserError(
-            f"lanes need the same number of ranks {where}; found {sizes[0]} to {sizes[-1]}"
-        )
+        raise UserError(f"wanted the same number of ranks {where}; found {sizes[0]} to {sizes[-1]}")
     return groups
 
 
