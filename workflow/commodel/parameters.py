@@ -8,6 +8,9 @@ from typing import Any
 from commodel.errors import make_printable
 from commodel.records import Count, Finite
 
+# settings on the memory of a node: bytes per second, and bytes of the shortest message to which
+# that applies (`predictions/sockets.py`)
+MEMORY_BANDWIDTH, MEMORY_FROM = "memory_bandwidth", "memory_from"
 DATA_SHEET_SOURCE = "from data sheets, not measured"  # source of a set without measurements
 
 

@@ -17,8 +17,8 @@ from commodel.errors import UserError
 from commodel.hierarchy import HOST, NODE, Hierarchy
 from commodel.models.families import find_family, find_unit, infer_forms
 from commodel.models.keys import add_class, make_key
-from commodel.parameters import DATA_SHEET_SOURCE, Estimate, ParameterSet
-from commodel.predictions.sockets import MEMORY_BANDWIDTH, MESSAGE_BANDWIDTH, SOCKETS
+from commodel.parameters import DATA_SHEET_SOURCE, MEMORY_BANDWIDTH, Estimate, ParameterSet
+from commodel.predictions.sockets import MESSAGE_BANDWIDTH, SOCKETS
 
 NOT_IN_DATA_SHEETS = "not in data sheets: assumed to be 0"
 COPY_NOTE = "not in data sheets: assumed to take as long as a message within a node"

@@ -24,11 +24,11 @@ import numpy as np
 
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
+from commodel.parameters import MEMORY_BANDWIDTH, MEMORY_FROM
 from commodel.patterns.repeated import sample_rounds
 from commodel.patterns.schedule import Schedule
 
-SOCKETS, MEMORY_BANDWIDTH, MESSAGE_BANDWIDTH = "sockets", "memory_bandwidth", "message_bandwidth"
-MEMORY_FROM = "memory_from"
+SOCKETS, MESSAGE_BANDWIDTH = "sockets", "message_bandwidth"
 
 
 def place_in_sockets(pattern: Schedule, settings: Mapping[str, Any]) -> Schedule:

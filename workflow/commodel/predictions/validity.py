@@ -34,12 +34,11 @@ from commodel.models.evaluation.values import rank_types
 from commodel.models.families import Family
 from commodel.models.keys import Pair
 from commodel.models.probes.mixture import FAN_RECEIVERS, REPEATED_MESSAGES
-from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
+from commodel.parameters import DATA_SHEET_SOURCE, MEMORY_BANDWIDTH, ParameterSet
 from commodel.patterns.repeated import CompactSchedule, Rounds, sample_rounds
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.sockets import (
-    MEMORY_BANDWIDTH,
     MESSAGE_BANDWIDTH,
     find_copy_rate,
     find_memory_seconds,

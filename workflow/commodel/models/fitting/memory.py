@@ -13,8 +13,9 @@ import numpy as np
 from commodel.hierarchy import NODE
 from commodel.models.fitting.observed import Observed
 from commodel.models.probes.memory import MIN_LONG_BYTES, PROBE
+from commodel.parameters import MEMORY_BANDWIDTH, MEMORY_FROM
 
-COPIES, MEMORY_FROM = "memory_copies", "memory_from"
+COPIES = "memory_copies"
 ALL_RANKS = "ranks"  # of a node of the type
 # A short copy with a rate above this multiple of the memory's is one between caches.
 MAX_RATE_RATIO = 1.25
@@ -47,7 +48,7 @@ def find_memory_settings(observed: Observed) -> dict[str, Any]:
     known = [limit for limit in limits if limit]
     if len(known) < len(limits):
         return settings
-    settings["memory_bandwidth"] = {NODE: max(limit.bandwidth for limit in known)}
+    settings[MEMORY_BANDWIDTH] = {NODE: max(limit.bandwidth for limit in known)}
     if not observed.simulated:
         settings[MEMORY_FROM] = max(limit.shortest for limit in known)
     return settings

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from commodel.models.fitting.memory import COPIES, MEMORY_FROM
-from commodel.parameters import ParameterSet
-from commodel.predictions.sockets import MEMORY_BANDWIDTH
+from commodel.models.fitting.memory import COPIES
+from commodel.parameters import MEMORY_BANDWIDTH, MEMORY_FROM, ParameterSet
 from commodel.reports.elements import Section, make_table, to_plain_value
 from commodel.units import format_bytes
 
