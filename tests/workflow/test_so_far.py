@@ -104,10 +104,16 @@ def test_a_long_campaign_reports_after_the_probes_and_at_three_quarters(begun):
     assert list_interim_parts(campaign, False) == []
 
 
-def test_jobs_that_may_wait_in_a_queue_report_so_far_however_short_they_are():
+def test_jobs_that_may_wait_in_a_queue_report_after_the_probes_however_short_they_are():
     plan = make_plan("cluster", ROOT, survey=False)
     batches = tuple(replace(batch, seconds=1.0) for batch in plan.batches)
-    assert list_interim_parts(Campaign(replace(plan, batches=batches), SafePath.at(ROOT / "none")))
+    short = Campaign(replace(plan, batches=batches), SafePath.at(ROOT / "none"))
+    probes = [batch for batch in batches if batch.cases]
+    assert list_interim_parts(short) == [probes]
+    assert len(list_interim_parts(short, True)) > 1
+    batches = tuple(replace(batch, seconds=300.0) for batch in batches)
+    long = Campaign(replace(plan, batches=batches), SafePath.at(ROOT / "none"))
+    assert len(list_interim_parts(long)) > 1
 
 
 def test_probes_of_all_platforms_begin_before_points():

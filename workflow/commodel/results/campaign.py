@@ -306,18 +306,21 @@ def _has_jobs(campaign: Campaign) -> bool:
 
 def list_interim_parts(campaign: Campaign, setting: object = None) -> list[list[Batch]]:
     """Return the batches after which a campaign reports what it has measured so far: those of the
-    probes, then further ones of all batches. None for a short campaign without jobs, which may wait
-    in a queue, unless the `setting` of the workflow asks for it."""
-    batches = order_batches(campaign.plan.batches)
+    probes, then further ones of all batches. A short campaign of jobs, which may wait in a queue,
+    reports after the probes alone; one without jobs never does. The `setting` of the workflow asks
+    for all reports, or for none."""
     is_wanted = str(setting).lower() == "true"
+    is_long = sum(batch.seconds for batch in campaign.unfinished) >= MIN_INTERIM_SECONDS
     if setting is None:
-        is_long = sum(batch.seconds for batch in campaign.unfinished) >= MIN_INTERIM_SECONDS
         is_wanted = is_long or _has_jobs(campaign)
     if not is_wanted:
         return []
+    batches = order_batches(campaign.plan.batches)
     probes = [batch for batch in batches if _has_probes(batch)]
     others = [batch for batch in batches if batch not in probes]
     parts = [probes] if probes and others else []
+    if parts and setting is None and not is_long:
+        return parts
     total = sum(batch.seconds for batch in others)
     for share in INTERIM_SHARES:
         part = list(probes)
