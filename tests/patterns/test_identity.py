@@ -16,7 +16,6 @@ from commodel.patterns.layouts import place_ranks
 from commodel.patterns.point_digests import MAX_RANKS_BUILT, MAX_ROWS, add_digests
 from commodel.patterns.points import PlatformResources, make_point
 from commodel.patterns.schedule import Work, encode_integers
-from commodel.patterns.trees.topologies import make_tree
 from commodel.records import LIBRARY
 from commodel.registry import discover
 from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, point
@@ -66,13 +65,10 @@ def id_of(chosen):
 
 @pytest.fixture
 def tree_file(tmp_path, monkeypatch):
-    """Return the path of a tree file in an empty cache. A run caches trees by path, so a file of
-    the same name in another folder may be another tree."""
+    """Return the path of a tree file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tree.csv").write_text("node,parent\n0,\n1,0\n2,0\n3,1\n")
-    make_tree.cache_clear()
-    yield tmp_path / "tree.csv"
-    make_tree.cache_clear()
+    return tmp_path / "tree.csv"
 
 
 def test_ids_of_points_are_the_recorded_ones(tree_file):
@@ -218,7 +214,6 @@ def test_an_id_changes_with_messages_at_the_own_size_or_ranks_only(monkeypatch, 
 
 def test_ids_depend_on_the_content_of_trees_and_layouts(tree_file, monkeypatch):
     def tree_id():
-        make_tree.cache_clear()  # as a new run would
         return id_of(point("bcast", topology="file:tree.csv"))
 
     before = tree_id()

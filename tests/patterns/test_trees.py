@@ -301,6 +301,19 @@ def test_no_node_forwards_a_message_that_takes_too_long():
     assert make_tree("optimal:1ns,0,1s@10").parent.tolist() == make_tree("chain:9").parent.tolist()
 
 
+def test_a_changed_tree_file_and_another_folder_give_another_tree(tmp_path, monkeypatch):
+    """In one process, as in a notebook."""
+    for name, text in (("a", "node,parent\n0,\n1,0\n"), ("b", "node,parent\n0,\n1,0\n2,0\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tree.csv").write_text(text)
+    found = []
+    for name in ("a", "b", "a"):
+        monkeypatch.chdir(tmp_path / name)
+        found.append(make_tree("file:tree.csv").nodes)
+    (tmp_path / "a" / "tree.csv").write_text("node,parent\n0,\n1,0\n2,1\n3,1\n")
+    assert [*found, make_tree("file:tree.csv").nodes] == [2, 3, 2, 4]
+
+
 @pytest.mark.parametrize("spec", TREES)
 def test_mrnet_file_round_trip(spec, tmp_path):
     path = tmp_path / "tree.top"

@@ -32,7 +32,6 @@ from commodel.measure.provenance import collect_provenance
 from commodel.models.parameter_sets import read_published
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.pattern_files import read_pattern
-from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import find_paper, list_papers
 from commodel.results.campaign import open_lock, read_lock_holder
@@ -352,7 +351,6 @@ PLAN = f"{FOLDER}/plan.json"
 
 @pytest.fixture
 def received(original, tmp_path):
-    make_tree.cache_clear()  # as in a new process
     return original.copy(tmp_path / "root")
 
 

@@ -8,12 +8,13 @@ these files.
 import gzip
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, ParamSpec, TypeVar
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_atomically
@@ -25,6 +26,8 @@ from commodel.records import ArchivedFile, ArchivedKind
 MAX_COPY_BYTES = 256 * MIB  # of a larger file only the digest is stored
 MAX_PLAIN_COPY_BYTES = MIB  # a larger copy is compressed by gzip
 MAX_NAME_LENGTH = 80  # characters of the file's name in the name of its copy
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,45 @@ def find_input(name: str, root: Path = Path()) -> AnyPath:
         raise UserError(f"has changed since it was planned, and {no_copy}; plan again", file=path)
     archive.unchanged.add(version)
     return path
+
+
+def cache_by_files(
+    maxsize: int, list_files: Callable[P, Iterable[str]]
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator for functions whose results depend on files.
+
+    `list_files`: of the arguments, the names of the files. A result is used again while all of them
+    are the same files with the same modification time and size: a name without a folder is another
+    file in another folder.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        of_any_arguments: Callable[..., T] = function
+
+        def compute_version(versions: tuple[Any, ...], *args: Any, **kwargs: Any) -> T:
+            return of_any_arguments(*args, **kwargs)
+
+        compute: Callable[..., T] = lru_cache(maxsize=maxsize)(compute_version)
+
+        @wraps(function)
+        def compute_if_changed(*args: P.args, **kwargs: P.kwargs) -> T:
+            versions = tuple(map(_find_version, list_files(*args, **kwargs)))
+            if None in versions:
+                return function(*args, **kwargs)
+            return compute(versions, *args, **kwargs)
+
+        return compute_if_changed
+
+    return decorate
+
+
+def _find_version(name: str) -> tuple[int, ...] | None:
+    """Return numbers that change with the file; None if it cannot be read."""
+    try:
+        status = find_input(name).stat()
+    except (OSError, ValueError, UserError):
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def record_input(

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.files.cache import cache_by_files
+from commodel.files.safe_paths import NODES_SUFFIX, parse_file_path
 from commodel.hierarchy import Hierarchy
 from commodel.patterns.algorithms import Placement, find_algorithm, find_tree_algorithm
 from commodel.patterns.layouts import (
@@ -352,7 +354,15 @@ class PlacedLayout:
         return self
 
 
-@lru_cache(maxsize=65536)
+def _list_layout_files(
+    resources: PlatformResources, spec: str, ranks: int, requested: int | None = None
+) -> list[str]:
+    """Return the file of a layout, if it has one."""
+    path = NODES_SUFFIX.sub("", parse_file_path(spec))
+    return [path] if path else []
+
+
+@cache_by_files(65536, _list_layout_files)
 def complete_layout(
     resources: PlatformResources, spec: str, ranks: int, requested: int | None = None
 ) -> PlacedLayout:

@@ -3,10 +3,10 @@ are refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from commodel.errors import UserError, locate_mistakes
+from commodel.files.cache import cache_by_files
 from commodel.patterns.algorithms import (
     canonicalize_algorithm,
     find_algorithms,
@@ -24,9 +24,10 @@ from commodel.patterns.operations import (
     find_operation,
     find_required_ranks,
     has_size,
+    list_operation_files,
 )
 from commodel.patterns.pattern_files import AS_WRITTEN, is_pattern_file, read_pattern
-from commodel.patterns.trees.topologies import canonicalize_topology, make_tree
+from commodel.patterns.trees.topologies import canonicalize_topology, list_tree_files, make_tree
 from commodel.records import LIBRARY, Point
 from commodel.units import MAX_COUNT
 
@@ -258,7 +259,7 @@ def find_message_size(resources: PlatformResources, operation: str, requested: i
     return size
 
 
-@lru_cache
+@cache_by_files(128, lambda name: list_operation_files(name))
 def _check_parameters(name: str) -> None:
     """Raise an error if parameters of an operation contradict each other, such as n and a partition
     of a kernel."""
@@ -279,7 +280,7 @@ def _find_canonical_algorithm(name: str, spec: str, levels: Levels) -> str:
     return canonicalize_algorithm(name, spec, levels)
 
 
-@lru_cache
+@cache_by_files(128, lambda name, spec: list_tree_files(spec))
 def _count_tree_nodes(name: str, spec: str) -> tuple[int, int]:
     """Return the nodes and leaves of a tree over which the operation can run."""
     topology = make_tree(spec)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from commodel.errors import UserError, suggest_name
+from commodel.files.cache import cache_by_files
 from commodel.patterns.arguments import parse_whole_numbers
 from commodel.patterns.phases import divide_evenly
 from commodel.records import Point
@@ -277,7 +278,7 @@ def _list_file_parameters(text: str) -> list[tuple[str, Callable[[str], Iterable
     ]
 
 
-@lru_cache(maxsize=64)
+@cache_by_files(64, lambda text, ranks: list_operation_files(text))
 def list_summands(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
     """Return the summands of an operation and how often each occurs; the operation itself if it is
     no sum."""

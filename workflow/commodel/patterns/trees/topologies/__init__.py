@@ -3,8 +3,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
+from commodel.files.cache import cache_by_files
+from commodel.files.safe_paths import parse_file_path
 from commodel.patterns.arguments import SpecType
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import lookup
@@ -26,7 +27,13 @@ def canonicalize_topology(spec: str) -> str:
     return f"{names[-1] if 'x' in arguments else names[0]}:{arguments}" if names and colon else spec
 
 
-@lru_cache(maxsize=64)
+def list_tree_files(spec: str) -> list[str]:
+    """Return the file of a tree, if it has one."""
+    path = parse_file_path(spec)
+    return [path] if path else []
+
+
+@cache_by_files(64, list_tree_files)
 def make_tree(spec: str) -> Tree:
     """Return the tree of a spec; raise an error that describes an invalid spec."""
     name, _, arguments = canonicalize_topology(spec).partition(":")
