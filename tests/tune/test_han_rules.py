@@ -110,6 +110,29 @@ def test_rules_of_tuned_name_the_inner_algorithms():
     assert Choice("bcast", 4, 96, "binomial-near") in of_blocks
 
 
+def test_rules_for_inner_algorithms_leave_other_choices_as_they_are():
+    """Rules of leaders, or of the ranks of a node, end at the next number of ranks: it may have a
+    choice of its own. And those above the largest number of ranks may begin at that of leaders."""
+    places = {2: Placement(2, 1), 8: Placement(2, 4), 21: Placement(3, 7)}
+    hierarchical = Choice("bcast", 21, 0, "hier:inter=linear:intra=binomial-near")
+    choices = [Choice("bcast", 8, 0, "binomial"), hierarchical]
+    assert set(add_inner_choices(choices, places, list_inner_calls)) == {
+        Choice("bcast", 3, 0, "linear"),
+        Choice("bcast", 4, 0, LIBRARY),
+        Choice("bcast", 7, 0, "binomial-near"),
+        Choice("bcast", 8, 0, "binomial"),
+        Choice("bcast", 21, 0, LIBRARY),
+    }
+    spec = "hier:inter=ring:intra=binomial+binomial-near"
+    small = [Choice("gather", 2, 0, "linear"), Choice("bcast", 2, 0, "chain")]
+    places = {2: Placement(2, 1), 12: Placement(4, 3)}
+    choices = [*small, Choice("allgather", 12, 0, spec)]
+    rules = make_dialect(places).text(choices)
+    assert rules.count("# binomial\n") == 1
+    assert rules.count("# binomial-near\n") == 1
+    assert rules.count("# chain\n") == 1
+
+
 def test_two_inner_algorithms_of_one_call_are_refused():
     other = "hier:inter=ring:intra=linear+linear"
     choices = [

@@ -108,7 +108,8 @@ def add_inner_choices(
     list_calls: Callable[[Choice, Placement], list[Choice]],
 ) -> list[Choice]:
     """Return the choices with the library default in place of a hierarchical algorithm, and with its
-    inner algorithms, which `list_calls` returns, on fewer ranks."""
+    inner algorithms, which `list_calls` returns, on fewer ranks. Rules for inner algorithms hold for
+    exactly their number of ranks, and leave those of other choices as they are."""
     own = [
         replace(choice, algorithm=LIBRARY) if is_hierarchical(choice.algorithm) else choice
         for choice in choices
@@ -123,11 +124,17 @@ def add_inner_choices(
                 _add_inner(call, inner)
         else:
             _end_inner(choice, place, inner)
+    kept = [
+        choice
+        for choice in own
+        if choice.algorithm != LIBRARY or (choice.operation, choice.ranks) not in inner
+    ]
+    with_rules = {(choice.operation, choice.ranks) for choice in kept} | set(inner)
     for (operation, ranks), sizes in inner.items():
-        own += [Choice(operation, ranks, size, spec) for size, spec in sizes.items()]
-        if (operation, ranks + 1) not in inner:
-            own.append(Choice(operation, ranks + 1, 0, LIBRARY))
-    return list(dict.fromkeys(own))
+        kept += [Choice(operation, ranks, size, spec) for size, spec in sizes.items()]
+        if (operation, ranks + 1) not in with_rules:
+            kept.append(Choice(operation, ranks + 1, 0, LIBRARY))
+    return list(dict.fromkeys(kept))
 
 
 def list_inner_calls(choice: Choice, place: Placement) -> list[Choice]:
