@@ -16,22 +16,21 @@ def make_places(
     nodes=8.0,
     levels_crossed="",
     alternative="binomial",
+    setting="",
 ):
     """Return places of points, each value one for all or one for each."""
     groups = np.arange(count) if workload is None else np.asarray(workload)
     labels = (
         np.broadcast_to(label, count).astype(str)
-        for label in (operation, alternative, groups, levels_crossed)
+        for label in (operation, alternative, groups, levels_crossed, setting)
     )
     amounts = (np.broadcast_to(amount, count).astype(float) for amount in (size, nodes, ranks))
     return Places(*labels, measure_doublings(*amounts))
 
 
-def make_residuals(logs, workload=None, allocation="a", setting="", **places):
+def make_residuals(logs, workload=None, allocation="a", **places):
     logs = np.asarray(logs, dtype=float)
-    return MeasuredResiduals.of(
-        make_places(len(logs), workload, **places), logs, 0.0, allocation, setting
-    )
+    return MeasuredResiduals.of(make_places(len(logs), workload, **places), logs, 0.0, allocation)
 
 
 def make_stored(logs, workload=None, **columns):

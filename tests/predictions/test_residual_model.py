@@ -1,6 +1,8 @@
 """The residual model: its derivatives, its closed forms, what it says near the data and far away,
 and its coverage."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -106,15 +108,21 @@ def test_points_and_rows_of_a_comparison_have_the_same_places():
     assert of_sizes.algorithm.tolist() == [of_points.algorithm[0]] * 2
 
 
-def test_the_slopes_of_the_covariance_are_its_differences():
-    likeness = Likeness.of(make_places(), make_places(nodes=(1, 16)))
-    scales = Scales(0.1, 0.2, 0.3, 0.15, 0.25, 0.05, 5.0)
+@pytest.mark.parametrize("of_setting", [(), (0.2,)])
+def test_the_slopes_of_the_covariance_are_its_differences(of_setting):
+    first, second = make_places(), make_places(nodes=(1, 16))
+    first = replace(first, setting=np.resize(["a", "b"], len(first)))
+    second = replace(second, setting=np.resize(["a", "b", "b"], len(second)))
+    likeness = Likeness.of(first, second)
+    scales = Scales(0.1, 0.2, 0.3, 0.15, 0.25, 0.05, 5.0, *of_setting)
     slopes = list(likeness.gradient(scales, likeness.correlate(scales)))
     slopes.insert(5, np.zeros_like(slopes[0]))  # the part of the point is not included
+    assert len(slopes) == len(scales.numbers)
     for number, slope in enumerate(slopes):
         step = np.eye(len(slopes))[number] * 1e-5
         higher, lower = (
-            likeness.covariance(Scales.of_logs(scales.logs + sign * step)) for sign in (1, -1)
+            likeness.covariance(scales.refit(np.exp(scales.logs + sign * step).tolist()))
+            for sign in (1, -1)
         )
         np.testing.assert_allclose(slope, (higher - lower) / 2e-5, atol=1e-8)
 
@@ -214,21 +222,52 @@ def test_a_stored_model_predicts_the_same():
     ]
 
 
+def in_settings(names, places):
+    return replace(places, setting=np.array(names, dtype=str))
+
+
 def test_a_new_setting_is_covered_where_settings_differ():
     """Each setting shifts all times; a prediction is for a setting that was not measured."""
     places = make_places(operations=("bcast",))
     settings = np.array([f"s{number % 6}" for number in range(len(places))])
     shift = {name: 0.4 * number for number, name in enumerate(sorted(set(settings)))}
     residuals = np.array([shift[name] for name in settings]) - 1.0
-    alike, differing = (
-        ResidualModel.fit(MeasuredResiduals.of(places, residuals, setting=names))
-        for names in ("", settings)
-    )
+    alike, differing = fit(places, residuals), fit(in_settings(settings, places), residuals)
     assert "setting" not in alike.deviations
-    widths = [model.predict_singly(places)[1] for model in (alike, differing)]
-    assert (widths[1] >= widths[0]).all()
+    assert [len(model.scales["all"].numbers) for model in (alike, differing)] == [7, 8]
     logs, half_width = differing.predict_singly(places)
     assert (half_width + np.abs(logs) >= 1.0).mean() > 0.9
+
+
+def test_a_measured_setting_is_corrected_by_its_own_shift():
+    """Two sizes of a setting tell its shift, which its other sizes have, too."""
+    places = make_places(operations=("bcast",), nodes=(2, 4, 8, 16))
+    shifts = {"slow": 0.3, "usual": 0.0, "fast": -0.3, "noisy": 0.1}
+    measured = places.only(np.isin(places.size, [3, 15]))
+    by_nodes = dict(zip([1.0, 2.0, 3.0, 4.0], shifts, strict=True))
+    settings = [by_nodes[nodes] for nodes in measured.doublings[:, 1].tolist()]
+    residuals = np.array([shifts[name] for name in settings])
+    model = fit(in_settings(settings, measured), residuals)
+    wanted = places.only((places.size == 9) & (places.doublings[:, 1] == 2))
+    slow, fast, new = (
+        model.predict_singly(in_settings([name] * len(wanted), wanted))
+        for name in ("slow", "fast", "")
+    )
+    assert (slow[0] > new[0] + 0.1).all()
+    assert (fast[0] < new[0] - 0.1).all()
+    assert (new[1] > slow[1]).all()
+    assert load_residuals(store_residuals(model)).scales == model.scales
+
+
+def test_intervals_of_a_new_setting_are_wider_if_few_settings_were_measured():
+    places = make_places()
+    half_widths = []
+    for count in (3, 12):
+        settings = np.resize([f"s{number}" for number in range(count)], len(places))
+        shift = 0.2 * np.resize([-1.0, 0.0, 1.0], len(places))
+        model = fit(in_settings(settings, places), shift)
+        half_widths.append(model.deviations["setting"])
+    assert half_widths[0] > half_widths[1]
 
 
 def test_the_scales_of_drawn_residuals_are_found():

@@ -121,6 +121,7 @@ class Arms:
             alternative=algorithms,
             workload=self.workload.astype(str),
             levels_crossed=unknown,
+            setting=unknown,
             doublings=doublings,
         )
 

@@ -94,13 +94,11 @@ def collect_residuals(
     allocation = rows["setting"].where(
         rows["simulated"].astype(bool), rows["batch"] + " " + rows["setting"]
     )
-    setting = rows["setting"].to_numpy(str)
     return MeasuredResiduals.of(
         Places.of_rows(rows) if places is None else places,
         logs,
         noise**2,
         allocation.to_numpy(str),
-        setting,
     )
 
 

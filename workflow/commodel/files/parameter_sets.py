@@ -24,8 +24,9 @@ MAX_FILE_BYTES = 8 * MIB  # enough for the draws of a table for each pair of sev
 PARAMETER_SET = TypeAdapter(ParameterSet)
 Positive = Annotated[float, Field(gt=0)]
 MAX_LINKS = 4096
-# numbers that the residual model fits to an operation: without and with a trend over the ranks
-SCALES = (7, 9)
+# numbers that the residual model fits to an operation: of models, these with a part of settings, and
+# of the MPI default
+NUMBERS_OF_SCALES = (7, 8, 9)
 # Bounds of stored residuals: within them, nothing computed from them is infinite.
 MAX_SCALE = 100.0
 MAX_DEVIATIONS = 1e4
@@ -283,10 +284,12 @@ def _find_wrong_residuals(
     if ALL_OPERATIONS not in residuals.scales:
         yield ("residuals", "scales"), f"wanted those of '{ALL_OPERATIONS}' operations"
     for name, values in residuals.scales.items():
-        if len(values) not in SCALES or not all(0 < value <= MAX_SCALE for value in values):
+        if len(values) not in NUMBERS_OF_SCALES or not all(
+            0 < value <= MAX_SCALE for value in values
+        ):
             yield (
                 ("residuals", "scales", name),
-                f"wanted {SCALES[0]} or {SCALES[1]} numbers above 0 and at most {MAX_SCALE:g}",
+                f"wanted 7, 8 or 9 numbers above 0 and at most {MAX_SCALE:g}",
             )
     if not 0 <= residuals.error <= MAX_SCALE:
         yield (

@@ -358,11 +358,15 @@ def _add_residuals_of_settings(
     """Return the residuals of a set, with those of its predictions in the other settings."""
     other = select_points(measured, [setting != reference for setting in list_settings(measured)])
     logs = np.log(np.array(other.seconds) / predict_seconds(parameters, other.points))
-    setting = np.array(list_settings(other), dtype=object)
-    of_others = MeasuredResiduals.of(Places.of_points(other.points), logs, 0.0, setting, setting)
+    setting = np.array(list_settings(other), dtype=str)
+    places = replace(Places.of_points(other.points), setting=setting)
+    of_others = MeasuredResiduals.of(places, logs, 0.0, setting)
     of_others = of_others.only(np.isfinite(logs))
     if parameters.residuals is not None:
         of_reference = load_residuals(parameters.residuals).residuals
+        in_reference = np.full(len(of_reference), reference or NO_NAME)
+        named = replace(of_reference.places, setting=in_reference)
+        of_reference = replace(of_reference, places=named)
         of_others = of_reference.join(of_others)
     model = ResidualModel.fit(of_others)
     return store_residuals(model) if model else parameters.residuals

@@ -79,6 +79,7 @@ class GrowthScales(Scales):
             algorithm=likeness.algorithm,
             size=likeness.size,
             place=likeness.place,
+            setting=likeness.setting,
             growth=np.outer(first.ranks - self.origin, second.ranks - self.origin),
             total=total**2,
         )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 STREAM = "stream of "
 ONE_NODE, SEVERAL_NODES = "within one node", "between nodes"
 WORKLOAD = "workload"
+SETTING = "setting"
 ALLREDUCE = "allreduce"
 
 
@@ -68,6 +69,7 @@ class Places:
     alternative: np.ndarray
     workload: np.ndarray
     levels_crossed: np.ndarray  # as in `Point.reach`; empty: unknown
+    setting: np.ndarray  # such as a job or a library
     doublings: Array  # (points, 3): logarithms to base 2 of bytes, nodes, and ranks of a node
 
     @classmethod
@@ -82,8 +84,10 @@ class Places:
             rows[name].to_numpy(str) for name in ("alternative", "levels_crossed")
         )
         workload = rows["workload"].to_numpy(str)
+        setting = np.full(len(rows), "")
         if "setting" in rows:
-            suffixes = [name_in_setting("", setting) for setting in rows["setting"]]
+            setting = rows["setting"].to_numpy(str)
+            suffixes = [name_in_setting("", name) for name in setting.tolist()]
             in_settings = zip(workload.tolist(), suffixes, strict=True)
             workload = np.array(
                 [name.removesuffix(suffix) for name, suffix in in_settings], dtype=str
@@ -96,12 +100,13 @@ class Places:
             alternative=alternative,
             workload=workload,
             levels_crossed=levels_crossed,
+            setting=setting,
             doublings=doublings,
         )
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> Places:
-        """Return the places of points."""
+        """Return the places of points, in no named setting."""
         names = [
             (
                 find_operation_class(point.operation, point.waves, point.statistic),
@@ -121,6 +126,7 @@ class Places:
             alternative=alternative,
             workload=workload,
             levels_crossed=levels_crossed,
+            setting=np.full(len(points), ""),
             doublings=measure_doublings(size, nodes, ranks),
         )
 
@@ -167,6 +173,11 @@ class Places:
         return self.doublings[:, 1] == 0
 
     @cached_property
+    def has_settings(self) -> bool:
+        """Whether the settings of the points differ."""
+        return len(np.unique(self.setting)) > 1
+
+    @cached_property
     def algorithm(self) -> np.ndarray:
         """The alternatives with their operations."""
         return np.char.add(np.char.add(self.operation, " "), self.alternative)
@@ -198,7 +209,8 @@ class Places:
         """Return the labels by which points are left out in turn."""
         nodes_and_ranks = self.doublings[:, 1].round(6) + 1j * self.doublings[:, 2].round(6)
         names = {WORKLOAD: self.workload, "operation": self.operation, "algorithm": self.algorithm}
-        return names | {"size": self.size, "place": nodes_and_ranks}
+        names |= {"size": self.size, "place": nodes_and_ranks}
+        return names | ({SETTING: self.setting} if self.has_settings else {})
 
     def only(self, flags: np.ndarray) -> Places:
         """Return some of the points."""

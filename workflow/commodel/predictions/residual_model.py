@@ -41,6 +41,7 @@ from commodel.predictions.interval_basis import (
 )
 from commodel.predictions.places import (
     ONE_NODE,
+    SETTING,
     SEVERAL_NODES,
     WORKLOAD,
     Places,
@@ -76,7 +77,6 @@ SCALES_DEVIATION = 0.2  # prior of the logarithms of an operation's scales: from
 MIN_FITTED_WORKLOADS = 2
 MIN_FREEDOM = 3  # least number of degrees of freedom
 ROUNDING = 1e-9  # tolerance of a sum of weights
-SETTING = "setting"
 
 
 FAR_DOUBLINGS = 1.5  # of the ranks beyond the measured ones, from which on a point is far beyond
@@ -100,15 +100,13 @@ class Scales:
     near: float  # shared by points of an algorithm with similar sizes, nodes and ranks a node
     point: float
     doublings: float
-
-    @classmethod
-    def of_logs(cls, logs: Array) -> Scales:
-        return cls(*np.exp(logs).tolist())
+    # shared by points of one setting and operation with similar sizes; 0 if settings do not differ
+    setting: float = 0.0
 
     @property
     def logs(self) -> Array:
         """The logarithms of the numbers that are fitted."""
-        return np.log(astuple(self))
+        return np.log(self.numbers)
 
     @property
     def number_of_point(self) -> int:
@@ -117,8 +115,9 @@ class Scales:
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """The numbers that a parameter set stores."""
-        return astuple(self)
+        """The numbers that are fitted, as a parameter set stores them."""
+        numbers = astuple(self)
+        return numbers if self.setting else numbers[:-1]
 
     def refit(self, numbers: Iterable[float]) -> Scales:
         """Return the same kind of scales with other fitted numbers."""
@@ -137,6 +136,8 @@ PRIOR = Scales(
 # Of their logarithms: a standard deviation may be 20 times as large or as small, the doublings four
 # times.
 PRIOR_DEVIATIONS = np.array([1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.7])
+# Of the part `setting`, where settings differ: jobs on one machine differ by 5 to 20 %.
+PRIOR_OF_SETTING, DEVIATION_OF_SETTING = 0.1, 1.5
 SEARCH = {"maxiter": 60, "ftol": 1e-7}
 MIN_SCALE, MAX_SCALE = 1e-4, 1e2  # bounds of the search
 # added to that of a point: keeps matrices invertible where residuals are exact
@@ -151,6 +152,7 @@ class Likeness:
     algorithm: Array  # 1: the same, 1/2: the same but for its arguments
     size: Array  # squared doublings between sizes
     place: Array  # squared distance in nodes and ranks of a node
+    setting: Array  # 1: the same
 
     @classmethod
     def of(cls, first: Places, second: Places) -> Likeness:
@@ -171,6 +173,7 @@ class Likeness:
             algorithm=same_algorithm,
             size=size,
             place=of_place,
+            setting=_equal(first.setting, second.setting),
         )
 
     def only(self, pairs: tuple[np.ndarray, np.ndarray]) -> Likeness:
@@ -189,7 +192,8 @@ class Likeness:
             scales.algorithm**2 + scales.size**2 * found.size + scales.near**2 * found.near
         )
         of_operation = scales.operation**2 * self.operation * found.near
-        return scales.everywhere**2 + of_operation + self.algorithm * of_algorithm
+        of_setting = scales.setting**2 * self.operation * self.setting * found.size
+        return scales.everywhere**2 + of_operation + self.algorithm * of_algorithm + of_setting
 
     def gradient(self, scales: Scales, correlations: Correlations) -> Iterator[Array]:
         """Yield the derivative of the covariance by the logarithm of each scale; that of `point` is
@@ -207,7 +211,11 @@ class Likeness:
             amplitude * correlations.near_decay
             + scales.size**2 * self.algorithm * correlations.size_decay
         )
+        in_setting = scales.setting**2 * self.operation * self.setting
+        decay += in_setting * correlations.size_decay
         yield 3 / scales.doublings**2 * self.size * decay
+        if scales.setting:
+            yield 2 * in_setting * correlations.size
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +257,6 @@ class MeasuredResiduals:
     logs: Array
     variances: Array
     allocation: np.ndarray
-    setting: np.ndarray
     # Residuals of fits without the operation, size or place of each point, where these can be had.
     left_out: Mapping[str, Array] = field(default_factory=dict)
 
@@ -260,29 +267,23 @@ class MeasuredResiduals:
         logs: Array,
         variances: Array | float = 0.0,
         allocation: np.ndarray | str = "",
-        setting: np.ndarray | str = "",
     ) -> MeasuredResiduals:
         """Return residuals; a single value is that of all points."""
-        variance, allocations, settings = (
-            np.broadcast_to(column, len(logs)) for column in (variances, allocation, setting)
+        variance, allocations = (
+            np.broadcast_to(column, len(logs)) for column in (variances, allocation)
         )
-        return cls(
-            places=places, logs=logs, variances=variance, allocation=allocations, setting=settings
-        )
+        return cls(places=places, logs=logs, variances=variance, allocation=allocations)
 
     def __len__(self) -> int:
         return len(self.logs)
 
     def digest(self) -> bytes:
         """Return a digest of what a search for scales depends on."""
-        names = "\0".join([*self.places.operation.tolist(), *self.places.alternative.tolist()])
-        numbers = np.column_stack([self.places.doublings, self.logs, self.variances])
+        places = self.places
+        columns = (places.operation, places.alternative, places.setting)
+        names = "\0".join(name for column in columns for name in column.tolist())
+        numbers = np.column_stack([places.doublings, self.logs, self.variances])
         return hashlib.sha256(names.encode() + numbers.tobytes()).digest()
-
-    def labels(self) -> dict[str, np.ndarray]:
-        """Return the labels by which points are left out in turn."""
-        has_settings = len(np.unique(self.setting)) > 1
-        return self.places.labels() | ({SETTING: self.setting} if has_settings else {})
 
     def only(self, flags: np.ndarray) -> MeasuredResiduals:
         """Return those of some of the points."""
@@ -291,7 +292,6 @@ class MeasuredResiduals:
             logs=self.logs[flags],
             variances=self.variances[flags],
             allocation=self.allocation[flags],
-            setting=self.setting[flags],
             left_out={name: column[flags] for name, column in self.left_out.items()},
         )
 
@@ -308,16 +308,15 @@ class MeasuredResiduals:
 
     def join(self, other: MeasuredResiduals) -> MeasuredResiduals:
         """Return both, as the residuals of one fit."""
-        logs, variances, allocation, setting = (
+        logs, variances, allocation = (
             np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("logs", "variances", "allocation", "setting")
+            for name in ("logs", "variances", "allocation")
         )
         return MeasuredResiduals(
             places=self.places.join(other.places),
             logs=logs,
             variances=variances,
             allocation=allocation,
-            setting=setting,
         )
 
 
@@ -503,12 +502,16 @@ class ResidualModel:
 
     @staticmethod
     def _fit_scales(residuals: MeasuredResiduals) -> dict[str, Scales]:
-        pooled = fit_scales(residuals.draw(MAX_FITTED_POINTS), PRIOR, PRIOR_DEVIATIONS)
+        prior, prior_deviations = PRIOR, PRIOR_DEVIATIONS
+        if residuals.places.has_settings:
+            prior = replace(PRIOR, setting=PRIOR_OF_SETTING)
+            prior_deviations = np.append(PRIOR_DEVIATIONS, DEVIATION_OF_SETTING)
+        pooled = fit_scales(residuals.draw(MAX_FITTED_POINTS), prior, prior_deviations)
         scales = {ALL_OPERATIONS: pooled}
         for name in np.unique(residuals.places.operation).tolist():
             own = residuals.only(residuals.places.operation == name)
             if len(own) >= MIN_POINTS_OF_SCALES:
-                deviations = np.minimum(SCALES_DEVIATION, PRIOR_DEVIATIONS)
+                deviations = np.minimum(SCALES_DEVIATION, prior_deviations)
                 scales[name] = fit_scales(own.draw(MAX_FITTED_POINTS), pooled, deviations)
         return scales
 
@@ -579,8 +582,12 @@ class ResidualModel:
         """Return the standard deviations from the middle to the end of the interval of each
         point."""
         measured_labels = self.residuals.places.labels()
-        labels = {kind: label for kind, label in places.labels().items() if kind != WORKLOAD}
-        unknown = {kind: ~np.isin(label, measured_labels[kind]) for kind, label in labels.items()}
+        wanted_labels = places.labels() | {SETTING: places.setting}
+        unknown = {
+            kind: ~np.isin(wanted_labels[kind], label)
+            for kind, label in measured_labels.items()
+            if kind != WORKLOAD
+        }
         beyond = measure_ranks_beyond(self.residuals.places, places)
         for placement in (ONE_NODE, SEVERAL_NODES):
             is_placed = places.on_one_node == (placement == ONE_NODE)
@@ -599,7 +606,7 @@ class ResidualModel:
         is left out. All workloads have equal weight."""
         from scipy.special import stdtrit  # here, because it is slow to load
 
-        kinds = self.residuals.labels()
+        kinds = self.residuals.places.labels()
         ratios: dict[str, list[Array]] = {kind: [] for kind in kinds}
         errors_of_workloads: list[Array] = []
         workloads: list[np.ndarray] = []
@@ -617,15 +624,16 @@ class ResidualModel:
                 ratios[kind].append(np.abs(errors) / deviations)
                 errors_of_workloads += [errors] if kind == WORKLOAD else []
         groups = number_labels(np.concatenate(workloads))
-        # The quantile of few workloads is too low, since the scales are fitted to these, too.
-        freedom = max(int(groups.max()) + 1 - len(PRIOR_DEVIATIONS), MIN_FREEDOM)
-        of_few = float(stdtrit(freedom, (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
-        covering = {
-            kind: _cover_groups(np.concatenate(parts), groups) for kind, parts in ratios.items()
-        }
-        deviations_of_kinds = {
-            kind: round(of_few * max(count, NORMAL_QUANTILE), 4) for kind, count in covering.items()
-        }
+        deviations_of_kinds = {}
+        for kind, parts in ratios.items():
+            # The quantile of few workloads is too low, since the scales are fitted to these, too.
+            freedom = int(groups.max()) + 1 - len(PRIOR_DEVIATIONS)
+            if kind == SETTING:
+                # Points of one setting share an error.
+                freedom = min(freedom, len(np.unique(kinds[SETTING])) - 1)
+            of_few = float(stdtrit(max(freedom, MIN_FREEDOM), (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
+            count = _cover_groups(np.concatenate(parts), groups)
+            deviations_of_kinds[kind] = round(of_few * max(count, NORMAL_QUANTILE), 4)
         error = float(np.sqrt(np.mean(np.concatenate(errors_of_workloads) ** 2)))
         return replace(self, error=round(error, 6), deviations=deviations_of_kinds)
 
@@ -648,10 +656,8 @@ class ResidualModel:
 
     def _count_unknown(self, unknown: Mapping[str, np.ndarray]) -> Array:
         """Return the standard deviations of points, from flags of those with an unmeasured
-        operation, size, …. Every prediction is for another workload, and for another setting if
-        there are several."""
-        least = max(self.deviations[WORKLOAD], self.deviations.get(SETTING, 0.0))
-        counts = np.full(len(unknown["size"]), least)
+        operation, size, …. Every prediction is for another workload."""
+        counts = np.full(len(unknown["size"]), self.deviations[WORKLOAD])
         for kind, flags in unknown.items():
             counts = np.maximum(counts, np.where(flags, self.deviations.get(kind, 0.0), 0.0))
         return counts

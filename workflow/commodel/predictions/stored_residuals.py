@@ -28,6 +28,7 @@ def load_residuals(stored: StoredResiduals) -> ResidualModel:
         alternative=np.array(stored.alternative, dtype=str),
         workload=np.array(stored.workload).astype(str),
         levels_crossed=np.array(stored.levels_crossed, dtype=str),
+        setting=np.array(stored.setting, dtype=str),
         doublings=measure_doublings(size, nodes, ranks),
     )
     residuals = MeasuredResiduals(
@@ -35,7 +36,6 @@ def load_residuals(stored: StoredResiduals) -> ResidualModel:
         logs=np.array(stored.log, dtype=float),
         variances=np.array(stored.variance, dtype=float),
         allocation=np.array(stored.allocation, dtype=str),
-        setting=np.array(stored.setting, dtype=str),
     )
     scales = {name: _load_scales(values) for name, values in stored.scales.items()}
     return ResidualModel(
@@ -44,7 +44,7 @@ def load_residuals(stored: StoredResiduals) -> ResidualModel:
 
 
 def _load_scales(numbers: Sequence[float]) -> Scales:
-    """Return the scales from their numbers. Those with a trend have one number more."""
+    """Return the scales from their numbers. Those of the MPI default have most."""
     if len(numbers) > len(fields(Scales)):
         return GrowthScales.of_numbers(numbers)
     return Scales(*numbers)
@@ -61,7 +61,7 @@ def store_residuals(model: ResidualModel, max_points: int = MAX_STORED_POINTS) -
         alternative=tuple(places.alternative.tolist()),
         levels_crossed=tuple(places.levels_crossed.tolist()),
         allocation=tuple(residuals.allocation.tolist()),
-        setting=tuple(residuals.setting.tolist()),
+        setting=tuple(places.setting.tolist()),
         workload=tuple(number_labels(places.workload).tolist()),
         ranks=tuple((nodes * per_node).tolist()),
         nodes=tuple(nodes.tolist()),
