@@ -192,7 +192,8 @@ def select_informative(
     """Return the points that determine the factors best: for every distance class, one whose
     predicted time is mostly latency and one whose predicted time is mostly time per byte. Of
     equally good points the fastest is selected. This repeats until there are `count` points."""
-    shares = Effect(parameters, [candidate.point for candidate in candidates]).slopes(np.zeros(2))
+    effect = Effect(parameters, [candidate.point for candidate in candidates])
+    _, shares = effect.with_slopes(np.zeros(2))
     is_scaled = shares.sum(axis=1) > 1 - MAX_UNSCALED_SHARE
     remaining: list[int] = list(
         np.flatnonzero(is_scaled).tolist()

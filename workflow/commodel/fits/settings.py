@@ -57,9 +57,9 @@ from commodel.predictions.stored_residuals import load_residuals, store_residual
 from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
-SLOPE_STEP = 0.01  # of a logarithm, for slopes
+SLOPE_STEP = 1e-4  # of a logarithm, for slopes
 MAX_STEPS = 30
-MIN_LOG_STEP = 1e-7  # of a logarithm; after a smaller step the search ends
+MIN_LOG_STEP = 1e-5  # of a logarithm; after a smaller step the search ends
 MAX_LOG_FACTOR = 7.0  # factors are only searched within exp(±MAX_LOG_FACTOR)
 MAX_LOG_STEP = 1.0  # of a logarithm; the largest step
 # smallest share of the latency or of the time per byte in a prediction that determines its factor
@@ -89,7 +89,8 @@ def estimate_factors(
         )
     logs = np.asarray(logs, dtype=float)
     effect = Effect(parameters, points)
-    is_determined = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= MIN_FACTOR_SHARE
+    _, slopes = effect.with_slopes(np.zeros(2))
+    is_determined = np.abs(slopes).max(axis=0, initial=0.0) >= MIN_FACTOR_SHARE
     deviations = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), MIN_NOISE)
     for directions in (
         [SEPARATE_FACTORS, COMMON_FACTOR]
@@ -116,27 +117,36 @@ class Effect:
     def __call__(self, logs: Array) -> Array:
         """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the
         factors."""
-        family, rows = find_family(self.parameters.model), np.exp(np.vstack([np.zeros(2), logs]))
+        return np.log(self._predict(np.exp(logs)) / self._without_factors)
+
+    def with_slopes(self, logs: Array) -> tuple[Array, Array]:
+        """Return the same for one pair of logarithms, (points,), and its derivatives, (points,
+        factors)."""
+        rows = self(logs + SLOPE_STEP * np.vstack([np.zeros(2), SEPARATE_FACTORS]))
+        return rows[0], (rows[1:] - rows[0]).T / SLOPE_STEP
+
+    def _predict(self, factors: Array) -> Array:
+        """Return the predictions, (rows, points), for rows of factors."""
+        family = find_family(self.parameters.model)
         values = {
             name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()
         }
-        scaled = scale_values(family, self.parameters.forms, values, rows[:, :1], rows[:, 1:])
+        scaled = scale_values(family, self.parameters.forms, values, factors[:, :1], factors[:, 1:])
         model = Model.of(family, Values(scaled, self.parameters.forms, self.parameters.settings))
-        predictions = np.zeros((len(rows), len(self.points)))
+        predictions = np.zeros((len(factors), len(self.points)))
         for numbers, pattern, count in self._parts:
             predictions[:, numbers] += (
-                count * np.broadcast_to(model.cost(pattern), (len(numbers), len(rows))).T
+                count * np.broadcast_to(model.cost(pattern), (len(numbers), len(factors))).T
             )
-        return np.log(predictions[1:] / predictions[0])
+        return predictions
+
+    @cached_property
+    def _without_factors(self) -> Array:
+        return self._predict(np.ones((1, 2)))
 
     @cached_property
     def _parts(self) -> list[tuple[list[int], Schedule, int]]:
         return list(stack_parts(self.points))
-
-    def slopes(self, logs: Array) -> Array:
-        """Return the derivatives, (points, factors)."""
-        ends = self(logs + SLOPE_STEP * np.vstack([SEPARATE_FACTORS, -SEPARATE_FACTORS]))
-        return (ends[:2] - ends[2:]).T / (2 * SLOPE_STEP)
 
 
 def _solve_factors(
@@ -149,10 +159,8 @@ def _solve_factors(
 
     precision, best = noise.min() / noise, np.zeros(len(directions))
     for _ in range(MAX_STEPS):
-        slopes, residuals = (
-            effect.slopes(best @ directions) @ directions.T,
-            logs - effect(best @ directions[None])[0],
-        )
+        predicted, slopes = effect.with_slopes(best @ directions)
+        slopes, residuals = slopes @ directions.T, logs - predicted
         weight = precision**2 * _weigh_huber(precision * residuals, len(directions))
         normal = (slopes * weight[:, None]).T @ slopes
         step = np.linalg.lstsq(normal, slopes.T @ (weight * residuals), rcond=None)[0]
