@@ -10,6 +10,7 @@ from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.fits.probe_fits import fit_set
 from commodel.models.families import find_family
 from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.parameter_sets import read_published
 from commodel.models.probes import Site, find_probe
 from commodel.predictions.predictions import predict
 from commodel.reports.sections import memory
@@ -107,6 +108,17 @@ def test_a_limited_prediction_states_it():
         "limited by memory: as long as the memory of a node takes to copy all messages within it"
     )
     assert prediction.validity_text == limit
+
+
+def test_waves_of_a_stream_are_limited_too():
+    """Model tan has an equation of the time between two waves."""
+    fitted = read_published("tan/cab-mrnet")
+    slow = fitted.with_settings(memory_bandwidth={"node": 1e3})
+    stream = replace(point("reduce", topology="kary:2^2", bytes=64, layout="block:7"), waves=50)
+    (unlimited,) = predict(fitted, [stream])
+    (prediction,) = predict(slow, [stream])
+    assert prediction.seconds == pytest.approx(6 * 64 / 1e3)
+    assert unlimited.seconds < 0.1 * prediction.seconds
 
 
 @pytest.mark.parametrize(("total", "limited"), [(3e9, True), (None, False)])

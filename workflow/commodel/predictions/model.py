@@ -61,17 +61,21 @@ class Model:
                 )
             if not self.family.overlaps_work:
                 raise UserError(f"{self.family.title} does not model overlap with computation")
-        seconds = pattern.cost(self.family.predict(pattern, self.values))
-        least = find_memory_seconds(pattern, self.values.settings)
-        if not least.any():
-            return seconds
-        return np.maximum(seconds, least[:, None] if seconds.ndim > 1 else least.max())
+        return self._limit(pattern, pattern.cost(self.family.predict(pattern, self.values)))
 
     def period(self, pattern: Schedule) -> Array:
         """Return the time between two waves, of the shape of `cost`. The model must have an
         equation for it."""
         assert self.family.pipelined is not None
-        return self.family.pipelined(pattern, self.values)
+        return self._limit(pattern, self.family.pipelined(pattern, self.values))
+
+    def _limit(self, pattern: Schedule, seconds: Array) -> Array:
+        """Return the time of a pattern, at least that in which the memory of a node copies its
+        messages."""
+        least = find_memory_seconds(pattern, self.values.settings)
+        if not least.any():
+            return seconds
+        return np.maximum(seconds, least[:, None] if seconds.ndim > 1 else least.max())
 
     def select_rows(self, start: int, stop: int) -> "Model":
         """Return the model with the rows from `start` to `stop`. Calls with equal arguments return
