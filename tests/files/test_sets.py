@@ -8,6 +8,11 @@ from commodel.files.parameter_sets import read_parameters
 SET = "model: shares\nplatform: x\nsource: by hand\nsettings: {%s}\nparameters: {o_s: 1us}\n"
 SINGLE = "single_messages: {node: {%s}}"
 
+COPIES = (
+    "memory_copies: {type: [%s], procs: [%s], sockets: [1], bytes: [64], rate: [1e9], low: [1e9], "
+    "high: [1e9], fastest: [1e9]}"
+)
+
 
 @pytest.mark.parametrize(
     ("written", "key", "wanted"),
@@ -50,6 +55,10 @@ SINGLE = "single_messages: {node: {%s}}"
         ("links: {leaf: 1000000000}", "links.leaf", "less than or equal to 4096"),
         ("types: 3", "types", "a mapping"),
         ("ranks: many", "ranks", "a whole number"),
+        ("memory_bandwidth: {node: 0}", "memory_bandwidth.node", "greater than 0"),
+        ("memory_from: -1", "memory_from", "greater than or equal to 0"),
+        (COPIES % ("node", "2, 4"), "memory_copies.procs", "1 as in"),
+        (COPIES % ("", "2"), "memory_copies.type", "at least"),
     ],
 )
 def test_settings_that_predictions_rely_on(tmp_path, written, key, wanted):

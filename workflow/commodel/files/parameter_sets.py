@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, model_validator
 
 from commodel.errors import UserError, make_printable
 from commodel.files.atomic import write_text
+from commodel.files.fields import make_refusal
 from commodel.files.quantities import parse_with_unit
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB
@@ -64,8 +65,10 @@ class SingleMessages(BaseModel):
             not len(sizes) == len(self.measured) == len(self.predicted)
             or sorted(set(sizes)) != sizes
         ):
-            raise ValueError(
-                "wanted rising sizes, and for each the measured and the predicted time"
+            raise make_refusal(
+                f"found {len(sizes)} sizes, {len(self.measured)} measured and "
+                f"{len(self.predicted)} predicted times; wanted rising sizes, and for each one both "
+                "times"
             )
         return self
 
@@ -85,9 +88,14 @@ class MemoryCopies(BaseModel):
 
     @model_validator(mode="after")
     def check_lengths(self) -> Self:
-        lengths = {len(column) for column in self.model_dump().values()}
-        if len(lengths) != 1 or 0 in lengths:
-            raise ValueError("wanted columns of equal length, with at least one row")
+        cases = len(self.type)
+        if not cases:
+            raise make_refusal("found no case, wanted at least one", "type")
+        for name, column in self:
+            if len(column) != cases:
+                raise make_refusal(
+                    f"found {len(column)} values, wanted {cases} as in column type", name
+                )
         return self
 
 
