@@ -156,6 +156,8 @@ def fit_table(
         print_note(remark)
     if is_shown:
         print_rows(result.rows, style)
+    elif style == "table":
+        click.echo(f"{out}: {result.sentence}")
 
 
 @fit.command(
