@@ -208,8 +208,19 @@ def test_other_libraries_and_versions_are_unknown(library):
             128,
             1,
             (
-                "Open MPI 5.0.3 would run: rabenseifner or linear, depending on the datatype "
-                "(not in the catalogue)"
+                "Open MPI 5.0.3 would run: rabenseifner or linear (not in the catalogue), depending "
+                "on the datatype"
+            ),
+        ),
+        (
+            "Open MPI 5.0.3",
+            "allreduce",
+            64,
+            4,
+            4,
+            (
+                "Open MPI 5.0.3 would run: hier:inter=rabenseifner+linear:intra=binary+knomial or "
+                "hier:inter=binomial+linear:intra=binary+knomial, depending on the datatype"
             ),
         ),
         ("MPICH 4.2.0", "bcast", 12, 65536, 3, "MPICH 4.2.0 would run: scatter-allgather-ring"),

@@ -47,7 +47,7 @@ CONDITIONS: dict[str, Callable[[int, int], bool]] = {
 @dataclass(frozen=True)
 class DefaultAlgorithm:
     """What a library runs by default: its name in words, and the algorithm of the catalogue that
-    sends the same messages, empty if there is none."""
+    sends the same messages, empty if there is none or if it depends on the datatype."""
 
     library: str
     name: str
@@ -56,7 +56,7 @@ class DefaultAlgorithm:
     @property
     def text(self) -> str:
         """A sentence without its full stop."""
-        name = self.spec or f"{self.name} (not in the catalogue)"
+        name = self.spec or self.name
         component = f", by {self.name}" if self.spec and self.name.startswith("han") else ""
         return f"{self.library} would run: {name}{component}"
 
@@ -85,6 +85,10 @@ class _Part:
     name: str
     spec: str
 
+    @property
+    def text(self) -> str:
+        return self.spec or f"{self.name} (not in the catalogue)"
+
 
 def find_default_algorithm(library: str, point: Point) -> DefaultAlgorithm | None:
     """Return what a library runs for the operation of a point; None if that is unknown. `library`
@@ -98,13 +102,16 @@ def find_default_algorithm(library: str, point: Point) -> DefaultAlgorithm | Non
     find = _find_of_mpich if MPICH_RULES in rules else _find_of_open_mpi
     sizes = [size for size in ELEMENT_BYTES if size <= max(point.bytes, 1)]
     parts = list(dict.fromkeys(find(rules, point, size) for size in sizes))
+    name, spec = parts[0].name, parts[0].spec
     if len(parts) > 1:
-        names = " or ".join(part.spec or part.name for part in parts)
-        parts = [_Part(f"{names}, depending on the datatype", "")]
+        names = " or ".join(part.text for part in parts)
+        name, spec = f"{names}, depending on the datatype", ""
+    elif not spec:
+        name = parts[0].text
     match = LIBRARY.match(library)
     assert match is not None  # it has rules
     named = f"{match['name']} {match['version']}{match['patch']}"
-    return DefaultAlgorithm(named, parts[0].name, parts[0].spec)
+    return DefaultAlgorithm(named, name, spec)
 
 
 def find_rules(library: str) -> tuple[str, ...]:
