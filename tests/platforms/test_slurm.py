@@ -33,6 +33,7 @@ from commodel.platforms.slurm import (
     was_refused,
 )
 from snakemake_executor_plugin_slurm_patient import UNLISTED, Executor
+from snakemake_executor_plugin_slurm_patient.__main__ import forget_defaults
 
 TYPED = (
     "launcher: slurm\nnodes: 5\ncores: 2\ntypes: {fat: 2, thin: 3}\nslurm: {features: {fat: "
@@ -379,6 +380,26 @@ def test_jobs_are_submitted_in_the_order_of_their_priority(look, monkeypatch):
     jobs = [SimpleNamespace(priority=priority) for priority in (-2, 0, -1)]
     look.executor.run_jobs(jobs)
     assert [job.priority for job in submitted] == [0, -1, -2]
+
+
+JOB = "python -m snakemake --cores 2 --executor slurm-jobstep --jobs 1 --mode remote"
+
+
+def test_a_job_that_starts_mpi_itself_has_one_snakemake(look, monkeypatch):
+    monkeypatch.setattr(SlurmExecutor, "format_job_exec", lambda self, job: JOB)
+    options = "--executor slurm-jobstep --jobs 1"
+    monkeypatch.setattr(SlurmExecutor, "additional_general_args", lambda self: options)
+    command = look.executor.format_job_exec(SimpleNamespace(resources={"mpi": "srun"}))
+    assert command == "python -m snakemake_executor_plugin_slurm_patient --cores 2 --mode remote"
+    assert look.executor.format_job_exec(SimpleNamespace(resources={})) == JOB
+
+
+def test_it_leaves_srun_no_defaults_of_the_job():
+    environment = {"SLURM_JOB_ID": "7", "SLURM_CONF": "/etc/slurm.conf", "PATH": "/bin"}
+    defaults = {"SLURM_NTASKS_PER_NODE": "2", "SRUN_CPUS_PER_TASK": "4", "SBATCH_MEM": "1"}
+    of_the_job = environment | defaults
+    forget_defaults(of_the_job)
+    assert of_the_job == environment
 
 
 def test_no_job_is_forgotten_in_an_outage(cluster, look):

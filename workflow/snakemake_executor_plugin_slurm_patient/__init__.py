@@ -83,6 +83,16 @@ class Executor(SlurmExecutor):
                 )
             super().run_job(job)
 
+    def format_job_exec(self, job: JobExecutorInterface) -> str:
+        """Return the command of a job. The executor of job steps would start another Snakemake: by
+        srun, or without it where the rule starts MPI programs. There one Snakemake does
+        (`__main__.py`)."""
+        command = super().format_job_exec(job)
+        if "mpi" not in job.resources:
+            return command
+        command = command.replace(f" {self.additional_general_args()} ", " ", 1)
+        return command.replace(" -m snakemake ", f" -m {__package__} ", 1)
+
     def _is_away(self) -> bool:
         return self._listed() is None and bool(CONTROLLER_UNREACHABLE.search(self.complaint))
 
