@@ -256,6 +256,12 @@ class Project:
             process_group=0,
         )
 
+    def measure(self, until: str = "collect", *settings: str) -> None:
+        """Run the jobs up to those of a rule, or up to a file: all that measure and none that report."""
+        command = ["snakemake", "--profile", "slurm", "--until", until]
+        code, said = self.run(*command, "--config", "experiment=mine", *settings)
+        assert code == 0, said
+
     def run(self, *command: str) -> tuple[int, str]:
         process = self.start(*command)
         try:

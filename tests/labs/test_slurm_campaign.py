@@ -80,7 +80,7 @@ def test_a_campaign_from_the_plan_to_the_workbook(project):
     assert code == 0, said
     assert (project.folder / "reports/mine/mine.xlsx").exists()
     compared = pd.read_csv(project.folder / "results/mine/comparison.csv")
-    assert len(set(compared.point)) >= 60
+    assert len(set(compared.point)) >= 40
     jobs = {}
     for batch in project.plan.batches:
         provenance = json.loads((project.raw(batch) / "provenance.json").read_text())
@@ -108,8 +108,7 @@ def test_a_campaign_from_the_plan_to_the_workbook(project):
 
 def test_nodes_by_type_and_ranks_in_any_order(project):
     project.write(TYPED, TYPES)
-    code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
-    assert code == 0, said
+    project.measure()
     names, features = (
         project.slurm("sinfo", "-h", "-N", "-o", "%N %f").split()[at::2] for at in (0, 1)
     )
@@ -159,8 +158,7 @@ def test_processes_under_srun_keep_the_cores_of_their_layout(binding, project):
     project.write(EXPERIMENT)
     (project.folder / "params" / "l.csv").write_text(PROCESSES)
     (project.folder / "params" / "p.csv").write_text(PARTS)
-    code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
-    assert code == 0, said
+    project.measure()
     results = project.folder / "results" / "mine"
     for program in ("summa", "wave2d"):
         (meta,) = (
@@ -202,8 +200,7 @@ def test_processes_that_drive_gpus_get_them_from_slurm(gpus, project):
     project.write(EXPERIMENT, PLATFORM.replace("{mpi: pmi2}", "{mpi: pmi2, gpus: 1}"))
     (project.folder / "params" / "l.csv").write_text(HYBRID)
     (project.folder / "params" / "p.csv").write_text(PARTS)
-    code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
-    assert code == 0, said
+    project.measure()
     metas = (project.folder / "results/mine").glob("raw/*/summa-3r-*.json")
     (meta,) = (json.loads(path.read_text()) for path in metas)
     assert re.fullmatch("ranks 0, 2: opencl, .*; rank 1: .*, threads 1", meta["computing"])
@@ -225,12 +222,11 @@ slurm: {mpi: pmi2, features: {fat: fat, thin: thin}, gpus: {fat: 2, thin: 1}}
 @pytest.mark.parametrize("gpus", [2], indirect=True)
 def test_a_job_has_all_gpus_of_nodes_with_different_numbers(gpus, project):
     """It can only request one of each node, and gets the others since it is exclusive."""
-    project.write(EXPERIMENT, TWO_TYPES_OF_GPU_NODES)
+    project.write(f"{EXPERIMENT}survey: false\n", TWO_TYPES_OF_GPU_NODES)
     layout = "rank,node,cores,device\n0,0,1,gpu\n1,1,1,gpu\n2,0,1,gpu\n"
     (project.folder / "params" / "l.csv").write_text(layout)
     (project.folder / "params" / "p.csv").write_text(PARTS)
-    code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
-    assert code == 0, said
+    project.measure()
     metas = (project.folder / "results/mine").glob("raw/*/summa-3r-*.json")
     (meta,) = (json.loads(path.read_text()) for path in metas)
     assert re.fullmatch("ranks 0-2: opencl, .*", meta["computing"])

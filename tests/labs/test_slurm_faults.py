@@ -37,9 +37,15 @@ def batch(project):
 
 
 @pytest.fixture(scope="module", autouse=True)
+def at_its_limit(request):
+    """Let the job of the slow test reach its time limit while the other tests run."""
+    if any("limited" in item.fixturenames for item in request.session.items):
+        request.getfixturevalue("limited")
+
+
+@pytest.fixture(scope="module")
 def limited(tmp_path_factory):
-    """Submit a job of one minute whose ranks hang; it reaches its time limit while the other tests
-    run."""
+    """Submit a job of one minute whose ranks hang."""
     with running_slurm() as slurm:
         project = make_project(slurm, tmp_path_factory.mktemp("limited"))
         project.write(SLOW.replace("RANKS", "2").replace("timeout: 3 s", "timeout: 10min"))
@@ -132,11 +138,14 @@ def test_killed_and_hung_ranks(project, batch):
 
 
 @pytest.mark.parametrize(
-    "command", ["snakemake --profile slurm --config experiment=mine", RUN], ids=["snakemake", "run"]
+    "command",
+    ["snakemake --profile slurm --until {raw}/done --config experiment=mine", RUN],
+    ids=["snakemake", "run"],
 )
 def test_interrupt(project, batch, command):
     """Ctrl-C cancels the jobs; cases measured before keep their samples."""
-    process = project.start(*command.split())
+    raw = f"results/mine/raw/{batch.name}"
+    process = project.start(*command.format(raw=raw).split())
     until(lambda: len(project.measured(batch)) > 3)
     before = project.measured(batch)
     os.killpg(process.pid, signal.SIGINT)

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 import yaml
 
+from commodel.plan.surveys import find_network_file
 from commodel.platforms.slurm import find_node_levels
 from tests.labs.slurm_lab import HERE, make_project, running_slurm
 from tests.labs.test_slurm_campaign import MEASURE
@@ -42,6 +43,7 @@ ip link set n2 master br1
 ip link set n3 master br1
 """
 HOSTS = ["n0", "n1", "n2", "n3"]
+REORDERED = ["n3", "n1", "n2", "n0"]
 
 
 def run(project, *more):
@@ -59,82 +61,93 @@ def nodes_of(project, batch):
     return json.loads((project.raw(batch) / "provenance.json").read_text())["nodes"]
 
 
-def move_results(project):
-    """Rename the results folder. The network file stays."""
-    (project.folder / "results").rename(
-        project.folder / f"results-{len(list(project.folder.glob('results*')))}"
-    )
-
-
-def test_jobs_run_on_surveyed_hosts_in_order_and_wait_until_available(tmp_path):
-    """The jobs use the order of hosts in the network file, which differs from Slurm's."""
+@pytest.fixture
+def interleaved():
+    """n0 and n2 are on one switch, n1 and n3 on another."""
     with running_slurm(INTERLEAVED_TOPOLOGY) as slurm:
-        srun = str(slurm.folder / "bin" / "srun")
-        assert find_node_levels(srun, ("n0", "n1", "n2", "n3")).group_lists == {
-            "leaf": [0, 1, 0, 1]
-        }
-        assert find_node_levels(srun, ("n3", "n1", "n0")).group_lists == {"leaf": [0, 0, 1]}
-        project = make_project(slurm, tmp_path)
-        project.write(EXPERIMENT)
-        run(project)
-        path, network = network_of(project)
-        print(path.read_text())
-        assert (network["hosts"], network["pairs"]) == (HOSTS, 6)
-        assert [nodes_of(project, batch) for batch in project.plan.batches] == [
-            HOSTS,
-            HOSTS,
-            HOSTS[:2],
-            HOSTS,
-        ]
-        for batch in project.plan.batches:  # the switches of a job's nodes, as Slurm reports them
-            about = json.loads((project.raw(batch) / "provenance.json").read_text())
-            assert about["levels"] == {"leaf": [0, 1, 0, 1][: batch.nodes]}
-            assert set(about["processors"]) <= {"cache", "socket"}
-        _, output = project.run("commodel", "show", "network", "mine")
-        print(output)
-        assert re.search(
-            r"Slurm's topology (agrees with|differs from) the measured times", output
-        ), output
-        # all nodes are one machine: measured levels are random
-        agrees = network["levels"] == {"leaf": [0, 1, 0, 1]}
-        assert agrees == ("topology agrees" in output)
+        yield slurm
 
-        move_results(project)
-        path.write_text(
-            path.read_text().replace("n0", "n9").replace("n3", "n0").replace("n9", "n3")
-        )
-        path.write_text(path.read_text().replace("experiment: mine", "experiment: first"))
-        probes, two, four = project.plan.batches
-        slurm("scontrol", "update", "nodename=n3", "state=drain", "reason=test")
-        process = project.start("commodel", "run", "mine", "--profile", "slurm")
-        log = project.folder / "results/mine/run.log"
-        until(lambda: log.exists() and "waits for n3," in log.read_text(), 60)
-        slurm("scontrol", "update", "nodename=n3", "state=resume")
-        output, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, output
-        assert re.search(
-            rf"waits for n3,.*UnavailableNodes:n3.*delete networks/{path.name}, or", output
-        ), output
-        assert [nodes_of(project, batch) for batch in (probes, two, four)] == [
-            ["n3", "n1", "n2", "n0"],
-            ["n3", "n1"],
-            ["n3", "n1", "n2", "n0"],
-        ]
-        hosts_of_player = [
-            json.loads(file.read_text())["hosts"]
-            for file in project.raw(two).glob("player-2r-*.json")
-        ]
-        assert hosts_of_player == [["n3", "n1"]]
 
-        move_results(project)
-        job = project.submit(project.plan.batches[1], "--nodelist=n0,n1")
-        assert slurm.ended(job) == "FAILED"
-        assert (
-            f"networks/{path.name}: the job runs on n1,n0, wanted n3,n1, whose network was surveyed"
-            in project.log(job)
-        )
-        run(project, "--no-survey")
-        assert nodes_of(project, two) == ["n0", "n2"]  # on one switch, which Slurm prefers
+@pytest.fixture
+def surveyed(interleaved, tmp_path):
+    """A project with a network file, whose order of hosts differs from Slurm's."""
+    project = make_project(interleaved, tmp_path)
+    project.write(EXPERIMENT)
+    digest = project.plan.platforms["lab"].digest
+    path = find_network_file("lab", digest, project.folder)
+    path.parent.mkdir()
+    survey = {"digest": digest, "experiment": "first", "date": "2026-01-01", "pairs": 6}
+    path.write_text(yaml.safe_dump({"platform": "lab", **survey, "hosts": REORDERED, "levels": {}}))
+    return project
+
+
+def test_a_survey_learns_the_hosts_and_all_jobs_run_there(interleaved, tmp_path):
+    srun = str(interleaved.folder / "bin" / "srun")
+    assert find_node_levels(srun, ("n0", "n1", "n2", "n3")).group_lists == {"leaf": [0, 1, 0, 1]}
+    assert find_node_levels(srun, ("n3", "n1", "n0")).group_lists == {"leaf": [0, 0, 1]}
+    project = make_project(interleaved, tmp_path)
+    project.write(EXPERIMENT)
+    project.measure()
+    path, network = network_of(project)
+    print(path.read_text())
+    assert (network["hosts"], network["pairs"]) == (HOSTS, 6)
+    assert [nodes_of(project, batch) for batch in project.plan.batches] == [
+        HOSTS,
+        HOSTS,
+        HOSTS[:2],
+        HOSTS,
+    ]
+    for batch in project.plan.batches:  # the switches of a job's nodes, as Slurm reports them
+        about = json.loads((project.raw(batch) / "provenance.json").read_text())
+        assert about["levels"] == {"leaf": [0, 1, 0, 1][: batch.nodes]}
+        assert set(about["processors"]) <= {"cache", "socket"}
+    _, output = project.run("commodel", "show", "network", "mine")
+    print(output)
+    assert re.search(r"Slurm's topology (agrees with|differs from) the measured times", output), (
+        output
+    )
+    # all nodes are one machine: measured levels are random
+    agrees = network["levels"] == {"leaf": [0, 1, 0, 1]}
+    assert agrees == ("topology agrees" in output)
+
+
+def test_jobs_run_on_surveyed_hosts_in_order_and_wait_until_available(surveyed):
+    """The jobs use the order of hosts in the network file, which differs from Slurm's."""
+    probes, two, four = surveyed.plan.batches
+    slurm = surveyed.slurm
+    slurm("scontrol", "update", "nodename=n3", "state=drain", "reason=test")
+    process = surveyed.start("commodel", "run", "mine", "--profile", "slurm")
+    log = surveyed.folder / "results/mine/run.log"
+    until(lambda: log.exists() and "waits for n3," in log.read_text(), 60)
+    slurm("scontrol", "update", "nodename=n3", "state=resume")
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    path, _ = network_of(surveyed)
+    assert re.search(
+        rf"waits for n3,.*UnavailableNodes:n3.*delete networks/{path.name}, or", output
+    ), output
+    assert [nodes_of(surveyed, batch) for batch in (probes, two, four)] == [
+        REORDERED,
+        REORDERED[:2],
+        REORDERED,
+    ]
+    hosts_of_player = [
+        json.loads(file.read_text())["hosts"] for file in surveyed.raw(two).glob("player-2r-*.json")
+    ]
+    assert hosts_of_player == [REORDERED[:2]]
+
+
+def test_a_job_on_other_hosts_fails_and_without_the_survey_any_hosts_do(surveyed):
+    _, two, _ = surveyed.plan.batches
+    path, _ = network_of(surveyed)
+    job = surveyed.submit(two, "--nodelist=n0,n1")
+    assert surveyed.slurm.ended(job) == "FAILED"
+    assert (
+        f"networks/{path.name}: the job runs on n1,n0, wanted n3,n1, whose network was surveyed"
+        in surveyed.log(job)
+    )
+    surveyed.measure(f"results/mine/raw/{two.name}/done", "survey=false")
+    assert nodes_of(surveyed, two) == ["n0", "n2"]  # on one switch, which Slurm prefers
 
 
 @pytest.fixture
@@ -170,7 +183,7 @@ def two_switches(tmp_path, monkeypatch):
 def test_learned_levels_equal_the_topology(two_switches, tmp_path):
     project = make_project(two_switches, tmp_path)
     project.write(EXPERIMENT)
-    print(run(project))
+    project.measure()
     path, network = network_of(project)
     print(path.read_text())
     assert network["hosts"] == HOSTS
