@@ -80,7 +80,6 @@ def test_sigterm_and_sigint_end_the_driver_cleanly(campaign, number):
     assert here.samples() == here.ids
 
 
-@pytest.mark.alone
 def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(campaign):
     here = campaign(points=2, seconds="1 s")  # so that it is hit in the middle
     first = ""
@@ -131,7 +130,6 @@ def test_without_time_for_one_pass_the_rest_is_marked(campaign):
     assert {marker["status"] for marker in here.markers().values()} == {"budget"}
 
 
-@pytest.mark.alone
 def test_a_second_driver_is_refused_naming_the_first_process(campaign):
     here = campaign(seconds="10 s")
     with here.start() as driver:

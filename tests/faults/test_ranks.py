@@ -10,8 +10,6 @@ import pytest
 
 from tests.waiting import until
 
-pytestmark = pytest.mark.alone
-
 
 def strike(campaign, driver, number, hit):
     """Send a signal to a rank in a case that was not hit before, and append that case to `hit`. The
@@ -48,6 +46,7 @@ def run_and_strike(campaign, number, times=1):
     return driver.returncode, hit, printed
 
 
+@pytest.mark.alone
 def test_a_killed_rank_marks_one_case_as_crashed_and_the_batch_continues(campaign):
     here = campaign()
     code, (case,), printed = run_and_strike(here, signal.SIGKILL)
@@ -67,6 +66,7 @@ def test_a_killed_rank_marks_one_case_as_crashed_and_the_batch_continues(campaig
     assert here.samples() == here.ids
 
 
+@pytest.mark.alone
 def test_a_hung_rank_marks_the_case_as_timed_out(campaign):
     here = campaign(timeout="2 s")
     code, (case,), printed = run_and_strike(here, signal.SIGSTOP)
