@@ -134,7 +134,8 @@ def test_nodes_by_type_and_ranks_in_any_order(project):
 
 EXPERIMENT = """
 platform: lab
-models: [hockney]
+models: [pram]
+probes: [work]
 library: false
 probe_bytes: [1, 1KiB]
 measure: {sync: barrier, precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.2, passes: 1, warmup: 1}

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.lab
 SLOW = """
 platform: lab
 models: [pram]
+probes: [work]
 library: false
 survey: false
 measure: {sync: barrier, precision: 0.01%, min_samples: 6, max_samples: 1e6, seconds: 0.25, passes: 1, warmup: 1,
