@@ -34,7 +34,7 @@ matrix:
   - axes:
       operation: bcast
       algorithm: [linear, binomial]
-      bytes: {{from: 1, to: 64KiB, factor: 4}}
+      bytes: {{from: 1, to: 64KiB, factor: 16}}
     zips:
       placement: {{ranks: [2, 2, 4], ranks_per_node: [2, 1, 1]}}
 """
@@ -42,7 +42,7 @@ TYPED = f"""
 platform: lab
 models: [hloggp]
 library: false
-probe_bytes: [1, 1KiB]
+probe_bytes: [1, 64]
 {MEASURE}
 matrix:
   - axes:
