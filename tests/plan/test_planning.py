@@ -18,8 +18,9 @@ from commodel.patterns.operations import list_operations
 from commodel.patterns.points import PlatformResources, make_library_points, make_point
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan import planning
+from commodel.plan.batches import PROBE_SHARE
 from commodel.plan.plan_tables import summarize_plan
-from commodel.plan.planning import PROBE_SHARE, load_plan
+from commodel.plan.planning import load_plan
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY

@@ -347,6 +347,11 @@ class Experiment(FileMapping):
         return block.platform or self.platform
 
     @property
+    def has_automatic_probes(self) -> bool:
+        """Whether the program chooses probes, possibly beside those that the experiment names."""
+        return self.probes == "auto" or "auto" in self.probes
+
+    @property
     def tables(self) -> list[str]:
         """The files of tables from which blocks take combinations."""
         return list(dict.fromkeys(block.table for block in self.matrix if block.table))

@@ -13,8 +13,8 @@ from commodel.files.atomic import make_temporary_folder, write_atomically
 from commodel.files.cache import MAX_COPY_BYTES
 from commodel.models.probes import find_probe
 from commodel.patterns.operations import has_size
+from commodel.plan.batches import PROBE_SHARE
 from commodel.plan.duration import SIMULATED_LIMIT_FACTOR, Durations, estimate_analysis
-from commodel.plan.planning import PROBE_SHARE
 from commodel.records import Batch, Plan
 from commodel.units import format_bytes, format_duration
 

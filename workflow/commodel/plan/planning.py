@@ -8,13 +8,12 @@ type or form than later stages assume.
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-import numpy as np
 from pydantic import TypeAdapter
 
 from commodel import __version__
@@ -26,32 +25,30 @@ from commodel.files.results_folder import PLAN, Results
 from commodel.files.safe_paths import NODES_SUFFIX, AnyPath, SafePath, check_inside, parse_file_path
 from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
-from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import name_published_file, read_published
-from commodel.models.probes import LOCAL_WORK_PROBES, Site, find_probe
+from commodel.models.probes import find_probe
 from commodel.models.probes.node_pairs import MIN_NODES
-from commodel.patterns.layouts import count_case_nodes, drives_gpus
+from commodel.patterns.layouts import drives_gpus
 from commodel.patterns.operations import list_operation_files
 from commodel.patterns.point_digests import add_digests
 from commodel.patterns.points import PlatformResources, make_library_points, make_point
+from commodel.plan.batches import PlatformPoints, make_batches
 from commodel.plan.config import (
     find_config_file,
     load_experiment,
     load_named_platform,
     load_platform,
 )
-from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, locate_errors
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
-from commodel.plan.message_lengths import choose_probe_sizes
-from commodel.plan.surveys import BATCH_INFIX, list_networks_needed, needs_survey
 from commodel.plan.surveys import PROBE as SURVEY
+from commodel.plan.surveys import list_networks_needed, needs_survey
 from commodel.platforms.build import get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import check_mpi_type, make_constraint
-from commodel.platforms.toolchains import compute_native_digest, list_toolchains
+from commodel.platforms.toolchains import list_toolchains
 from commodel.platforms.tools import find_build_root, find_tool
 from commodel.predictions.papers import find_paper
 from commodel.records import (
@@ -63,179 +60,8 @@ from commodel.records import (
     Plan,
     PlannedPlatform,
     Point,
-    compute_digest,
 )
 from commodel.sources import ROOT
-
-PROBE_SHARE = 0.25  # of the time of a platform's batches: limit of survey and probes
-# Seconds that survey and probes may take even if points take little time. Simulated probes take
-# only the time of the simulator.
-MIN_PROBE_SECONDS, MIN_SIMULATED_PROBE_SECONDS = 120.0, 10.0
-
-
-def make_batches(
-    name: str,
-    platform: Platform,
-    experiment: Experiment,
-    points: list[Point],
-    probes: list[str],
-    measure: Measure,
-    survey: bool = False,
-) -> tuple[Batch, ...]:
-    """Return the batches of a platform: one for the survey of the network, one for the probes, and
-    those of the points. Automatic probes have fewer cases if survey and probes exceed their share
-    of the time.
-
-    Their names contain a digest of the platform, the settings of measurements, and the programs. If
-    any of these changes, earlier samples are invalid.
-    """
-    budget = experiment.batch.budget
-    sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
-    state_digest = compute_digest(
-        [platform.digest, sampling, experiment.seed, compute_native_digest(platform.substrate)], 8
-    )
-    durations = Durations(platform.launcher, measure, platform.substrate)
-    probes_local_work = (
-        not platform.simulated and platform.uses_mpi and not LOCAL_WORK_PROBES.isdisjoint(probes)
-    )
-    sizes, longest_vectors = choose_probe_sizes(points, experiment.probe_bytes, probes_local_work)
-    site = Site(
-        nodes=platform.nodes,
-        cores=platform.cores,
-        types=dict(platform.types),
-        simulated=platform.simulated,
-        substrate=platform.substrate,
-        fewer_cores=dict(platform.fewer_cores),
-        levels=platform.hierarchy,
-        vectors=longest_vectors,
-    )
-
-    def make_batch(
-        label: str, members: Sequence[Point | Case], likely: Sequence[Case] = ()
-    ) -> Batch:
-        """Return a batch of points or of cases. If the `likely` cases take longer, the estimates
-        are theirs."""
-
-        def estimate(limit: bool) -> float:
-            return max(durations.estimate_batch(group, limit) for group in (members, likely))
-
-        nodes = max(
-            member.nodes if isinstance(member, Point) else count_case_nodes(member)
-            for member in members
-        )
-        batch_points = tuple(member for member in members if isinstance(member, Point))
-        batch_cases = tuple(member for member in members if isinstance(member, Case))
-        return Batch(
-            name=f"{name}{label}-{state_digest}",
-            platform=name,
-            nodes=nodes,
-            points=batch_points,
-            cases=batch_cases,
-            seconds=estimate(limit=False),
-            most=estimate(limit=True),
-            budget=budget,
-        )
-
-    def list_cases(site: Site) -> list[Case]:
-        cases: list[Case] = []
-        for probe in probes:
-            cases += find_probe(probe).cases(name, site, sizes)
-        return cases
-
-    point_batches = []
-    survey_batches = []
-    for size, members in _group_by_nodes(points, platform, experiment.batch.smaller):
-        parts = list(_split_by_budget(members, durations, budget))
-        # some points may need fewer nodes
-        is_limit = platform.simulated or experiment.batch.smaller
-        for number, part in enumerate(parts, 1):
-            label = f"{size}n{f'-{number}' if len(parts) > 1 else ''}"
-            point_batches.append(make_batch(f"-{'upto' if is_limit else ''}{label}", part))
-    likely_site = site
-    if survey:
-        pairs = tuple(find_probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
-        survey_batches.append(make_batch(BATCH_INFIX.removesuffix("-"), pairs))
-        probes = [probe for probe in probes if probe != SURVEY]
-        # Before the survey, levels are unknown. The estimates must suffice for the probes of a
-        # network with levels.
-        likely_site = (
-            site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
-        )
-    limit = PROBE_SHARE / (1 - PROBE_SHARE) * sum(batch.seconds for batch in point_batches)
-    limit = max(limit, MIN_SIMULATED_PROBE_SECONDS if platform.simulated else MIN_PROBE_SECONDS)
-    remaining = limit - sum(batch.seconds for batch in survey_batches)
-    for thinning in (1, 2) if _are_automatic(experiment) else (1,):
-        cases = list_cases(replace(site, thinning=thinning))
-        likely_cases = list_cases(replace(likely_site, thinning=thinning))
-        if not cases:
-            return (*survey_batches, *point_batches)
-        batch = make_batch("-probes", cases, likely_cases)
-        if batch.seconds <= remaining:
-            break
-    return (*survey_batches, batch, *point_batches)
-
-
-def _are_automatic(experiment: Experiment) -> bool:
-    """Return whether the program chooses probes, possibly beside those that the experiment
-    names."""
-    return experiment.probes == "auto" or "auto" in experiment.probes
-
-
-def _guess_levels(nodes: int) -> Hierarchy:
-    inner = max(2, nodes // 8)
-    return Hierarchy.of(
-        {
-            name: (np.arange(nodes) // size).tolist()
-            for name, size in (("a", inner), ("b", 2 * inner))
-        }
-    )
-
-
-def _group_by_nodes(
-    points: list[Point], platform: Platform, smaller: bool
-) -> list[tuple[int, list[Point]]]:
-    """Return the points by the largest number of nodes that their allocation may have.
-
-    For simulated allocations this is a power of two, or all nodes of the platform: they need no
-    nodes, and one start takes longer than a small point. The name of a batch has this number, so
-    that further points do not change the name. `smaller` puts all points into the largest
-    allocation.
-    """
-    if smaller:  # points of many nodes come first, so that a further batch needs few nodes
-        points = sorted(points, key=lambda point: -point.nodes)
-    parts: dict[int, list[Point]] = {}
-    for point in points:
-        nodes = points[0].nodes if smaller else point.nodes
-        limit = min(1 << (nodes - 1).bit_length(), platform.nodes) if platform.simulated else nodes
-        parts.setdefault(limit, []).append(point)
-    return sorted(parts.items())
-
-
-def _split_by_budget(
-    points: Iterable[Point], durations: Durations, budget: float
-) -> Iterator[tuple[Point, ...]]:
-    """Yield the points in order, in as few parts as the budget allows.
-
-    Alternatives of a workload stay together, so that they are measured in the same state of the
-    machine. A workload that exceeds the budget is a part of its own.
-    """
-    groups: dict[str, list[Point]] = {}
-    for point in points:
-        groups.setdefault(point.workload, []).append(point)
-    # seconds: ten minutes, as in the time limit, but at most half of the budget
-    reserve = min(600.0, budget / 2)
-    part: list[Point] = []
-    seconds = start = durations.estimate_members((), upper_bound=True)
-    for members in groups.values():
-        added_seconds = durations.estimate_members(members, upper_bound=True) - start
-        if part and reserve + seconds + added_seconds > budget:
-            yield tuple(part)
-            part = []
-            seconds = start
-        part += members
-        seconds += added_seconds
-    if part:
-        yield tuple(part)
 
 
 def load_resources(name: str, root: str | Path = ".") -> PlatformResources:
@@ -388,7 +214,7 @@ def make_plan(name: str, root: Path, only: str | None = None, survey: bool = Tru
 
 def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     experiment = load_experiment(path)
-    survey = survey and experiment.survey and _are_automatic(experiment)
+    survey = survey and experiment.survey and experiment.has_automatic_probes
     families = _list_families(experiment)
     if experiment.paper:
         with locate_errors(experiment, "paper"):
@@ -445,10 +271,14 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     measure = Measure(**experiment.measure.model_dump())
     batches: list[Batch] = []
     for name, platform in platforms.items():
-        points_of_platform = _select_platform(name, points)
-        of_platform = make_batches(
-            name, platform, experiment, points_of_platform, probes, measure, name in surveyed
+        measured = PlatformPoints(
+            name=name,
+            platform=platform,
+            points=_select_platform(name, points),
+            probes=probes,
+            survey=name in surveyed,
         )
+        of_platform = make_batches(measured, experiment, measure)
         _check_gpus(platform, of_platform)
         batches += of_platform
     return Plan(
@@ -548,7 +378,9 @@ def _list_probes(
     for index, name in named.items():
         with locate_errors(experiment, "probes", index):
             find_probe(name)
-    wanted = dict.fromkeys([*(automatic if _are_automatic(experiment) else ()), *named.values()])
+    wanted = dict.fromkeys(
+        [*(automatic if experiment.has_automatic_probes else ()), *named.values()]
+    )
     for entry in models:
         missing = set(needed[entry]) - set(wanted)
         if missing:
