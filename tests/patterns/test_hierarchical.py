@@ -285,6 +285,12 @@ def test_spellings_of_an_algorithm_have_one_canonical_form(operation, spec, own)
         ("gather", "hier:leaders=2", "found 'leaders'"),
         ("allgather", "by-node", "found no argument"),
         ("allgather", "by-node:rng", "no algorithm 'rng'"),
+        (
+            "allgather",
+            "locality-bruck:intra=ring",
+            "found 'intra=ring', wanted an algorithm within nodes: bruck, neighbor-exchange, ",
+        ),
+        ("allgather", "locality-bruck:hier", "found 'hier', wanted an algorithm within nodes"),
     ],
 )
 def test_wrong_parts_are_refused_in_one_line(operation, spec, text):

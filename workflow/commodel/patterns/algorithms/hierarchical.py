@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from commodel.errors import UserError
 from commodel.patterns.algorithms import (
+    ALIASES,
     ANY_ORDER,
     Algorithm,
     Placement,
     canonicalize_algorithm,
     find_algorithm,
+    find_algorithms,
 )
 from commodel.patterns.arguments import Argument, Kind
 from commodel.patterns.compositions import Composer, Segments
@@ -158,19 +161,33 @@ def _place_by_node(operation: str) -> dict[str, Any]:
 
 def _place_locality_bruck() -> dict[str, Any]:
     """Return the fields of the locality-aware Bruck allgather."""
-    parse = partial(canonicalize_algorithm, "allgather")
 
     def canonicalize(text: str, levels: Levels) -> str:
-        name = parse(text, levels)
+        name = _parse_within_nodes(text)
         return "" if name == "bruck" else name
 
     return {
         "title": "allgather within nodes, then rounds of a message of each rank to another node and "
         "an allgather within nodes by ALGORITHM, bruck unless given",
         "build": _build_locality_bruck,
-        "argument": Argument("ALGORITHM", Kind.SHAPE, parse, optional=True),
+        "argument": Argument("ALGORITHM", Kind.SHAPE, _parse_within_nodes, optional=True),
         "placement": Placement(has_lanes, _check_lanes_of_node, canonicalize),
     }
+
+
+def _parse_within_nodes(spec: str) -> str:
+    """Return the canonical spec of an allgather within nodes. Refuse others, and those that follow
+    the placement of ranks: all ranks of a node have the same."""
+    flat = [
+        name for name, algorithm in find_algorithms("allgather").items() if not algorithm.placement
+    ]
+    name = spec.partition(":")[0].strip().replace("_", "-")
+    if ALIASES.get(("allgather", name), name) not in flat:
+        raise UserError(
+            f"locality-bruck: found '{spec}', wanted an algorithm within nodes: "
+            f"{', '.join(sorted(flat))}"
+        )
+    return canonicalize_algorithm("allgather", spec)
 
 
 def _check_lanes_of_node(value: object, node: np.ndarray) -> None:
