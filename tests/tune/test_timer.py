@@ -10,7 +10,8 @@ from commodel.records import LIBRARY, Choice, Measure
 from commodel.results import raw_samples
 from commodel.results.raw_samples import STOPPED_BY_FAILURES
 from commodel_tune.dialects import OPEN_MPI_DIALECT
-from commodel_tune.timer import LibraryTimer
+from commodel_tune.timer import LibraryTimer, _read_times
+from tests.refusals import catch_error_message
 
 
 class Failing(LibraryTimer):
@@ -45,3 +46,27 @@ def test_untried_cases_are_failures_of_an_algorithm_but_not_of_the_library_defau
     given_up = [why for why in failures.values() if why.startswith(STOPPED_BY_FAILURES)]
     assert len(failures) - len(given_up) == 1
     assert bool(given_up) == (algorithm != LIBRARY)
+
+
+ROW = '["bcast", 2, "block", 8, %s, 0.05]'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "took: found nothing, wanted seconds"),
+        ('{"took": NaN, "workloads": []}', "took: found 'nan', wanted seconds"),
+        ('{"took": 1, "workloads": 5}', "workloads: found '5', wanted a list"),
+        *(
+            (f'{{"took": 1, "workloads": [{ROW % number}]}}', "workloads[0]: found a list, wanted ")
+            for number in ("NaN", "-1", "0", "1e999", "true", '"1"', "null")
+        ),
+        ('{"took": 1, "workloads": [["bcast", 2]]}', "workloads[0]: found a list, wanted "),
+    ],
+)
+def test_a_damaged_file_of_times_is_refused(text, message, tmp_path):
+    """Such as one of which a program of somebody else has replaced a time."""
+    (tmp_path / "times.json").write_text(text)
+    found = catch_error_message(_read_times, SafePath(tmp_path) / "times.json")
+    assert found.startswith(f"{tmp_path}/times.json: {message}")
+    assert "\n" not in found

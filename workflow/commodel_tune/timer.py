@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Protocol
+from typing import Any, Protocol
 
 from commodel import __version__
 from commodel.errors import UserError
@@ -35,8 +35,10 @@ from commodel.records import (
 )
 from commodel.results.raw_samples import LATE, STOPPED_BY_FAILURES, read_marker, read_samples
 from commodel.stats import MIN_NOISE, estimate_noise
+from commodel.units import show_value
 
 TIMES_FILE, RAW_FOLDER, RESULTS_FILE = "times.json", "raw", "results.json"
+MAX_SECONDS = 1e9  # of a start
 # one sample, with a time limit of 20 s
 VERIFICATION_SETTINGS = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)
 
@@ -236,15 +238,34 @@ def _has_text(file: SafePath, text: str) -> bool:
 
 def _read_times(record: SafePath) -> StartTimings:
     entries = read_json(record)
-    try:
-        rows = {
-            PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:]
-            for row in entries["workloads"]
-        }
-        seconds, errors = (
-            {workload: float(times[column]) for workload, times in rows.items()}
-            for column in (0, 1)
-        )
-        return StartTimings(seconds, float(entries["took"]), errors)
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise UserError("found something else, wanted the times of a start", file=record) from None
+    took: Any = entries.get("took")
+    rows: Any = entries.get("workloads")
+    if not _is_positive(took):
+        raise UserError(f"found {show_value(took)}, wanted seconds", file=record, key="took")
+    if not isinstance(rows, list):
+        raise UserError(f"found {show_value(rows)}, wanted a list", file=record, key="workloads")
+    seconds = {}
+    noise = {}
+    for number, row in enumerate(rows):
+        if not _is_timed(row):
+            raise UserError(
+                f"found {show_value(row)}, wanted operation, ranks, layout, bytes, seconds and noise",
+                file=record,
+                key=f"workloads[{number}]",
+            )
+        workload = PlacedWorkload(*row[:4])
+        seconds[workload], noise[workload] = float(row[4]), float(row[5])
+    return StartTimings(seconds, float(took), noise)
+
+
+def _is_timed(row: Any) -> bool:
+    """Return whether a row has a workload, a time and its noise."""
+    if not isinstance(row, list) or len(row) != 6:
+        return False
+    kinds = [str, int, str, int]
+    is_workload = [type(value) for value in row[:4]] == kinds
+    return is_workload and all(map(_is_positive, row[4:]))
+
+
+def _is_positive(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value <= MAX_SECONDS
