@@ -5,11 +5,13 @@ Names of machines are shortened to ranges (`shorten_to_ranges`), or replaced by 
 (`make_anonymizer`).
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from commodel.parameters import ParameterSet
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import PaperEvidence, find_paper
 from commodel.records import Plan
-from commodel.reports.elements import RESULTS_PATH, Chart, Remark, Report
+from commodel.reports.elements import RESULTS_PATH, Chart, Remark, Report, Section
 from commodel.reports.report_builder import build_report
 from commodel.reports.report_inputs import ReportInputs
 from commodel.reports.sections import measurement_conditions, network, papers
@@ -193,6 +195,68 @@ def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class _StoredTables:
+    """What a report tells of a results folder: its measurements, and where they are from."""
+
+    compared: pd.DataFrame  # the recommended prediction and the models
+    raw: pd.DataFrame
+    unmeasured: pd.DataFrame
+    provenance: dict[str, dict]  # of each batch
+    run_provenance: ExperimentProvenance
+
+    @classmethod
+    def read(cls, plan: Plan, results: Results) -> _StoredTables:
+        return cls(
+            compared=read_table(results.table("comparison"), COMPARISON),
+            raw=read_table(results.table("summary"), SUMMARY),
+            unmeasured=read_unmeasured(results.table("unmeasured")),
+            provenance=_read_batch_provenance(plan, results),
+            run_provenance=_read_provenance(plan, results),
+        )
+
+    def anonymized(self, results: Results) -> _StoredTables:
+        """Return the same with numbers for the names of machines."""
+        names = list_machines(self.provenance, self.run_provenance, results)
+        messages = [attempt["outcome"] for attempt in self.run_provenance.attempts]
+        messages += self.unmeasured["reason"].tolist()
+        anonymize = make_anonymizer(names | find_similar_names(names, messages))
+
+        def anonymize_columns(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+            replaced = {}
+            for column in columns:
+                new_texts = {text: anonymize(text) for text in frame[column].unique()}
+                replaced[column] = frame[column].map(new_texts)
+            return frame.assign(**replaced)
+
+        run_provenance = replace(
+            self.run_provenance,
+            attempts=tuple(anonymize(list(self.run_provenance.attempts))),
+            texts=anonymize(self.run_provenance.texts),
+        )
+        return _StoredTables(
+            compared=anonymize_columns(self.compared, ["batch", "raw"]),
+            raw=anonymize_columns(self.raw, ["batch", "raw"]),
+            unmeasured=anonymize_columns(self.unmeasured, ["reason"]),
+            provenance=anonymize(self.provenance),
+            run_provenance=run_provenance,
+        )
+
+    def with_versions(self, versions: dict[str, str]) -> _StoredTables:
+        """Return the same with further versions, and names of machines as ranges."""
+        attempts = []
+        for attempt in self.run_provenance.attempts:
+            nodes = ", ".join(shorten_to_ranges(attempt["nodes"]))
+            attempts.append(dict(attempt) | {"nodes": nodes})
+        run_provenance = replace(
+            self.run_provenance,
+            attempts=tuple(attempts),
+            tools=dict(self.run_provenance.tools) | versions,
+        )
+        provenance = _add_ranges(self.provenance)
+        return replace(self, provenance=provenance, run_provenance=run_provenance)
+
+
 def _build_report(
     plan: Plan,
     results: Results,
@@ -201,88 +265,73 @@ def _build_report(
     output_folder: Path | None,
     samples: bool,
 ) -> Report:
-    provenance = _read_batch_provenance(plan, results)
-    run_provenance = _read_provenance(plan, results)
-    unmeasured = read_unmeasured(results.table("unmeasured"))
-    compared = read_table(results.table("comparison"), COMPARISON)
-    raw = read_table(results.table("summary"), SUMMARY)
-    versions = dict(run_provenance.tools)
+    versions = {}
+    tables = _StoredTables.read(plan, results)
     if anonymous:
         versions[ANONYMOUS_KEY] = "machines have numbers for names"
-        names = list_machines(provenance, run_provenance, results)
-        messages = [attempt["outcome"] for attempt in run_provenance.attempts]
-        messages += unmeasured["reason"].tolist()
-        anonymize = make_anonymizer(names | find_similar_names(names, messages))
-        provenance = anonymize(provenance)
-        run_provenance = replace(
-            run_provenance,
-            attempts=tuple(anonymize(list(run_provenance.attempts))),
-            texts=anonymize(run_provenance.texts),
-        )
-        unmeasured["reason"] = anonymize(unmeasured["reason"].tolist())
-        for frame in (compared, raw):
-            for key in ("batch", "raw"):
-                frame[key] = frame[key].map({name: anonymize(name) for name in frame[key].unique()})
+        tables = tables.anonymized(results)
     elif output_folder is not None:
         results_path = find_relative_results(output_folder, str(results.folder))
         if results_path:
             versions[RESULTS_KEY] = results_path
     if samples:
         versions[SAMPLES_KEY] = "every sample has a row of its own"
-    comparison, _ = split_recommended(compared)
-    learned = make_networks(raw, find_recorded_nodes(plan, provenance))
-    provenance = _add_ranges(provenance)
-    attempts = tuple(
-        dict(attempt) | {"nodes": ", ".join(shorten_to_ranges(attempt["nodes"]))}
-        for attempt in run_provenance.attempts
-    )
-    run_provenance = replace(run_provenance, attempts=attempts, tools=versions)
-    kinds = {name: platform.kind for name, platform in plan.platforms.items()}
+    learned = make_networks(tables.raw, find_recorded_nodes(plan, tables.provenance))
+    tables = tables.with_versions(versions)
+    comparison, _ = split_recommended(tables.compared)
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
-    evidence = PaperEvidence(
-        comparison=comparison,
-        summary=raw,
-        sets=tuple(sets),
-        kinds=kinds,
-        distributions=distributions,
-    )
-    oversubscribed = measurement_conditions.describe_oversubscription(comparison, provenance)
-    paper_sections = (
-        papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
-    )
-    tree_predictions = find_fastest_trees(plan, comparison, sets)
-    drift = measure_drift(plan, comparison, sets, read_calibrations(results))
+    containers = {}
+    for name, platform in plan.platforms.items():
+        if platform.container:
+            containers[name] = platform.container
     inputs = ReportInputs(
-        compared,
+        tables.compared,
         plan.experiment,
         title=plan.title,
         parameter_sets=sets,
-        raw=raw,
-        provenance=provenance,
-        run_provenance=run_provenance,
+        raw=tables.raw,
+        provenance=tables.provenance,
+        run_provenance=tables.run_provenance,
         distributions=distributions,
-        unmeasured=unmeasured,
-        drift=drift,
+        unmeasured=tables.unmeasured,
+        drift=measure_drift(plan, comparison, sets, read_calibrations(results)),
         networks=learned,
         models={name: _describe_model(name) for name in plan.models},
         definitions=list_meanings(plan.models),
         passes={name: plan.passes(name) for name in plan.platforms},
-        containers={
-            name: platform.container
-            for name, platform in plan.platforms.items()
-            if platform.container
-        },
-        tree_predictions=tree_predictions,
-        paper_sections=paper_sections,
-        samples=make_samples_section(plan, results, raw) if samples else None,
+        containers=containers,
+        tree_predictions=find_fastest_trees(plan, comparison, sets),
+        paper_sections=_make_paper_sections(plan, sets, tables, comparison, distributions),
+        samples=make_samples_section(plan, results, tables.raw) if samples else None,
         plan=plan,
         results=results,
     )
-    del compared, comparison, evidence
+    del tables, comparison
     references = [inputs]
     del inputs
     # passes the only reference, so that `build_report` can free the memory
     return build_report(references.pop())
+
+
+def _make_paper_sections(
+    plan: Plan,
+    sets: Sequence[ParameterSet],
+    tables: _StoredTables,
+    comparison: pd.DataFrame,
+    distributions: pd.DataFrame,
+) -> Sequence[Section]:
+    """Return what the paper of an experiment has beside other reports."""
+    if not plan.paper:
+        return ()
+    evidence = PaperEvidence(
+        comparison=comparison,
+        summary=tables.raw,
+        sets=tuple(sets),
+        kinds={name: platform.kind for name, platform in plan.platforms.items()},
+        distributions=distributions,
+    )
+    oversubscribed = measurement_conditions.describe_oversubscription(comparison, tables.provenance)
+    return papers.make_sections(find_paper(plan.paper), evidence, oversubscribed)
 
 
 def _describe_model(name: str) -> dict[str, str]:
