@@ -20,6 +20,7 @@ from commodel.errors import UserError
 from commodel.files.tables import COMPARISON, list_columns, read_table, write_table
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule, find_fan_ins
+from commodel.patterns.default_algorithms import find_default_algorithm
 from commodel.predictions.interval_basis import PARAMETERS_ONLY_TEXT, IntervalBasis
 from commodel.predictions.places import Places
 from commodel.predictions.predictions import predict
@@ -308,6 +309,22 @@ def test_a_row_states_how_many_processes_shared_the_processors_of_a_host():
     unknown = compare_points(make_predictions("f"), points=points, measured=times)
     assert unknown[["processes", "processors"]].isna().all(axis=None)
     assert not is_oversubscribed(unknown).any()
+
+
+def test_rows_of_the_mpi_default_name_the_algorithm_of_its_rules():
+    points = [
+        Point("p", "allreduce", choice, "", "block:1", 8, 64, nodes=8)
+        for choice in ("library", "recursive-doubling")
+    ]
+    times = {point.id: 1.0 for point in points}
+    library = {"b": "Open MPI v5.0.3, package: Debian OpenMPI"}
+    rows = compare_points(make_predictions("f"), points=points, measured=times, libraries=library)
+    named = find_default_algorithm("Open MPI 5.0.3", points[0])
+    assert rows["default_algorithm"].tolist() == [named.algorithm, ""]
+    unknown = compare_points(
+        make_predictions("f"), points=points, measured=times, libraries={"b": "SMPI Version 4.0"}
+    )
+    assert unknown["default_algorithm"].eq("").all()
 
 
 LAYOUTS = [

@@ -336,6 +336,15 @@ def test_a_processor_for_each_process_is_no_anomaly(small, report):
         assert "processors" not in [column.key for column in table.columns]
 
 
+def test_the_algorithm_of_the_mpi_default_is_shown_where_it_is_known(small, report):
+    first = small["point"] == small["point"].iloc[0]
+    known = small.assign(default_algorithm=np.where(first, "ring", ""))
+    (table,) = make_report(known, experiment="known").section("Comparison").tables
+    assert set(table.column("default_algorithm")) == {"ring", ""}
+    (table,) = report.section("Comparison").tables
+    assert "default_algorithm" not in [column.key for column in table.columns]
+
+
 ALWAYS = ("ranks", "leaves", "bytes", "fan_in")
 
 

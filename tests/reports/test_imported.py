@@ -114,6 +114,18 @@ def test_a_table_of_the_mpi_default_alone_has_a_report(tmp_path):
     assert "MPI default" in openpyxl.load_workbook(files[0]).sheetnames
 
 
+def test_times_of_a_known_library_name_the_algorithm_of_its_rules(tmp_path):
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "osu_4n-1ppn.out").write_text(HEAD + "8 4.2\n1048576 900.0\n")
+    commodel.import_folder(runs, tmp_path / "imported", library="Open MPI 5.0.3")
+    files = commodel.report(tmp_path / "imported", tmp_path / "report").files
+    book = openpyxl.load_workbook(files[0])
+    rows = read_sheet(book, "MPI default", "Times of MPI default")
+    named = [row["by default rules"] for row in rows]
+    assert named == ["ring or recursive-doubling, depending on the datatype", "rabenseifner"]
+
+
 def test_options_of_results_are_refused_for_imported_measurements(tmp_path):
     imported = make_runs(tmp_path, with_algorithms=False)
     with pytest.raises(UserError, match="found 'samples', wanted results"):

@@ -21,7 +21,7 @@ from commodel.plan.planning import load_plan
 from commodel.records import RECOMMENDED, Plan
 from commodel.results.collection import collect_samples, summarize_raw
 from commodel.results.latency_distributions import tabulate_distributions
-from commodel.results.provenance import count_processors
+from commodel.results.provenance import count_processors, find_mpi_version
 from commodel.results.raw_samples import read_unmeasured
 
 
@@ -48,8 +48,11 @@ def compare_results(folder: Path, out: Path | None, sets: bool, cores: int) -> N
             processors = {
                 batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches
             }
+            libraries = {
+                batch.name: find_mpi_version(results.programs(batch.name)) for batch in plan.batches
+            }
             compared = comparing.compare(
-                plan, observations, pd.concat(parts), unmeasured, processors
+                plan, observations, pd.concat(parts), unmeasured, processors, libraries
             )
         all_rows = add_recommended(compared)
         write_table(SafePath.of_argument(out or folder / "comparison.csv", folder), all_rows)

@@ -19,6 +19,7 @@ from commodel.compare.comparison_intervals import add_intervals
 from commodel.errors import UserError, is_program_error
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns
 from commodel.patterns.build import find_fan_ins
+from commodel.patterns.default_algorithms import find_default_algorithm
 from commodel.patterns.layouts import place_ranks
 from commodel.patterns.operations import is_kernel
 from commodel.predictions.places import STREAM, name_in_setting
@@ -79,15 +80,20 @@ def compare(
     predictions: pd.DataFrame,
     unmeasured: pd.DataFrame | None = None,
     processors: Mapping[str, int | None] | None = None,
+    libraries: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Return a row for each point and model. A point that was not measured keeps its rows, with the
     reason from `unmeasured`. A point of the library default has one row, without a model.
-    `processors` is their number on the first host of each batch."""
+    `processors` is their number on the first host of each batch, `libraries` the version text of
+    its MPI library."""
     rows = []
     for batch in plan.batches:
         host_processors = (processors or {}).get(batch.name)
+        library = (libraries or {}).get(batch.name, "")
         rows += [
-            _describe_point(plan, batch.name, point, host_processors) for point in batch.points
+            _describe_point(plan, batch.name, point, host_processors)
+            | {"default_algorithm": _name_default_algorithm(library, point)}
+            for point in batch.points
         ]
     points = pd.DataFrame(rows)
     points["fan_in"] = (
@@ -159,6 +165,15 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
         "processes": np.nan if node is None else int(np.count_nonzero(node == node[0])),
         "processors": processors or np.nan,
     }
+
+
+def _name_default_algorithm(library: str, point: Point) -> str:
+    """Return what the default rules of a library select for a point of the MPI default; empty for
+    other points, and where that is unknown."""
+    if point.algorithm != LIBRARY:
+        return ""
+    found = find_default_algorithm(library, point)
+    return found.algorithm if found else ""
 
 
 def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:

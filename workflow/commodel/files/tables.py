@@ -53,13 +53,15 @@ def make_cell_safe(value: object) -> object:
 
 class Condition(Enum):
     """The condition under which a report shows a column: some rows are points of several waves, of
-    named settings, with more processes than processors, or of the recommended prediction."""
+    named settings, with more processes than processors, of the recommended prediction, or of an MPI
+    default whose algorithm is known."""
 
     ALWAYS = "always"
     WAVES = "waves"
     SETTINGS = "settings"
     OVERSUBSCRIBED = "oversubscribed"
     RECOMMENDED = "recommended"
+    DEFAULT_ALGORITHM = "default algorithm"
     NEVER = "never"
 
 
@@ -268,6 +270,15 @@ COMPARISON = (
         default=1,
         shown=Condition.WAVES,
         note="if several: measured and predicted times are those between two waves",
+    ),
+    Field(
+        "default_algorithm",
+        str,
+        optional=True,
+        default="",
+        head="by default rules",
+        shown=Condition.DEFAULT_ALGORITHM,
+        note="the algorithm of the MPI default by the default rules of the library's version; blank: unknown",
     ),
     Field("node_usage", str, shown=HIDDEN),
     Field("workload", str),

@@ -54,11 +54,17 @@ class DefaultAlgorithm:
     spec: str
 
     @property
-    def text(self) -> str:
-        """A sentence without its full stop."""
+    def algorithm(self) -> str:
+        """The spec or the name in words, with the library's component if it is another one than
+        usual."""
         name = self.spec or self.name
         component = f", by {self.name}" if self.spec and self.name.startswith("han") else ""
-        return f"{self.library} would run: {name}{component}"
+        return f"{name}{component}"
+
+    @property
+    def text(self) -> str:
+        """A sentence without its full stop."""
+        return f"{self.library} would run: {self.algorithm}"
 
 
 @dataclass(frozen=True)

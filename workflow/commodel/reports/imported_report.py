@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from commodel.parameters import ParameterSet
-from commodel.records import DEFAULT_LABEL, LIBRARY, Statistic
+from commodel.patterns.default_algorithms import find_default_algorithm
+from commodel.records import DEFAULT_LABEL, LIBRARY, Point, Statistic
 from commodel.reports.elements import (
     MICRO,
     AnsweredQuestion,
@@ -24,6 +25,7 @@ from commodel.reports.elements import (
     format_size_range,
     join_words,
     make_table,
+    select_columns,
     shorten_list,
     to_plain_value,
 )
@@ -174,13 +176,47 @@ def _make_time_sections(cases: pd.DataFrame, predicted: pd.DataFrame) -> list[Se
             alternative=part["algorithm"].map(_name_alternative),
             **{column: part[column] * MICRO for column in ("median", "least", "largest")},
         )
-        columns = {"nodes": shown["nodes"].isna()}
-        table = make_table("Imported times", f"Times of {name}", shown, blank=columns, fixed=3)
+        shown = shown.assign(default_algorithm=_name_default_algorithms(part))
+        is_known = shown["default_algorithm"].ne("").any()
+        table = make_table(
+            "Imported times",
+            f"Times of {name}",
+            shown,
+            select_columns("Imported times", without=() if is_known else ("default_algorithm",)),
+            blank={"nodes": shown["nodes"].isna()},
+            fixed=3,
+        )
         note = "Median of all times of a case; several files with one case are its repetitions."
         if len(charts) > MAX_CHARTS:
             note += f" Charts show the first {MAX_CHARTS} of {len(charts)}."
         sections.append(Section(name, note, (*charts[:MAX_CHARTS], table)))
     return sections
+
+
+def _name_default_algorithms(cases: pd.DataFrame) -> list[str]:
+    """Return, for each case, the algorithm that the rules of its library select; empty for cases of
+    algorithms, and where the library or the number of nodes is unknown."""
+    keys = ("algorithm", "operation", "layout", "ranks", "bytes", "nodes", "setting")
+    names = []
+    for algorithm, operation, layout, ranks, size, nodes, setting in zip(
+        *(cases[key] for key in keys), strict=True
+    ):
+        found = None
+        if algorithm == LIBRARY and nodes > 0:
+            point = Point(
+                "",
+                operation,
+                LIBRARY,
+                "",
+                layout,
+                int(ranks),
+                int(size),
+                nodes=int(nodes),
+                per_node=-(-int(ranks) // int(nodes)),
+            )
+            found = find_default_algorithm(str(setting), point)
+        names.append(found.algorithm if found else "")
+    return names
 
 
 def _draw_operation(

@@ -100,6 +100,13 @@ def count_processors(paths: Iterable[AnyPath]) -> int | None:
     return min(filter(None, counts), default=None)
 
 
+def find_mpi_version(paths: Iterable[AnyPath]) -> str:
+    """Return the version text of the MPI library that the programs of a batch report; empty if they
+    report none, or several."""
+    texts = {read_program(path).mpi for path in paths} - {""}
+    return texts.pop() if len(texts) == 1 else ""
+
+
 MAX_INPUT_BYTES = 64 * MIB  # of an experiment or platform file
 MAX_SHOWN_BYTES = 16 << 10  # of a file whose text reports print
 BINARY = re.compile(r"[\0\ufffd]")

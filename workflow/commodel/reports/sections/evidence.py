@@ -263,6 +263,7 @@ COLUMN_ORDER = (
     "regret",
     "held_out",
     "kind",
+    "default_algorithm",
     "fan_in",
     "processes",
     "processors",
@@ -296,6 +297,7 @@ def make_prediction_section(frame: pd.DataFrame) -> Section:
         Condition.SETTINGS: frame["setting"].ne("").any(),
         Condition.OVERSUBSCRIBED: is_oversubscribed(frame).any(),
         Condition.RECOMMENDED: frame["weights"].ne("").any(),
+        Condition.DEFAULT_ALGORITHM: frame["default_algorithm"].ne("").any(),
     }
     fields = {field.name: field for field in COMPARISON if present.get(field.shown)}
     order = [key for key in COLUMN_ORDER if key in fields or key == "kind"]
