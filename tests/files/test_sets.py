@@ -56,6 +56,7 @@ COPIES = (
         ("types: 3", "types", "a mapping"),
         ("ranks: many", "ranks", "a whole number"),
         ("memory_bandwidth: {node: 0}", "memory_bandwidth.node", "greater than 0"),
+        ("memory_bandwidth: {foo: 1}", "memory_bandwidth.foo", "'node' or 'host'"),
         ("memory_from: -1", "memory_from", "greater than or equal to 0"),
         (COPIES % ("node", "2, 4"), "memory_copies.procs", "1 as in"),
         (COPIES % ("", "2"), "memory_copies.type", "at least"),

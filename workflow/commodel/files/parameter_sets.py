@@ -138,7 +138,7 @@ class Settings(BaseModel):
     contention: dict[CONTENTION_CASE, Contention] = {}
     # See `predictions/sockets.py`.
     sockets: Annotated[int, Field(ge=2, le=MAX_SOCKETS)] | None = None
-    memory_bandwidth: dict[str, Positive] = {}
+    memory_bandwidth: dict[Literal["node", "host"], Positive] = {}
     memory_from: Annotated[int, Field(ge=0)] = 0
     memory_copies: MemoryCopies | None = None
     message_bandwidth: Positive | None = None
