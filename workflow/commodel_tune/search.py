@@ -36,6 +36,7 @@ MAX_POINTS_PER_START = 32  # a start is one start of the MPI program, which meas
 ASSUMED_START_SECONDS = 2.0
 # of the largest expected gain of a point: points with less are not measured yet
 MIN_VALUE_SHARE = 0.05
+MAX_SHOWN_REGRET = 1.0  # expected; more of it only says that little was measured
 SETTLED_REGRET = 0.05  # expected regret at which measuring ends
 MIN_DISTINCT_RATIO = 1.1  # of the times of two algorithms: above, they differ
 MIN_PREDICTED_RATIO = 1.5  # of the predictions of two algorithms: above, their times should differ
@@ -162,10 +163,11 @@ def search_choices(
         if not continues and number >= len(checks):
             break
         if measured:
-            progress(
-                f"{len(belief.measured_arms)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to "
-                f"take {100 * expected:.1f} % more than the best"
-            )
+            outlook = f"the choice is expected to take {100 * expected:.1f} % more than the best"
+            if expected > MAX_SHOWN_REGRET:
+                outlook = "too little is measured for a choice"
+            count_text = f"{len(belief.measured_arms)} of {len(arms.arms)} points"
+            progress(f"{count_text} in {took:.0f} s; {outlook}")
         first = checks[number] if number < len(checks) else []
         seconds_of_points = _estimate_costs(timer.measure, belief, start_seconds)
         points = _choose_next_start(
