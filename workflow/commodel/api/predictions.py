@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from commodel.advice.evidence import Evidence
     from commodel.api.campaigns import Run
     from commodel.api.fits import Fit
+    from commodel.predictions.mpi_default import MpiDefault
 
 PATTERN_FIELDS = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
 MAX_PATTERNS = 2_000_000  # of one call
@@ -149,14 +150,15 @@ def predict_patterns(
 
     Without sources, model and settings, the evidence is that of the runs in the folder of
     results."""
-    resources, evidence, folders = None, None, ""
     request = DefaultRequest.of(pattern)
-    if request.is_named and (quantity.waves or quantity.pipelined):
+    is_one_wave = not (quantity.waves or quantity.pipelined)
+    if request.is_named and not is_one_wave:
         raise UserError("the MPI default is predicted for one wave: leave waves and pipelined out")
-    is_plain = not (model or settings or quantity.pipelined or quantity.waves)
+    is_plain = is_one_wave and not (model or settings)
     has_campaign = is_plain and (
         _is_run(sources) if sources else any(Path("results").glob("*/fitted"))
     )
+    resources = None
     if platform and not _is_run(sources):
         from commodel.plan.planning import load_resources  # reads what a campaign needs
 
@@ -170,60 +172,111 @@ def predict_patterns(
     )
     if has_campaign:
         evidence, folders = _find_campaign(sources, platform, experiment, points[0].operation)
-        resources = evidence.resources
-        sets = [] if request.is_alone else list(evidence.by_model().values())
-        default = evidence.find_default(points[0].operation) if request.is_named else None
+        known = _Knowledge.of_campaign(evidence, folders, request, points[0].operation)
     else:
-        sets, default = split_sets(choose_sets(sources, model, settings, platform))
-        sets = [] if request.is_alone else sets
-        evidence = find_stored_evidence(sets, resources) if is_plain else None
-    request.check(default)
+        all_sets = choose_sets(sources, model, settings, platform)
+        known = _Knowledge.of_sets(all_sets, resources, request, has_residuals=is_plain)
+    request.check(known.default)
     if size_from_models or has_campaign:
         omitted.clear()
-        sizes = find_only_size(sets) if size_from_models and sets else pattern["sizes"]
-        points = _list_wanted(pattern, sizes, resources, quantity, omitted)
+        sizes = find_only_size(known.sets) if size_from_models and known.sets else pattern["sizes"]
+        points = _list_wanted(pattern, sizes, known.resources, quantity, omitted)
     notes: list[str] = []
     of_default: list[Prediction] = []
-    is_one_wave = not (quantity.waves or quantity.pipelined)
-    if default is not None and request.is_possible and is_one_wave:
-        complete = complete_pattern(pattern, default, has_platform=resources is not None)
-        default_points = _list_wanted(complete, complete["sizes"], resources, quantity, [])
-        of_default = predict_default(default, default_points)
-        layout = None if complete["layout"] == pattern["layout"] else complete["layout"]
-        notes = describe_default(default, of_default, layout, quantity.statistic)
-    if not sets:
+    if request.is_possible and is_one_wave:
+        of_default, notes = _predict_default(pattern, known, quantity)
+    if not known.sets:
         if not of_default:
             raise UserError(
                 "the set of the MPI default predicts it alone, and one wave: leave other algorithms, "
                 "topologies and waves out"
             )
-        return Predictions.of(tabulate_predictions(of_default, []), notes, [], folders)
+        return Predictions.of(tabulate_predictions(of_default, []), notes, [], known.folders)
     points = [point for point in points if point.algorithm != LIBRARY]
-    predictions: list[Prediction] = []
-    measured: Mapping[Point, float] = {}
-    if evidence and has_campaign:
-        from commodel.advice.recommended_times import recommend_times  # slow to load
-
-        # Of a run in the folder of results only the best model is shown beside it.
-        models = [parameters.model for parameters in sets] if sources else None
-        predictions, measured = (
-            recommend_times(evidence, points, models),
-            evidence.find_measured(points),
-        )
-    elif evidence:
-        predictions = predict_recommended(evidence, points)
-    predictions = predictions or predict_sets(sets, points, quantity.pipelined)
-    predictions = [*predictions, *of_default]
-    rows = tabulate_predictions(predictions, sets, bool(quantity.waves), measured)
-    notes += omitted + describe_origins(sets, resources.name if resources else "")
-    notes += resources.describe_extension(max(point.ranks for point in points)) if resources else []
+    # Of a run in the folder of results only the best model is shown beside the recommended times.
+    predictions = known.predict(points, quantity, shows_models=bool(sources))
+    measured = known.evidence.find_measured(points) if known.evidence and has_campaign else {}
+    rows = tabulate_predictions(
+        [*predictions, *of_default], known.sets, bool(quantity.waves), measured
+    )
+    notes += omitted
+    notes += describe_origins(known.sets, known.resources.name if known.resources else "")
+    if known.resources:
+        notes += known.resources.describe_extension(max(point.ranks for point in points))
     names_alternatives = bool(pattern["algorithm"] or pattern["topology"])
     has_arguments = any(
         algorithm.argument for algorithm in find_algorithms(points[0].operation).values()
     )
-    return Predictions.of(
-        rows, notes, sets, folders, has_defaults=has_arguments and not names_alternatives
-    )
+    has_defaults = has_arguments and not names_alternatives
+    return Predictions.of(rows, notes, known.sets, known.folders, has_defaults=has_defaults)
+
+
+@dataclass(frozen=True, eq=False)
+class _Knowledge:
+    """What predictions are made from."""
+
+    sets: list[ParameterSet]
+    default: MpiDefault | None
+    evidence: Evidence | None  # measured points, or residuals that sets store
+    resources: PlatformResources | None
+    folders: str = ""  # a line that names the folders of results
+    is_campaign: bool = False
+
+    @classmethod
+    def of_campaign(
+        cls, evidence: Evidence, folders: str, request: DefaultRequest, operation: str
+    ) -> _Knowledge:
+        return cls(
+            sets=[] if request.is_alone else list(evidence.by_model().values()),
+            default=evidence.find_default(operation) if request.is_named else None,
+            evidence=evidence,
+            resources=evidence.resources,
+            folders=folders,
+            is_campaign=True,
+        )
+
+    @classmethod
+    def of_sets(
+        cls,
+        all_sets: Sequence[ParameterSet],
+        resources: PlatformResources | None,
+        request: DefaultRequest,
+        has_residuals: bool,
+    ) -> _Knowledge:
+        """Return what parameter sets tell. `has_residuals`: the residuals that they store count."""
+        of_models, default = split_sets(all_sets)
+        sets = [] if request.is_alone else of_models
+        evidence = find_stored_evidence(sets, resources) if has_residuals else None
+        return cls(sets=sets, default=default, evidence=evidence, resources=resources)
+
+    def predict(
+        self, points: Sequence[Point], quantity: PredictedQuantity, shows_models: bool
+    ) -> list[Prediction]:
+        """Return the recommended predictions where enough was measured, with those of all models or
+        of the best one, else those of all sets."""
+        predictions: list[Prediction] = []
+        if self.evidence and self.is_campaign:
+            from commodel.advice.recommended_times import recommend_times  # slow to load
+
+            models = [parameters.model for parameters in self.sets] if shows_models else None
+            predictions = recommend_times(self.evidence, points, models)
+        elif self.evidence:
+            predictions = predict_recommended(self.evidence, points)
+        return predictions or predict_sets(self.sets, points, quantity.pipelined)
+
+
+def _predict_default(
+    pattern: Mapping[str, Any], known: _Knowledge, quantity: PredictedQuantity
+) -> tuple[list[Prediction], list[str]]:
+    """Return the predictions of the MPI default, and notes on them; nothing if it is unknown."""
+    if known.default is None:
+        return [], []
+    complete = complete_pattern(pattern, known.default, has_platform=known.resources is not None)
+    points = _list_wanted(complete, complete["sizes"], known.resources, quantity, [])
+    predictions = predict_default(known.default, points)
+    layout = None if complete["layout"] == pattern["layout"] else complete["layout"]
+    notes = describe_default(known.default, predictions, layout, quantity.statistic)
+    return predictions, list(notes)
 
 
 def _is_run(sources: Sequence[Source | AnyPath]) -> bool:
