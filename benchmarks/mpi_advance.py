@@ -7,8 +7,8 @@ The algorithms of its repository and ours:
 - node-aware: exchange among the ranks of equal positions on their nodes, then within nodes;
 - locality-aware: the same with parts of nodes in place of nodes;
 - multileader-node-aware: gather at each leader, node-aware exchange among leaders, scatter;
-- allgathers by Bruck: among leaders (`hier`), or in lanes (`mult_hier`). The locality-aware one,
-  which has an allgather within nodes after each step, is not in the catalogue, and left out.
+- allgathers by Bruck: among leaders (`hier`), in lanes (`mult_hier`), or with an allgather within
+  nodes after each step (`loc`).
 
 Each exchange is pairwise or nonblocking, which is our `linear`. `make bench-heldout TABLE=TABLE.csv`
 has the errors. With the probes of that machine, `commodel fit table PROBES.csv TABLE.csv --hold-out
@@ -28,6 +28,7 @@ ALLGATHER = {
     "allgather_bruck": "bruck",
     "allgather_hier_bruck": "hier:inter=bruck",
     "allgather_mult_hier_bruck": "lanes:inter=bruck:intra=bruck",
+    "allgather_loc_bruck": "locality-bruck",
     "PMPI_Allgather": LIBRARY,
 }
 COLUMNS = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic", "setting")
