@@ -260,14 +260,49 @@ def test_a_measured_setting_is_corrected_by_its_own_shift():
 
 
 def test_intervals_of_a_new_setting_are_wider_if_few_settings_were_measured():
-    places = make_places()
-    half_widths = []
-    for count in (3, 12):
+    """All residuals are 0, so that no left-out error is large: only Student's factor differs."""
+    places = make_places(nodes=(2, 4, 8, 16))
+    factors = []
+    for count in (2, 6, 12):
         settings = np.resize([f"s{number}" for number in range(count)], len(places))
-        shift = 0.2 * np.resize([-1.0, 0.0, 1.0], len(places))
-        model = fit(in_settings(settings, places), shift)
-        half_widths.append(model.deviations["setting"])
-    assert half_widths[0] > half_widths[1]
+        model = fit(in_settings(settings, places), np.zeros(len(places)))
+        assert model.deviations["setting"] > model.deviations["workload"]
+        factors.append(model.deviations["setting"])
+    assert factors == sorted(factors, reverse=True)
+    assert len(set(factors)) == 3
+
+
+def test_a_setting_of_another_operation_is_a_new_one():
+    places = make_places()
+    of_first = places.operation == "bcast"
+    measured = in_settings(np.where(of_first, "a", "b"), places)
+    logs = np.where(np.arange(len(places)) % 2, 0.3, -0.3)
+    model = fit(measured, logs)
+    known, other = (
+        model.count_deviations(in_settings([name] * of_first.sum(), places.only(of_first)))
+        for name in ("a", "b")
+    )
+    assert (other >= model.deviations["setting"]).all()
+    assert (known <= other).all()
+    assert model.deviations["setting"] > model.deviations["workload"]
+
+
+def test_points_without_a_named_setting_are_in_another_one_than_the_measured():
+    """Also if some were measured without a name: a new job is none of these."""
+    places = make_places(operations=("bcast",))
+    settings = np.resize(["", "monday", "friday"], len(places))
+    residuals = np.array([{"": 0.0, "monday": 0.4, "friday": -0.4}[name] for name in settings])
+    model = fit(in_settings(settings, places), residuals)
+    point = make_point(
+        PlatformResources.unlimited(),
+        {"operation": "bcast", "algorithm": "chain:2", "ranks": 4, "bytes": 512},
+    )
+    wanted = Places.of_points([point])
+    new, unnamed = (
+        model.predict_singly(places)[1] for places in (wanted, in_settings([""], wanted))
+    )
+    assert new > 1.5 * unnamed
+    assert new > 0.4
 
 
 def test_the_scales_of_drawn_residuals_are_found():

@@ -6,7 +6,7 @@ measured nearby.
 - Stack: the weighted geometric mean of the models' predictions. Weights ≥ 0 sum up to 1 and are
   least squares (stacked regression, Breiman 1996): of the errors of points left out, to predict,
   and of their differences within a workload, to rank. Left out are, in turn: a workload, an
-  operation, an algorithm, a size and a place.
+  operation, an algorithm, a size, a place and a setting.
 - The residual model (`predictions/residual_model.py`) corrects the stack, and has the prediction
   interval.
 

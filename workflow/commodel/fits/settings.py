@@ -368,11 +368,13 @@ def _add_residuals_of_settings(
     logs = np.log(np.array(other.seconds) / predict_seconds(parameters, other.points))
     setting = np.array(list_settings(other), dtype=str)
     places = replace(Places.of_points(other.points), setting=setting)
-    of_others = MeasuredResiduals.of(places, logs, 0.0, setting)
+    # An allocation has a name.
+    allocation = np.where(setting == "", NO_NAME, setting)
+    of_others = MeasuredResiduals.of(places, logs, 0.0, allocation)
     of_others = of_others.only(np.isfinite(logs))
     if parameters.residuals is not None:
         of_reference = load_residuals(parameters.residuals).residuals
-        in_reference = np.full(len(of_reference), reference or NO_NAME)
+        in_reference = np.full(len(of_reference), reference)
         named = replace(of_reference.places, setting=in_reference)
         of_reference = replace(of_reference, places=named)
         of_others = of_reference.join(of_others)

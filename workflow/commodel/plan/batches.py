@@ -27,7 +27,7 @@ MIN_PROBE_SECONDS, MIN_SIMULATED_PROBE_SECONDS = 120.0, 10.0
 
 @dataclass(frozen=True)
 class PlatformPoints:
-    """What is measured on a platform."""
+    """What is to be measured on a platform."""
 
     name: str
     platform: Platform
@@ -37,22 +37,22 @@ class PlatformPoints:
 
 
 def make_batches(
-    measured: PlatformPoints, experiment: Experiment, measure: Measure
+    wanted: PlatformPoints, experiment: Experiment, measure: Measure
 ) -> tuple[Batch, ...]:
     """Return the batches of a platform: one for the survey of the network, one for the probes, and
     those of the points. Automatic probes have fewer cases if survey and probes exceed their share
     of the time."""
-    maker = _BatchMaker.of(measured, experiment, measure)
-    point_batches = list(_make_point_batches(maker, measured, experiment))
-    site, sizes = _describe_site(measured, experiment)
+    maker = _BatchMaker.of(wanted, experiment, measure)
+    point_batches = list(_make_point_batches(maker, wanted, experiment))
+    site, sizes = _describe_site(wanted, experiment)
     # Before the survey, levels are unknown. The estimates must suffice for the probes of a network
     # with levels.
     likely_site = site
-    probes = measured.probes
+    probes = wanted.probes
     survey_batches = []
-    if measured.survey:
+    if wanted.survey:
         flat = replace(site, levels=FLAT)
-        pairs = tuple(find_probe(SURVEY).cases(measured.name, flat, [0]))
+        pairs = tuple(find_probe(SURVEY).cases(wanted.name, flat, [0]))
         survey_batches.append(maker.make(BATCH_INFIX.removesuffix("-"), pairs))
         probes = [probe for probe in probes if probe != SURVEY]
         if not site.levels.groups:
@@ -61,10 +61,10 @@ def make_batches(
     def list_cases(site: Site) -> list[Case]:
         cases: list[Case] = []
         for probe in probes:
-            cases += find_probe(probe).cases(measured.name, site, sizes)
+            cases += find_probe(probe).cases(wanted.name, site, sizes)
         return cases
 
-    is_simulated = measured.platform.simulated
+    is_simulated = wanted.platform.simulated
     limit = PROBE_SHARE / (1 - PROBE_SHARE) * sum(batch.seconds for batch in point_batches)
     limit = max(limit, MIN_SIMULATED_PROBE_SECONDS if is_simulated else MIN_PROBE_SECONDS)
     remaining = limit - sum(batch.seconds for batch in survey_batches)
@@ -91,12 +91,12 @@ class _BatchMaker:
     budget: float
 
     @classmethod
-    def of(cls, measured: PlatformPoints, experiment: Experiment, measure: Measure) -> _BatchMaker:
-        platform = measured.platform
+    def of(cls, wanted: PlatformPoints, experiment: Experiment, measure: Measure) -> _BatchMaker:
+        platform = wanted.platform
         sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
         programs = compute_native_digest(platform.substrate)
         return cls(
-            name=measured.name,
+            name=wanted.name,
             state_digest=compute_digest([platform.digest, sampling, experiment.seed, programs], 8),
             durations=Durations(platform.launcher, measure, platform.substrate),
             budget=experiment.batch.budget,
@@ -128,29 +128,29 @@ class _BatchMaker:
 
 
 def _make_point_batches(
-    maker: _BatchMaker, measured: PlatformPoints, experiment: Experiment
+    maker: _BatchMaker, wanted: PlatformPoints, experiment: Experiment
 ) -> Iterator[Batch]:
-    platform = measured.platform
+    platform = wanted.platform
     smaller = experiment.batch.smaller
     # some points may need fewer nodes
     infix = "upto" if platform.simulated or smaller else ""
-    for size, members in _group_by_nodes(measured.points, platform, smaller):
+    for size, members in _group_by_nodes(wanted.points, platform, smaller):
         parts = list(_split_by_budget(members, maker.durations, maker.budget))
         for number, part in enumerate(parts, 1):
             suffix = f"-{number}" if len(parts) > 1 else ""
             yield maker.make(f"-{infix}{size}n{suffix}", part)
 
 
-def _describe_site(measured: PlatformPoints, experiment: Experiment) -> tuple[Site, list[int]]:
+def _describe_site(wanted: PlatformPoints, experiment: Experiment) -> tuple[Site, list[int]]:
     """Return the platform as probes see it, and the sizes of their messages."""
-    platform = measured.platform
+    platform = wanted.platform
     probes_local_work = (
         not platform.simulated
         and platform.uses_mpi
-        and not LOCAL_WORK_PROBES.isdisjoint(measured.probes)
+        and not LOCAL_WORK_PROBES.isdisjoint(wanted.probes)
     )
     sizes, longest_vectors = choose_probe_sizes(
-        measured.points, experiment.probe_bytes, probes_local_work
+        wanted.points, experiment.probe_bytes, probes_local_work
     )
     site = Site(
         nodes=platform.nodes,

@@ -271,14 +271,14 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     measure = Measure(**experiment.measure.model_dump())
     batches: list[Batch] = []
     for name, platform in platforms.items():
-        measured = PlatformPoints(
+        wanted = PlatformPoints(
             name=name,
             platform=platform,
             points=_select_platform(name, points),
             probes=probes,
             survey=name in surveyed,
         )
-        of_platform = make_batches(measured, experiment, measure)
+        of_platform = make_batches(wanted, experiment, measure)
         _check_gpus(platform, of_platform)
         batches += of_platform
     return Plan(

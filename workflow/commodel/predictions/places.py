@@ -25,6 +25,8 @@ STREAM = "stream of "
 ONE_NODE, SEVERAL_NODES = "within one node", "between nodes"
 WORKLOAD = "workload"
 SETTING = "setting"
+# The setting of points that are predicted for no named one: not one of those that were measured.
+NEW_SETTING = "\0new"
 ALLREDUCE = "allreduce"
 
 
@@ -69,7 +71,7 @@ class Places:
     alternative: np.ndarray
     workload: np.ndarray
     levels_crossed: np.ndarray  # as in `Point.reach`; empty: unknown
-    setting: np.ndarray  # such as a job or a library
+    setting: np.ndarray  # such as a job or a library; empty: without a name
     doublings: Array  # (points, 3): logarithms to base 2 of bytes, nodes, and ranks of a node
 
     @classmethod
@@ -106,7 +108,7 @@ class Places:
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> Places:
-        """Return the places of points, in no named setting."""
+        """Return the places of points in a setting that was not measured."""
         names = [
             (
                 find_operation_class(point.operation, point.waves, point.statistic),
@@ -126,7 +128,7 @@ class Places:
             alternative=alternative,
             workload=workload,
             levels_crossed=levels_crossed,
-            setting=np.full(len(points), ""),
+            setting=np.full(len(points), NEW_SETTING),
             doublings=measure_doublings(size, nodes, ranks),
         )
 
@@ -176,6 +178,11 @@ class Places:
     def has_settings(self) -> bool:
         """Whether the settings of the points differ."""
         return len(np.unique(self.setting)) > 1
+
+    @cached_property
+    def setting_of_operation(self) -> np.ndarray:
+        """The settings with the operations: those of one operation tell nothing of others."""
+        return np.char.add(np.char.add(self.operation, " in "), self.setting)
 
     @cached_property
     def algorithm(self) -> np.ndarray:

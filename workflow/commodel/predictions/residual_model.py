@@ -5,15 +5,15 @@ A residual is ln(measured/base), `base` being the prediction of a model, or of s
 any points, with the covariance of their errors.
 
 - It is a Gaussian process. Its covariance has a part that all points share, one of the operation,
-  one of the algorithm, and one of the point alone. Those of operation and algorithm become less
-  alike with the doublings of size, nodes and ranks a node between two points. There is no trend:
-  beyond the measured points, the correction of the algorithm at this size persists, and the
-  interval widens.
+  one of the algorithm, one of the setting if settings differ, and one of the point alone. Those of
+  operation and algorithm become less alike with the doublings of size, nodes and ranks a node
+  between two points. There is no trend: beyond the measured points, the correction of the algorithm
+  at this size persists, and the interval widens.
 - Its scales have the largest posterior density (Rasmussen and Williams 2006, chapter 5), with weak
   priors. An operation with enough points has scales of its own, close to those of all points.
 - Measured errors have heavier tails than a normal distribution. The interval is therefore a number
   of standard deviations that covers 95 % of the measured workloads, each left out. At a size, a
-  place, an algorithm or an operation without measurement, it also covers 95 % of the points of
+  place, an algorithm, an operation or a setting without measurement, it also covers 95 % of the points of
   left-out ones.
 
 `Scales` have the covariance of the errors of models. Another kind of scales may have another one,
@@ -582,12 +582,14 @@ class ResidualModel:
         """Return the standard deviations from the middle to the end of the interval of each
         point."""
         measured_labels = self.residuals.places.labels()
-        wanted_labels = places.labels() | {SETTING: places.setting}
-        unknown = {
-            kind: ~np.isin(wanted_labels[kind], label)
-            for kind, label in measured_labels.items()
-            if kind != WORKLOAD
-        }
+        wanted_labels = places.labels()
+        unknown = {}
+        for kind, label in measured_labels.items():
+            if kind not in (WORKLOAD, SETTING):
+                unknown[kind] = ~np.isin(wanted_labels[kind], label)
+        if SETTING in measured_labels:
+            measured_settings = self.residuals.places.setting_of_operation
+            unknown[SETTING] = ~np.isin(places.setting_of_operation, measured_settings)
         beyond = measure_ranks_beyond(self.residuals.places, places)
         for placement in (ONE_NODE, SEVERAL_NODES):
             is_placed = places.on_one_node == (placement == ONE_NODE)
@@ -627,7 +629,7 @@ class ResidualModel:
         deviations_of_kinds = {}
         for kind, parts in ratios.items():
             # The quantile of few workloads is too low, since the scales are fitted to these, too.
-            freedom = int(groups.max()) + 1 - len(PRIOR_DEVIATIONS)
+            freedom = int(groups.max()) + 1 - len(PRIOR_DEVIATIONS) - (SETTING in kinds)
             if kind == SETTING:
                 # Points of one setting share an error.
                 freedom = min(freedom, len(np.unique(kinds[SETTING])) - 1)
@@ -647,7 +649,10 @@ class ResidualModel:
         """Return the same for each measured point, its workload left out."""
         workload = number_labels(self.residuals.places.workload)
         unknown = {}
-        for kind, label in self.residuals.places.labels().items():
+        labels = self.residuals.places.labels()
+        if SETTING in labels:
+            labels[SETTING] = self.residuals.places.setting_of_operation
+        for kind, label in labels.items():
             if kind != WORKLOAD:
                 number = number_labels(label)
                 of_workload = number_labels(number + 1j * workload)
