@@ -14,11 +14,13 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import chdir
+from importlib import import_module
 from itertools import count, pairwise
 from pathlib import Path
-from pkgutil import resolve_name
+from pkgutil import iter_modules, resolve_name
 from xml.etree import ElementTree
 
 import click
@@ -28,6 +30,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+import commodel.api
 from commodel.cli import main
 from commodel.sources import ROOT
 from tests.cli.test_help import EXAMPLES, PAGES, read_words
@@ -257,8 +260,8 @@ ONCE = (
     "commodel.api.predictions.predict_patterns",
     "commodel.api.recommendations.advise_workload",
     "commodel.api.recommendations.decide_workloads",
-    "commodel.compare.recommended.add_recommended",
-    "commodel.results.collection.collect_samples",
+    "commodel.api.comparisons.add_recommended",
+    "commodel.api.comparisons.collect_samples",
     "commodel_kernels.layout_rankings.rank_layouts",
 )
 CELL_PREFIX = "'"  # keeps a spreadsheet from reading a cell as a formula
@@ -536,7 +539,26 @@ def replay(function: Callable, results: list) -> Callable:
     return answer
 
 
+def import_api() -> None:
+    """Import all modules of the API: one that was imported while a function is replaced would keep
+    the replacement."""
+    for module in iter_modules(commodel.api.__path__, "commodel.api."):
+        import_module(module.name)
+
+
+def find_replaced() -> list[str]:
+    """Return the names of replaced functions in modules of the program."""
+    modules = {name: module for name, module in sys.modules.items() if name.startswith("commodel")}
+    return [
+        f"{name}.{attribute}"
+        for name, module in modules.items()
+        for attribute, value in vars(module).items()
+        if getattr(value, "__qualname__", "") == "replay.<locals>.answer"
+    ]
+
+
 def check_command(project: Project, line: str) -> None:
+    import_api()
     outputs: dict[str, str] = {}
     functions = {name: resolve_name(name) for name in ONCE}
     results: dict[str, list] = {name: [] for name in ONCE}
@@ -548,6 +570,7 @@ def check_command(project: Project, line: str) -> None:
             if style:
                 CHECKS[style](text)
                 outputs[style] = text
+    assert not find_replaced()
     if {"json", "csv"} <= outputs.keys():
         rows = parse_json(outputs["json"])
         if isinstance(rows, list) and not any(

@@ -92,7 +92,7 @@ def compare(
         library = (libraries or {}).get(batch.name, "")
         rows += [
             _describe_point(plan, batch.name, point, host_processors)
-            | {"default_algorithm": _name_default_algorithm(library, point)}
+            | {"default_algorithm": name_default_algorithm(library, point)}
             for point in batch.points
         ]
     points = pd.DataFrame(rows)
@@ -167,7 +167,7 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
     }
 
 
-def _name_default_algorithm(library: str, point: Point) -> str:
+def name_default_algorithm(library: str, point: Point) -> str:
     """Return what the default rules of a library select for a point of the MPI default; empty for
     other points, and where that is unknown."""
     if point.algorithm != LIBRARY:

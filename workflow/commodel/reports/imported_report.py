@@ -4,13 +4,14 @@ and the files that were not used."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
+from commodel.compare.comparison import name_default_algorithm
 from commodel.parameters import ParameterSet
-from commodel.patterns.default_algorithms import find_default_algorithm
 from commodel.records import DEFAULT_LABEL, LIBRARY, Point, Statistic
 from commodel.reports.elements import (
     MICRO,
@@ -196,26 +197,23 @@ def _make_time_sections(cases: pd.DataFrame, predicted: pd.DataFrame) -> list[Se
 def _name_default_algorithms(cases: pd.DataFrame) -> list[str]:
     """Return, for each case, the algorithm that the rules of its library select; empty for cases of
     algorithms, and where the library or the number of nodes is unknown."""
-    keys = ("algorithm", "operation", "layout", "ranks", "bytes", "nodes", "setting")
     names = []
-    for algorithm, operation, layout, ranks, size, nodes, setting in zip(
-        *(cases[key] for key in keys), strict=True
-    ):
-        found = None
-        if algorithm == LIBRARY and nodes > 0:
-            point = Point(
-                "",
-                operation,
-                LIBRARY,
-                "",
-                layout,
-                int(ranks),
-                int(size),
-                nodes=int(nodes),
-                per_node=-(-int(ranks) // int(nodes)),
-            )
-            found = find_default_algorithm(str(setting), point)
-        names.append(found.algorithm if found else "")
+    for row in cases.itertuples():
+        if not row.nodes > 0:
+            names.append("")
+            continue
+        point = Point(
+            platform="",
+            operation=str(row.operation),
+            algorithm=str(row.algorithm),
+            topology="",
+            layout=str(row.layout),
+            ranks=int(row.ranks),
+            bytes=int(row.bytes),
+            nodes=int(row.nodes),
+            per_node=math.ceil(row.ranks / row.nodes),
+        )
+        names.append(name_default_algorithm(str(row.setting), point))
     return names
 
 
