@@ -161,6 +161,7 @@ def test_few_numbers_of_ranks_make_intervals_wide():
 def test_one_number_of_ranks_says_nothing_about_others():
     points = make_points((4,))
     default = fit(points, measure(points))
+    assert set(default.residuals.residuals.places.setting) == {""}
     _, low, high = predict(default, make_points((8,)))
     assert (high / low > 100).all()
     text = describe_width(default, "allreduce between nodes")

@@ -17,6 +17,7 @@ from commodel.fits.settings import (
     describe_factors,
     estimate_factors,
     fit_in_settings,
+    list_settings,
 )
 from commodel.models.families import find_family, list_family_names
 from commodel.models.parameter_sets import make_given_set
@@ -317,6 +318,13 @@ def test_of_one_setting_nothing_changes():
     plain = fit_in_settings(Measured(POINTS, times(1.0, 1.0), 0), "pmnf", "")
     assert SETTING_KEY not in plain.provenance
     assert not list(describe_factors(plain))
+    assert set(plain.residuals.setting) == {""}
+
+
+def test_stored_residuals_have_the_settings_of_the_table(fitted, table):
+    stored = set(fitted.residuals.setting)
+    assert stored == set(list_settings(table))
+    assert len(stored) > 1
 
 
 def test_intervals_of_a_placement_cover_other_settings():
