@@ -57,8 +57,9 @@ exit $code
 
 @pytest.mark.parametrize("size", ["24k", "200k"])
 def test_a_full_disk_ends_the_driver_with_one_line(campaign, size):
-    """24 KiB do not hold the first case file; 200 KiB hold some of the samples."""
-    here = campaign(points=4, samples=3000, passes=2)
+    """24 KiB do not hold the first case file; 200 KiB hold some of the samples. There is time for
+    more, also on a busy machine."""
+    here = campaign(points=4, samples=3000, passes=2, seconds="2 s")
     here.raw.mkdir(parents=True)
     (here.root / "before").mkdir()
     done = run_in_mount_namespace(
