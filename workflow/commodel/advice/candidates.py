@@ -65,7 +65,8 @@ class Candidates:
         points = [points[number] for number in numbers]
         schedules = [schedules[number] for number in numbers]
         predictions = assess_alternatives(sets, points, schedules, streams, measured_times)
-        candidates = cls(
+        kept = [number for number in range(len(points)) if number not in predictions.skipped]
+        return cls(
             points=points,
             predictions=predictions,
             layout_names=layout_names,
@@ -73,12 +74,7 @@ class Candidates:
             equal_alternatives=equal_alternatives,
             omitted=omitted,
             needless=len(predictions.skipped),
-        )
-        if not predictions.skipped:
-            return candidates
-        return candidates.only(
-            [number for number in range(len(points)) if number not in predictions.skipped]
-        )
+        ).only(kept)
 
     def only(self, numbers: Sequence[int]) -> Candidates:
         """Return some of the candidates."""

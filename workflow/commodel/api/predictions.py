@@ -195,7 +195,7 @@ def predict_patterns(
     points = [point for point in points if point.algorithm != LIBRARY]
     # Of a run in the folder of results only the best model is shown beside the recommended times.
     predictions = known.predict(points, quantity, shows_models=bool(sources))
-    measured = known.evidence.find_measured(points) if known.evidence and has_campaign else {}
+    measured = known.find_measured(points)
     rows = tabulate_predictions(
         [*predictions, *of_default], known.sets, bool(quantity.waves), measured
     )
@@ -264,6 +264,10 @@ class _Knowledge:
             predictions = predict_recommended(self.evidence, points)
         return predictions or predict_sets(self.sets, points, quantity.pipelined)
 
+    def find_measured(self, points: Sequence[Point]) -> Mapping[Point, float]:
+        """Return the measured times of points of a campaign."""
+        return self.evidence.find_measured(points) if self.evidence and self.is_campaign else {}
+
 
 def _predict_default(
     pattern: Mapping[str, Any], known: _Knowledge, quantity: PredictedQuantity
@@ -276,7 +280,7 @@ def _predict_default(
     predictions = predict_default(known.default, points)
     layout = None if complete["layout"] == pattern["layout"] else complete["layout"]
     notes = describe_default(known.default, predictions, layout, quantity.statistic)
-    return predictions, list(notes)
+    return predictions, notes
 
 
 def _is_run(sources: Sequence[Source | AnyPath]) -> bool:

@@ -367,7 +367,7 @@ def _add_residuals_of_settings(
     other = select_points(measured, [setting != reference for setting in list_settings(measured)])
     logs = np.log(np.array(other.seconds) / predict_seconds(parameters, other.points))
     setting = np.array(list_settings(other), dtype=str)
-    places = replace(Places.of_points(other.points), setting=setting)
+    places = Places.of_points(other.points, setting)
     # An allocation has a name.
     allocation = np.where(setting == "", NO_NAME, setting)
     of_others = MeasuredResiduals.of(places, logs, 0.0, allocation)

@@ -239,7 +239,7 @@ Refit = Callable[[np.ndarray], Array]
 def cross_validate_points(points: Sequence[Point], refit: Refit) -> StoredResiduals | None:
     """Return the residuals at the points of a table, as the set stores them. Their scatter is that
     of fits without a workload, a size, a place or an operation."""
-    places = replace(Places.of_points(points), setting=np.full(len(points), ""))
+    places = Places.of_points(points, setting="")
     if len(np.unique(places.workload)) < MIN_FITTED_WORKLOADS:
         return None
     folds = {

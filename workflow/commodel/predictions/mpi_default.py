@@ -189,9 +189,8 @@ def locate_defaults(points: Sequence[Point]) -> Places:
     """Return the places of points of the MPI default. Branches take the place of operations, so
     that their residuals are independent."""
     branches = np.array([name_branch(point) for point in points], dtype=str)
-    places = Places.of_points(points)
     # The laws are those of one setting.
-    return replace(places, operation=branches, setting=np.full(len(points), ""))
+    return replace(Places.of_points(points, setting=""), operation=branches)
 
 
 def tabulate_terms(points: Sequence[Point]) -> Array:

@@ -107,8 +107,8 @@ class Places:
         )
 
     @classmethod
-    def of_points(cls, points: Sequence[Point]) -> Places:
-        """Return the places of points in a setting that was not measured."""
+    def of_points(cls, points: Sequence[Point], setting: np.ndarray | str = NEW_SETTING) -> Places:
+        """Return the places of points. Unless their setting is given, it was not measured."""
         names = [
             (
                 find_operation_class(point.operation, point.waves, point.statistic),
@@ -128,7 +128,7 @@ class Places:
             alternative=alternative,
             workload=workload,
             levels_crossed=levels_crossed,
-            setting=np.full(len(points), NEW_SETTING),
+            setting=np.broadcast_to(np.array(setting, dtype=str), len(points)),
             doublings=measure_doublings(size, nodes, ranks),
         )
 
