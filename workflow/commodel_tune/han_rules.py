@@ -108,8 +108,8 @@ def add_inner_choices(
     list_calls: Callable[[Choice, Placement], list[Choice]],
 ) -> list[Choice]:
     """Return the choices with the library default in place of a hierarchical algorithm, and with its
-    inner algorithms, which `list_calls` returns, on fewer ranks. Rules for inner algorithms hold for
-    exactly their number of ranks, and leave those of other choices as they are."""
+    inner algorithms, which `list_calls` returns, on fewer ranks. Rules for inner algorithms hold
+    for exactly their number of ranks, and leave those of other choices as they are."""
     own = [
         replace(choice, algorithm=LIBRARY) if is_hierarchical(choice.algorithm) else choice
         for choice in choices

@@ -30,8 +30,8 @@ def list_hierarchical_operations(choices: Iterable[Choice]) -> set[str]:
 
 
 def is_spread(ranks: int, placements: Mapping[int, Placement]) -> bool:
-    """Return whether every node has equally many ranks and rules for leaders, for the ranks of a node
-    and for all ranks are different ones."""
+    """Return whether every node has equally many ranks and rules for leaders, for the ranks of a
+    node and for all ranks are different ones."""
     place = placements.get(ranks)
     if place is None:
         return False

@@ -25,8 +25,8 @@ MAX_FILE_BYTES = 8 * MIB  # enough for the draws of a table for each pair of sev
 PARAMETER_SET = TypeAdapter(ParameterSet)
 Positive = Annotated[float, Field(gt=0)]
 MAX_LINKS = 4096
-# numbers that the residual model fits to an operation: of models, these with a part of settings, and
-# of the MPI default
+# numbers that the residual model fits to an operation: of models, of models with a part of settings,
+# and of the MPI default
 NUMBERS_OF_SCALES = (7, 8, 9)
 # Bounds of stored residuals: within them, nothing computed from them is infinite.
 MAX_SCALE = 100.0

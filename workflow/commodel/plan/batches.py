@@ -1,4 +1,4 @@
-"""The batches of a platform: `make_batches` puts points and the cases of probes into allocations."""
+"""The batches of a platform: `make_batches` puts points and cases of probes into allocations."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ any points, with the covariance of their errors.
   priors. An operation with enough points has scales of its own, close to those of all points.
 - Measured errors have heavier tails than a normal distribution. The interval is therefore a number
   of standard deviations that covers 95 % of the measured workloads, each left out. At a size, a
-  place, an algorithm, an operation or a setting without measurement, it also covers 95 % of the points of
-  left-out ones.
+  place, an algorithm, an operation or a setting without measurement, it also covers 95 % of the
+  points of left-out ones.
 
 `Scales` have the covariance of the errors of models. Another kind of scales may have another one,
 such as that of the MPI default (`predictions/growth_scales.py`)."""
